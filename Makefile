@@ -1,5 +1,5 @@
-# The front door. Everything is built by CMake (see CMakePresets.json); these targets first see to the
-# Debian packages they need, which they install as root or with sudo unless HEED_NO_INSTALL=1.
+# Shortcuts. CMake builds everything (see CMakePresets.json); these targets first install the Debian packages that they
+# need, as root or with sudo, unless HEED_NO_INSTALL=1.
 
 MAKEFLAGS += --no-print-directory
 
@@ -27,27 +27,27 @@ build: ## build the library and the command line into build/release
 	$(REQUIRE) build
 	$(call build,release)
 
-run: ## tune attention for this machine: real inputs and the canonical shapes, beside the rivals
+run: ## verify and tune attention on this machine: real inputs and the canonical shapes, beside the rivals
 	$(REQUIRE) build rivals
 	$(call build,release) --target heed_cli heed_rivals
 	@scripts/run.sh build/release
 
-test: ## build, and run the tests: all but the longest, of which it takes samples
+test: ## build, and run the tests, with samples of the longest ones
 	$(REQUIRE) build rivals test
 	$(call build,release)
 	$(call ctest,--label-exclude thorough)
 
-test-all: ## build, and run every test there is
+test-all: ## build, and run every test
 	$(REQUIRE) build rivals test browser
 	$(call build,release)
 	$(call ctest)
 
-test-rest: ## build, and run the tests that make test leaves out of make test-all, but for the longest, of which it takes other samples
+test-rest: ## build, and run the tests that make test leaves out, with other samples of the longest ones
 	$(REQUIRE) build rivals test
 	$(call build,release)
 	$(call ctest,--label-regex thorough --label-exclude exhaustive)
 
-test-gpu: ## verify every CUDA kernel on the GPU of this machine, under compute-sanitizer too, and try the laboratory there
+test-gpu: ## verify every CUDA kernel on this machine's GPU, also under compute-sanitizer, and test the laboratory there
 	$(REQUIRE) build
 	$(call build,release)
 	@scripts/test-gpu.sh build/release/cli/heed build/release/tests/gpu || [ $$? -eq 77 ]
@@ -78,7 +78,7 @@ wheel: cubins ## build the Python package, heed-attention, into build/wheel
 	$(REQUIRE) wheel
 	@scripts/wheel.sh build/wheel build/cubins
 
-dist: ## pack a tarball that runs on any Linux with glibc 2.36 or later, and try it; it has build/cubins if that is there
+dist: ## pack and test a tarball that runs on any Linux with glibc 2.36 or later, with build/cubins if it exists
 	$(REQUIRE) build
 	@cmake --preset portable -DHEED_CUBINS="$(abspath $(wildcard build/cubins))"
 	@cmake --build --preset portable --parallel $(JOBS)
@@ -90,7 +90,7 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS (default 30)
 	$(call build,fuzz)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
-coverage: ## run the tests and print which share of the lines they reach
+coverage: ## run the tests and print the share of lines that they reach
 	$(REQUIRE) build rivals test coverage
 	$(call build,coverage)
 	@ctest --preset coverage --parallel $(JOBS)
@@ -111,7 +111,7 @@ valgrind: ## run the smoke tests under valgrind
 	$(call build,release)
 	@ctest --preset release --parallel $(JOBS) --label-regex valgrind
 
-clean: ## remove what the presets have built
+clean: ## remove the builds of the presets
 	@cmake -E rm -rf build/release build/portable build/dev build/asan-ubsan build/tsan build/fuzz build/coverage
 
 help: ## this list

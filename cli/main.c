@@ -69,7 +69,8 @@ static cli_exit run(int argc, char **argv)
     return verb ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(word);
 }
 
-/* Was --json given, or --js? Asked before options are read too, whose errors are JSON as well. */
+/* True if --json, or an abbreviation such as --js, was given. Also used before options are parsed,
+ * as errors of parsing are JSON too. */
 static bool wants_json(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -82,9 +83,9 @@ static bool wants_json(int argc, char **argv)
 int main(int argc, char **argv)
 {
     bool json = wants_json(argc, argv);
-    /* Options move the other words. */
+    /* parsing options reorders the other words */
     const char *verb = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
-    setlocale(LC_CTYPE, ""); /* for the width of characters; numbers stay with a point */
+    setlocale(LC_CTYPE, ""); /* for the width of characters; numbers keep a decimal point */
     cli_output_open();
     cli_interrupt_catch();
     cli_exit code = run(argc, argv);

@@ -1,5 +1,5 @@
-# Writes the commit of the source tree, and a hash of the sources of the gates, to a header, at every build, but touches
-# the file only when it says something new:
+# Writes the commit of the source tree, and a hash of the sources of the gates, to a header, at every build, but only if
+# they have changed:
 #   cmake -DSOURCE=... -DHEADER=... -P HeedCommit.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -13,7 +13,7 @@ if(git)
         set(commit "${described}")
     endif()
 endif()
-# Two trees with changes on top of a commit have one name, and may have other gates.
+# Two trees with uncommitted changes have the same name, and may have different gates.
 file(GLOB_RECURSE files "${SOURCE}/lab/verify/*")
 list(APPEND files "${SOURCE}/tests/data/trial/plain.c")
 list(SORT files)

@@ -1,6 +1,6 @@
-# heed_dependency(PREFIX MODULE [UNUSED...]) finds the library of the pkg-config module MODULE and makes the target
-# PkgConfig::PREFIX of it. In a portable build that is its static archive, so that what is built needs
-# no such library where it runs; the UNUSED libraries are those that the module names and its archive does not need.
+# heed_dependency(PREFIX MODULE [UNUSED...]) finds the library of the pkg-config module MODULE and makes it the target
+# PkgConfig::PREFIX. In a portable build this is the static library, so that programs do not need the shared one at run
+# time; the UNUSED libraries are those that the module lists and its static library does not need.
 function(heed_dependency prefix module)
     if(NOT HEED_PORTABLE)
         pkg_check_modules(${prefix} REQUIRED GLOBAL IMPORTED_TARGET ${module})
@@ -10,21 +10,21 @@ function(heed_dependency prefix module)
     if(ARGN)
         list(REMOVE_ITEM ${prefix}_STATIC_LIBRARIES ${ARGN})
     endif()
-    # The first library is the module's own; the libraries that its archive needs follow.
+    # The first library is the module's own; its dependencies follow.
     list(POP_FRONT ${prefix}_STATIC_LIBRARIES own)
     pkg_get_variable(folder ${module} libdir)
     find_file(${prefix}_ARCHIVE "lib${own}.a" HINTS "${folder}" NO_CACHE)
     if(NOT ${prefix}_ARCHIVE)
         message(FATAL_ERROR "lib${own}.a is missing in ${folder}: a portable build links ${module} statically")
     endif()
-    # Passing the library on requires its license; this is where Debian keeps it.
+    # Distributing the library requires its license; this is Debian's path.
     set(license "/usr/share/doc/lib${own}-dev/copyright")
     if(EXISTS "${license}" AND SKBUILD)
         install(FILES "${license}" DESTINATION licenses RENAME "${own}.txt" COMPONENT python)
     elseif(EXISTS "${license}")
         install(FILES "${license}" DESTINATION "${CMAKE_INSTALL_DOCDIR}/licenses" RENAME "${own}.txt")
     else()
-        message(WARNING "${license} is missing: what is built must not be passed on without it")
+        message(WARNING "${license} is missing: do not distribute the build without it")
     endif()
     add_library(PkgConfig::${prefix} INTERFACE IMPORTED GLOBAL)
     target_include_directories(PkgConfig::${prefix} INTERFACE ${${prefix}_STATIC_INCLUDE_DIRS})

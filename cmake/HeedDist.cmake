@@ -1,4 +1,4 @@
-# Packs what a build folder installs into BUILD/NAME.tar.gz, the same bytes for the same files:
+# Packs the installed files of a build folder into BUILD/NAME.tar.gz, reproducibly:
 #   cmake -DBUILD=... -DSOURCE=... -DNAME=... -DEPOCH=... -P HeedDist.cmake
 # EPOCH is the time of all files, in seconds since 1970.
 cmake_minimum_required(VERSION 3.25)

@@ -3,15 +3,15 @@
 add_library(heed_flags INTERFACE)
 target_compile_features(heed_flags INTERFACE c_std_17)
 
-# GNU C17 rather than strict C17 because the files that ask the operating system for clocks, threads
-# and memory need POSIX and more; -Wpedantic still refuses extensions of the language itself.
+# GNU C17 rather than strict C17 because files that use clocks, threads and memory of the operating system need POSIX
+# and more; -Wpedantic still refuses extensions of the language itself.
 set(CMAKE_C_EXTENSIONS ON)
 target_compile_definitions(heed_flags INTERFACE _GNU_SOURCE=)
 
 target_compile_options(heed_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes
     -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2
-    # A message that is too long for its buffer is cut, and meant to be.
+    # A message that is too long for its buffer is deliberately truncated.
     $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
 
 if(HEED_SANITIZE)
@@ -27,7 +27,7 @@ if(HEED_COVERAGE)
     target_link_options(heed_flags INTERFACE --coverage)
 endif()
 
-# x86-64 is where the AVX kernels are; elsewhere the portable ones remain.
+# x86-64 has the AVX kernels; other architectures have only the portable ones.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(HEED_X86 ON)
     target_compile_definitions(heed_flags INTERFACE HEED_X86=1)
@@ -35,8 +35,8 @@ else()
     set(HEED_X86 OFF)
 endif()
 
-# heed_isa_sources(OUT FILES...) lets each file use the instructions that the end of its name says:
-# _scalar.c, _avx2.c, _avx512.c or _avx512bf16.c. Sets OUT to those that this architecture can compile.
+# heed_isa_sources(OUT FILES...) enables for each file the instruction set at the end of its name: _scalar.c, _avx2.c,
+# _avx512.c, _avx512bf16.c or _amx.c. Sets OUT to the files that this architecture can compile.
 function(heed_isa_sources out)
     set(avx2 -mavx2 -mfma -mf16c)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
@@ -44,9 +44,10 @@ function(heed_isa_sources out)
     set(flags_avx2 -O3 ${avx2})
     set(flags_avx512 -O3 ${avx512})
     set(flags_avx512bf16 -O3 ${avx512} -mavx512bf16)
+    set(flags_amx ${flags_avx512bf16} -mamx-tile -mamx-bf16)
     set(usable)
     foreach(source IN LISTS ARGN)
-        if(NOT source MATCHES "_(scalar|avx2|avx512|avx512bf16)\\.c$")
+        if(NOT source MATCHES "_(scalar|avx2|avx512|avx512bf16|amx)\\.c$")
             message(FATAL_ERROR "${source}: the name of this file must end in its instruction set")
         endif()
         if(CMAKE_MATCH_1 STREQUAL "scalar" OR HEED_X86)

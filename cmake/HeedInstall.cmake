@@ -1,5 +1,5 @@
-# The files that `make install` copies: the library both ways, the header, and the files by which pkg-config
-# and CMake find them. The command line installs itself, in cli/CMakeLists.txt.
+# The files that `make install` copies: the static and the shared library, the header, and the package files for
+# pkg-config and CMake. cli/CMakeLists.txt installs the command line.
 include(CMakePackageConfigHelpers)
 
 set(heed_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/heed")

@@ -1,11 +1,11 @@
-# The build that wisdom is bound to: all that decides which code a plan of a given kernel and config runs.
+# The build hash of wisdom, over everything that determines the code of a given kernel and config.
 
-# heed_kernel_files(OUT ROOT) sets OUT to the files that decide it in the source tree ROOT, sorted: the kernels, what
-# prepares, compiles and launches them, the table of kernels, how configs are read, and the flags.
+# heed_kernel_files(OUT ROOT) sets OUT to these files of the source tree ROOT, sorted: the kernels, the code that
+# prepares, compiles and launches them, the table of kernels, the parser of configs, and the flags.
 function(heed_kernel_files out root)
     set(when CONFIGURE_DEPENDS)
     if(CMAKE_SCRIPT_MODE_FILE)
-        set(when) # a script has no build that could depend on it
+        set(when) # scripts (cmake -P) have no build to configure again
     endif()
     file(GLOB_RECURSE files LIST_DIRECTORIES false ${when}
         "${root}/src/cpu/*.[ch]" "${root}/src/cuda/*.[ch]" "${root}/src/cuda/*.def" "${root}/src/cuda/*.cu*")

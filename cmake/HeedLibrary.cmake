@@ -1,8 +1,8 @@
-# The sources of libheed as the laboratory carries them, so that what they made can be made again when they have changed
-# (lab/trial/compile/library.h).
+# Embeds the sources of libheed in the laboratory, so that recorded kernels can be rebuilt after the sources have
+# changed (lab/trial/compile/library.h).
 
-# heed_library_recipe(FILE BUILD SOURCES...) writes to FILE how SOURCES, relative to src/, become a shared library again,
-# with the flags of this configuration. BUILD is that of the kernels.
+# heed_library_recipe(FILE BUILD SOURCES...) writes to FILE how to build a shared library from SOURCES, relative to
+# src/, with the flags of this configuration. BUILD is the build hash of the kernels.
 function(heed_library_recipe file build)
     string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
     set(flags "-std=gnu17 ${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}} -fvisibility=hidden -D_GNU_SOURCE= -Iinclude -Isrc")
@@ -26,8 +26,8 @@ function(heed_library_recipe file build)
     file(GENERATE OUTPUT "${file}" CONTENT "${text}")
 endfunction()
 
-# heed_library_embed(SOURCE RECIPE) lets the C file SOURCE of this folder carry the recipe and all that it takes, by
-# rows of a table in library.def (lab/build/sources.c).
+# heed_library_embed(SOURCE RECIPE) embeds the recipe and all files that it needs in the C file SOURCE of this folder,
+# as rows of a table in library.def (lab/build/sources.c).
 function(heed_library_embed source recipe)
     file(GLOB_RECURSE files RELATIVE "${PROJECT_SOURCE_DIR}" LIST_DIRECTORIES false CONFIGURE_DEPENDS
         "${PROJECT_SOURCE_DIR}/include/*.h" "${PROJECT_SOURCE_DIR}/src/*.[ch]" "${PROJECT_SOURCE_DIR}/src/*.def"

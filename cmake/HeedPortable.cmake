@@ -1,5 +1,5 @@
-# The portable build: its flags make files that run elsewhere and are the same on every machine that
-# builds them, and the target `dist` packs them. See docs/command-line.md, "A binary that runs anywhere".
+# The portable build: its flags make reproducible files that run on other machines, and the target `dist` packs them.
+# See docs/command-line.md, "A binary that runs anywhere".
 
 # Paths of this machine stay out of messages and debugging information.
 add_compile_options("-ffile-prefix-map=${PROJECT_BINARY_DIR}=build" "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=heed")

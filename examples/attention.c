@@ -1,9 +1,8 @@
 /*
- * attention.c - attention as a lookup: every query finds the value of its key
+ * attention.c - a complete libheed program: attention as a lookup of values by key
  *
- * A whole program around libheed, with every status handled. Key j is the j-th unit vector and its
- * value is j in every column; query i points along key i so sharply that all its weight falls
- * there. So row i of O must be i.
+ * It handles every status. Key j is the j-th unit vector and its value is j in every column; query
+ * i is a large multiple of key i, so that all its weight is on that key. So row i of O must be i.
  *
  *     cc attention.c -o attention $(pkg-config --cflags --libs heed)
  *     ./attention "b1 h8/2 s48 d64 f32 causal"
@@ -20,7 +19,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* Room for @count floats, all zero, aligned so that heed reads them fastest. */
+/* Allocates @count floats, all zero, with the alignment that is fastest for heed. */
 static float *floats_create(int64_t count)
 {
     size_t bytes = (size_t)count * sizeof(float);
@@ -44,7 +43,7 @@ static void fill(const heed_problem *p, float *q, float *k, float *v)
         }
 }
 
-/* Plans @p, executes the plan once, and prints what some queries of the first head found. */
+/* Plans @p, executes the plan once, and prints the results of some queries of the first head. */
 static int attend(heed_context *context, const heed_problem *p, heed_buffers *buffers)
 {
     heed_plan *plan;
@@ -64,7 +63,7 @@ static int attend(heed_context *context, const heed_problem *p, heed_buffers *bu
     return status == HEED_OK ? 0 : fail("execute");
 }
 
-/* Makes the tensors of @p, and attends. */
+/* Allocates and fills the tensors of @p, and computes attention. */
 static int look_up(heed_context *context, const heed_problem *p)
 {
     float *q = floats_create(p->seq_q * p->heads_q * p->dim_qk);

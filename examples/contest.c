@@ -1,10 +1,10 @@
 /*
- * contest.c - does a kernel replace another one? By the laboratory alone, without `heed`
+ * contest.c - decides whether a kernel replaces another one, with the laboratory as a library
  *
  * A challenger and a champion take turns on each problem. The challenger wins if it is clearly
- * faster on some problems and slower on none, and again so on fresh samples: `heed tune` and
- * `heed evolve` decide by the same rule. duel.c shows how kernels pass all gates before they are
- * timed; here each is checked on its problem alone. It is built within heed's tree, whose
+ * faster on some problems and slower on none, and again on fresh samples: `heed tune` and
+ * `heed evolve` use the same rule. duel.c shows how kernels pass all gates before they are timed;
+ * here each is checked only on its problem. The program is built in heed's tree, where the
  * laboratory is a static library (lab/).
  *
  *     ./contest fwd_any_avx2_tile fwd_any_scalar_row "b1 h8 s512 d64 f32" "b1 h8 s64 d64 f32"
@@ -16,7 +16,7 @@
 #include "lab/bench/pair.h"
 #include "lab/measure/champion.h"
 
-#define SECONDS 0.5 /* for a problem in a round */
+#define SECONDS 0.5 /* per problem and round */
 #define PROBLEMS_MAX 8
 
 typedef struct contest {
@@ -34,7 +34,7 @@ static int fail(const char *what, const char *why)
     return 1;
 }
 
-/* One problem in one round. A pair that cannot be timed ends the contest. */
+/* Times one problem in one round. A pair that cannot be timed ends the contest. */
 static heed_status play(void *data, size_t index, int round, lab_duel_options options,
                         const lab_duel **duel)
 {

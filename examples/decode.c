@@ -1,16 +1,15 @@
 /*
- * decode.c - the attention of a server's decoding steps, with one plan for all lengths
+ * decode.c - the decode steps of a server with a paged KV cache, with one plan for all lengths
  *
- * Six sequences of different lengths share a pool of pages, each of which has room for 16 keys and
- * values of one of them. In each step every sequence gets a key, a value and a query, which a model
- * would have made. heed_execute() rotates the key by its position, writes it with its value to the
- * page of the pool that the table says, and attends from the rotated query to all keys that the
- * sequence has by then. A page is taken from the pool when the last one is full. The plan is for as
- * many keys as a page table has room for; lengths and table are those of the step, and work is done
- * for those keys alone. Nothing is planned or allocated between steps.
+ * Six sequences of different lengths share a pool of pages, each of which holds 16 keys and values
+ * of one sequence. In each step every sequence gets a key, a value and a query, which would come
+ * from a model. heed_execute() rotates the key by its position, writes it and its value to the page
+ * that the page table names, and computes attention of the rotated query over all keys of the
+ * sequence. A page is taken from the pool when the last one is full. The plan is for the maximum
+ * number of keys in the page table; lengths and table change in each step, and only the existing
+ * keys cost time. Nothing is planned or allocated between steps.
  *
- * The results are compared with the definition on a dense copy of the keys: sums in double
- * precision.
+ * The results are compared with the definition on a dense copy of the keys, in double precision.
  *
  *     cc decode.c -o decode $(pkg-config --cflags --libs heed) -lm
  *     ./decode
@@ -42,7 +41,7 @@ static float k[PAGES][PAGE][HEADS_KV][DIM], v[PAGES][PAGE][HEADS_KV][DIM];
 static int32_t lengths[BATCH], table[BATCH][CAPACITY / PAGE];
 static int used_pages;
 
-/* Of each position, and pair of columns c and c + DIM / 2. */
+/* For each position and pair of columns c and c + DIM / 2. */
 static float cosines[CAPACITY][DIM / 2], sines[CAPACITY][DIM / 2];
 
 /* All keys, rotated, and values, for the definition. */
@@ -54,7 +53,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* Numbers between -1 and 1 in place of those that a model would make. */
+/* Random numbers between -1 and 1 in place of a model's. */
 static void fill(float *to, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -71,7 +70,7 @@ static void make_angles(void)
         }
 }
 
-/* A vector as it is at a position. */
+/* Rotates a vector by its position. */
 static void rotate(double *to, const float *from, int position)
 {
     for (int c = 0; c < DIM / 2; c++) {
@@ -82,7 +81,7 @@ static void rotate(double *to, const float *from, int position)
     }
 }
 
-/* Makes a key and a value of a sequence, and room for them. */
+/* Makes a key and a value of a sequence, and takes a page for them where needed. */
 static void grow(int b)
 {
     const int j = lengths[b]++;
@@ -97,10 +96,10 @@ static void grow(int b)
     }
 }
 
-/* The prompts, which have been computed elsewhere: their keys are in the pool, rotated. */
+/* Fills the pool with the rotated keys, and the values, of prompts that were computed elsewhere. */
 static void begin(void)
 {
-    memset(k, 0xff, sizeof k); /* NaN, which nothing may look at */
+    memset(k, 0xff, sizeof k); /* NaN: unused elements must not be read */
     memset(v, 0xff, sizeof v);
     make_angles();
     for (int b = 0; b < BATCH; b++)
@@ -115,7 +114,7 @@ static void begin(void)
         }
 }
 
-/* How far one head's output is from the definition, at most. */
+/* Returns the maximum error of one head's output. */
 static double error_of(int b, int head)
 {
     const int kv = head / (HEADS_Q / HEADS_KV);

@@ -1,19 +1,19 @@
 /*
- * decode_gpu.c - the decoding steps of decode.c on an NVIDIA GPU, as launches of one CUDA graph
+ * decode_gpu.c - the decode steps of decode.c on an NVIDIA GPU, as launches of one CUDA graph
  *
  * The pools of keys and values, new keys, lengths and page table are in device memory. The call of
- * heed_execute() is captured once; each step then writes the numbers of the step to the same
- * addresses and launches the graph, in which heed appends the new keys, rotated, and attends. Six
- * sequences of different lengths go through 100 steps.
+ * heed_execute() is captured once; each step then writes its inputs to the same addresses and
+ * launches the graph, in which heed rotates and appends the new keys and computes attention. Six
+ * sequences of different lengths run for 100 steps.
  *
- * The results are compared with the definition on a dense copy of the keys: sums in double
- * precision, of numbers rounded to bfloat16 as those on the device are.
+ * The results are compared with the definition on a dense copy of the keys, in double precision on
+ * numbers rounded to bfloat16 as on the device.
  *
  *     cc decode_gpu.c -o decode_gpu $(pkg-config --cflags --libs heed) -lm
  *     ./decode_gpu
  *
- * A program that uses CUDA already has memory, a stream and graphs by its own means. This one asks
- * the driver (driver.h).
+ * A program that already uses CUDA gets memory, a stream and graphs from CUDA. This one gets them
+ * from the driver (driver.h).
  */
 #include <math.h>
 #include <stdint.h>
@@ -36,19 +36,19 @@ enum {
 };
 #define SPEC "b6 h8/2 s1/512 d64 bf16 causal=br lengths paged=16/96 append=1 rotary=64"
 
-/* Weights and results in bfloat16 are off by up to 2^-8 of themselves. */
+/* Weights and results in bfloat16 have relative errors of up to 2^-8. */
 #define TOLERANCE 0.01
 
 static const int32_t first_lengths[BATCH] = { 0, 1, 17, 130, 256, 412 };
 
-/* The tensors as they are on the host: numbers of bfloat16 in 16 bits. */
+/* The tensors on the host: bfloat16 numbers in 16 bits. */
 static uint16_t q[BATCH][HEADS_Q][DIM], o[BATCH][HEADS_Q][DIM];
 static uint16_t k_new[BATCH][HEADS_KV][DIM], v_new[BATCH][HEADS_KV][DIM];
 static uint16_t k[PAGES][PAGE][HEADS_KV][DIM], v[PAGES][PAGE][HEADS_KV][DIM];
 static int32_t lengths[BATCH], table[BATCH][CAPACITY / PAGE];
 static int used_pages;
 
-/* Of each position, and pair of columns c and c + DIM / 2. */
+/* For each position and pair of columns c and c + DIM / 2. */
 static float cosines[CAPACITY][DIM / 2], sines[CAPACITY][DIM / 2];
 
 /* All keys, rotated, and values, for the definition. */
@@ -62,8 +62,8 @@ static int fail(const char *what)
 
 /* ---- Copies on the device ---- */
 
-/* Arrays of the host that have a copy on the device, and which field of heed_buffers that is. Those
- * of a step are uploaded in each of them. */
+/* Host arrays with a copy on the device, and the field of heed_buffers for its address. Arrays with
+ * @of_step are uploaded in each step. */
 static const struct {
     void *host;
     size_t size, field;
@@ -89,7 +89,7 @@ static uintptr_t place_of(const heed_buffers *buffers, size_t i)
     return place;
 }
 
-/* Makes the copies, and the workspace; 0 if all went well. */
+/* Allocates and fills the copies, and allocates the workspace. Returns 0 on success. */
 static int make_copies(const driver *cuda, heed_buffers *buffers)
 {
     uintptr_t workspace = 0;
@@ -134,7 +134,7 @@ static double from_bf16(uint16_t half)
     return (double)value;
 }
 
-/* Numbers between -1 and 1 in place of those that a model would make. */
+/* Random numbers between -1 and 1 in place of a model's. */
 static void fill(uint16_t *to, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -151,7 +151,7 @@ static void make_angles(void)
         }
 }
 
-/* A vector as it is at a position, rounded to bfloat16. */
+/* Rotates a vector by its position, and rounds it to bfloat16. */
 static void rotate(double *to, const uint16_t *from, int position)
 {
     for (int c = 0; c < DIM / 2; c++) {
@@ -162,7 +162,7 @@ static void rotate(double *to, const uint16_t *from, int position)
     }
 }
 
-/* Makes a key and a value of a sequence, and room for them. */
+/* Makes a key and a value of a sequence, and takes a page for them where needed. */
 static void grow(int b)
 {
     const int j = lengths[b]++;
@@ -177,10 +177,10 @@ static void grow(int b)
     }
 }
 
-/* The prompts, which have been computed elsewhere: their keys are in the pool, rotated. */
+/* Fills the pool with the rotated keys, and the values, of prompts that were computed elsewhere. */
 static void begin(void)
 {
-    memset(k, 0xff, sizeof k); /* NaN, which nothing may look at */
+    memset(k, 0xff, sizeof k); /* NaN: unused elements must not be read */
     memset(v, 0xff, sizeof v);
     make_angles();
     for (int b = 0; b < BATCH; b++)
@@ -195,7 +195,7 @@ static void begin(void)
         }
 }
 
-/* How far one head's output is from the definition, at most. */
+/* Returns the maximum error of one head's output. */
 static double error_of(int b, int head)
 {
     const int kv = head / (HEADS_Q / HEADS_KV);
@@ -220,7 +220,7 @@ static double error_of(int b, int head)
 
 /* ---- Steps ---- */
 
-/* One step by a launch of @graph; 0 if all went well. */
+/* Executes one step by a launch of @graph. Returns 0 on success. */
 static int step(const driver *cuda, const heed_buffers *buffers, void *graph, double *most)
 {
     int failed = 0;
@@ -247,7 +247,7 @@ static int decode(const driver *cuda, const heed_plan *plan, heed_buffers *buffe
 {
     void *graph = NULL, *ready = NULL;
     double most = 0;
-    if (cuda->capture(buffers->stream, 1) != 0) /* of this thread alone */
+    if (cuda->capture(buffers->stream, 1) != 0) /* only calls of this thread */
         return fprintf(stderr, "decode_gpu: the stream cannot be captured\n"), 1;
     const heed_status status = heed_execute(plan, buffers);
     if (cuda->end_capture(buffers->stream, &graph) != 0 || status != HEED_OK)

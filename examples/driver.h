@@ -1,8 +1,7 @@
 /*
- * driver.h - the few functions of NVIDIA's driver that the examples need, found when they run
+ * driver.h - the functions of NVIDIA's driver that the examples need, loaded at run time
  *
- * A program that uses CUDA already has memory, a stream and graphs by its own means, and needs none
- * of this.
+ * A program that already uses CUDA needs none of this.
  */
 #ifndef EXAMPLES_DRIVER_H
 #define EXAMPLES_DRIVER_H
@@ -57,7 +56,8 @@ static const struct {
     { "cuGraphDestroy", offsetof(driver, end_graph) },
 };
 
-/* Makes the primary context of the first device current, the one in which heed works too. */
+/* Makes the primary context of the first device current, which heed uses too. Returns 0 on failure.
+ * */
 static inline int driver_start(driver *cuda)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *context = NULL;

@@ -1,9 +1,9 @@
 /*
- * duel.c - which of two kernels is faster on a problem? By the laboratory alone, without `heed`
+ * duel.c - decides which of two kernels is faster on a problem, with the laboratory as a library
  *
- * Proves both kernels on the problem, lets them take turns, and prints the verdict with its
- * interval. Only kernels that passed every gate are timed. It is built within heed's tree, whose
- * laboratory is a static library (lab/).
+ * Verifies both kernels on the problem, times them in turns, and prints the verdict with its
+ * interval. Only kernels that passed every gate are timed. The program is built in heed's tree,
+ * where the laboratory is a static library (lab/).
  *
  *     ./duel fwd_any_scalar_row fwd_any_avx2_tile "b1 h8 s512 d64 f32"
  */
@@ -24,7 +24,7 @@ static int fail(const char *what, const char *why)
     return 1;
 }
 
-/* Says which case the laboratory is at, on a terminal. */
+/* Shows the current case, on a terminal. */
 static void show(lab_progress *progress, size_t done, const char *what)
 {
     if (isatty(STDERR_FILENO))
@@ -33,7 +33,7 @@ static void show(lab_progress *progress, size_t done, const char *what)
 
 static const lab_sink terminal = { .step = show };
 
-/* The reason of the first gate that failed, or that skipped everything. */
+/* Returns the reason of the first gate that failed, or else of the first one. */
 static const char *reason_of(const lab_report *report)
 {
     for (int i = 0; i < LAB_GATES; i++)
@@ -42,7 +42,7 @@ static const char *reason_of(const lab_report *report)
     return report->verdicts[0].reason;
 }
 
-/* All gates, on the problem and on its neighbours. */
+/* Runs all gates on the problem and on its neighbours. */
 static int prove(heed_context *context, const char *kernel, const heed_problem *problem)
 {
     lab_planned planned = { .context = context, .kernel = kernel };

@@ -1,15 +1,15 @@
 /*
- * gpu.c - attention on an NVIDIA GPU, from a program that needs no part of CUDA to be built
+ * gpu.c - attention on an NVIDIA GPU, from a program that is built without CUDA
  *
  * The lookup of attention.c in bfloat16: key j is the j-th unit vector, its value is j, and query i
- * points along key i so sharply that row i of O must be i.
+ * is a large multiple of key i, so that row i of O must be i.
  *
  *     cc gpu.c -o gpu $(pkg-config --cflags --libs heed)
  *     ./gpu
  *
- * heed takes device memory from anywhere: a program that uses CUDA already hands over what
- * cudaMalloc() gave it, and its cudaStream_t as heed_buffers.stream. This one asks the driver for
- * memory (driver.h).
+ * heed accepts device memory from any allocator: a program that already uses CUDA passes pointers
+ * from cudaMalloc(), and its cudaStream_t as heed_buffers.stream. This one allocates memory from
+ * the driver (driver.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* A bfloat16 is the upper half of a float; the numbers here are exact in it. */
+/* A bfloat16 is the upper half of a float, and represents the numbers used here exactly. */
 static uint16_t bf16(float value)
 {
     uint32_t bits;
@@ -73,8 +73,8 @@ static int attend(const driver *cuda, const heed_plan *plan, uintptr_t tensors, 
         return fprintf(stderr, "gpu: the tensors cannot be copied to the device\n"), 1;
     if (heed_execute(plan, &buffers) != HEED_OK)
         return fail("execute");
-    /* heed_execute() has only started the work. This copy waits for it, as both are on the default
-     * stream, and would tell of an error on the way. */
+    /* heed_execute() has only enqueued the work. This copy waits for it, since both are on the
+     * default stream, and would return an error that occurred there. */
     if (cuda->download(host, tensors, sizeof host) != 0)
         return fprintf(stderr, "gpu: the device failed\n"), 1;
     for (int i = 0; i < 64; i += 16)

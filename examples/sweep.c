@@ -1,9 +1,9 @@
 /*
- * sweep.c - the fastest config of a kernel on a problem, by the laboratory alone, without `heed`
+ * sweep.c - finds the fastest config of a kernel on a problem, with the laboratory as a library
  *
- * Searches a space of configs on the CPU and prints every point that was timed, and the best of
- * them. It keeps nothing: `heed sweep` does so on a board, and proves the best. It is built within
- * heed's tree, whose laboratory is a static library (lab/).
+ * Searches a space of configs on the CPU, and prints every timed point and the best one. It stores
+ * nothing, whereas `heed sweep` stores trials on a board and verifies the best. The program is
+ * built in heed's tree, where the laboratory is a static library (lab/).
  *
  *     ./sweep spaces/cpu_tile.txt "b1 h2 s128 d64 f32" 12
  */

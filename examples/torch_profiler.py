@@ -3,10 +3,10 @@
 
     torch_profiler.py [--device cpu|cuda] [--trace FILE] [--calls N] [SPEC]
 
-All that the profiler needs is one line of Attention.__call__(), a record_function() around the execution
-of a plan. The range is then a row of the profiler's table and a slice of the exported trace; on a GPU the
-launch lies inside it, and it stands above the kernel once more. It needs the Python package heed; in a
-checkout, PYTHONPATH=python and HEED_LIBRARY=build/release/src/libheed.so.
+The profiler needs only one line of Attention.__call__(), a record_function() around the execution of a plan. The range
+is then a row of the profiler's table and a slice of the exported trace; on a GPU it contains the launch, and appears
+again above the kernel. The program needs the Python package heed; in a checkout, set PYTHONPATH=python and
+HEED_LIBRARY=build/release/src/libheed.so.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def random_tensors(problem, device):
 
 
 def difference(o, q, k, v, causal):
-    """The largest one from torch's own attention."""
+    """Returns the maximum difference from torch's own attention."""
     heads_first = [x.transpose(1, 2).float() for x in (q, k, v)]
     expected = torch.nn.functional.scaled_dot_product_attention(
         *heads_first, is_causal=causal, enable_gqa=q.shape[2] != k.shape[2]
@@ -68,7 +68,7 @@ def main():
     if args.trace:
         seen.export_chrome_trace(args.trace)
     words = set(args.spec.split()[1:]) - {"causal"}
-    if all(word in TYPES or re.match("[hsd][0-9]", word) for word in words):  # torch's attention knows no others
+    if all(word in TYPES or re.match("[hsd][0-9]", word) for word in words):  # torch's attention has no others
         far = difference(o, q, k, v, "causal" in args.spec.split())
         if not far <= TOLERANCE[q.dtype]:
             print(f"torch_profiler: O differs from torch's by {far:.2g}", file=sys.stderr)

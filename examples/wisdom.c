@@ -1,9 +1,10 @@
 /*
- * wisdom.c - measure once, remember, and never measure again
+ * wisdom.c - plans from saved wisdom, and measures only where it has none
  *
- * Plans a problem from the wisdom in a file. Where that has nothing for it on this machine,
- * measures and writes the file, so that the next run, or another program, starts with the fastest
- * kernel at once. 'heed tune --wisdom FILE SPEC' makes better wisdom, as it searches and proves.
+ * Plans a problem from the wisdom in a file. If that has no line for the problem on this machine,
+ * it measures and writes the file, so that the next run, or another program, starts with the
+ * fastest kernel at once. 'heed tune --wisdom FILE SPEC' makes better wisdom, since it searches and
+ * verifies.
  *
  *     cc wisdom.c -o wisdom $(pkg-config --cflags --libs heed)
  *     ./wisdom heed.wisdom "b1 h8 s512 d64 f32"
@@ -19,7 +20,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/* Lines of another machine or build are skipped, which is no failure. */
+/* Lines of another machine or build are skipped, which is not an error. */
 static heed_status load(heed_context *context, const char *path)
 {
     size_t taken = 0, skipped = 0;
@@ -31,7 +32,7 @@ static heed_status load(heed_context *context, const char *path)
     return status;
 }
 
-/* Plans from wisdom alone, else by measuring, which is kept. */
+/* Plans from wisdom, or else by measuring, and then saves the result. */
 static int plan_wisely(heed_context *context, const heed_problem *problem, const char *path)
 {
     heed_plan *plan;

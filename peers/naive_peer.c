@@ -1,9 +1,9 @@
 /*
- * naive_peer.c - attention as a textbook has it: three plain loops per head, the heads shared out
+ * naive_peer.c - the rival naive: textbook attention, three plain loops per head, heads distributed
  * over threads
  *
- * The formula, written down in C, with the optimiser on. 16-bit types are
- * widened to float first, in every call, and O is rounded at the end.
+ * It is the formula in C, compiled with optimization. 16-bit types are converted to float in every
+ * call, and O is rounded at the end.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ typedef struct naive {
     peer_team *team;
     int threads;
     peer_problem problem;
-    float *memory; /* for each thread: a head of Q, K, V and O in float, and one row of scores */
+    float *memory; /* per thread: a head of Q, K, V and O in float, and one row of scores */
     size_t per_thread;
     const peer_tensors *tensors;
 } naive;
@@ -47,8 +47,8 @@ static uint16_t float_to_f16(float value)
     frexpf(magnitude, &exponent);
     if (exponent < -13)
         exponent = -13;
-    /* The mantissa has its leading one, which adds 1 to the exponent; a mantissa rounded up to the
-     * next power of two adds another, as it should. */
+    /* The mantissa includes its leading one, which adds 1 to the exponent; a mantissa that is
+     * rounded up to the next power of two correctly adds another 1. */
     long mantissa = lrintf(ldexpf(magnitude, 11 - exponent));
     return (uint16_t)(sign + (unsigned)((exponent + 13) << 10) + (unsigned)mantissa);
 }
@@ -72,7 +72,7 @@ static uint16_t float_to_bf16(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Copies @count elements from @index on to @to as floats. */
+/* Converts @count elements, from @index on, to floats in @to. */
 static void widen(peer_type type, const void *from, int64_t index, int64_t count, float *to)
 {
     const uint16_t *halves = (const uint16_t *)from + index;
@@ -97,7 +97,7 @@ static void narrow(peer_type type, const float *from, int64_t count, void *to, i
         halves[i] = float_to_bf16(from[i]);
 }
 
-/* One row of O: scores, softmax, weighted sum. */
+/* Computes one row of O: scores, softmax, weighted sum. */
 static void attend(const peer_problem *p, int64_t keys, const float *q, const float *k,
                    const float *v, float *scores, float *o)
 {

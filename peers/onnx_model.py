@@ -1,4 +1,4 @@
-"""An ONNX model of one node, encoded by hand, so that the onnx package is not needed.
+"""Encodes an ONNX model of one node, without the onnx package.
 
 ONNX is protocol buffers: a message is a sequence of fields, each a number, a wire type and a value.
 The field numbers below are those of onnx.proto.
@@ -27,7 +27,7 @@ def varint(value):
 
 
 def field(number, value):
-    """One field; its wire type follows from the value: int, float, text or embedded message."""
+    """Encodes one field; its wire type depends on the value: int, float, text or embedded message."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):

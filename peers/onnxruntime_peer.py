@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The rival onnxruntime: ONNX Runtime's attention operators on the CPU.
 
-Three operators compute attention there, each for other problems and none always the fastest. Those
-that can do the problem are tried, and the fastest is kept:
+Three operators compute attention there, each for different problems, and none is always the fastest. All that support
+the problem are tried, and the fastest is used:
 
-    MultiHeadAttention   its own fused kernel where there is no mask and no grouping, f32
-    GroupQueryAttention  bottom-right causal, with all but the last seq_q keys in its cache
+    MultiHeadAttention   a fused kernel without mask and grouping, for f32
+    GroupQueryAttention  bottom-right causal, with all keys except the last seq_q in its cache
     Attention            everything else; the standard operator of ONNX 23
 
-Tensors are bound once, at aligned addresses, in the layout that the operator wants.
+Tensors are bound once, at aligned addresses, in the operator's layout.
 """
 
 import peer
@@ -39,7 +39,7 @@ def swapped(shape):
 
 
 def multi_head(p, dtype):
-    """[batch, seq, heads * dim]. A mask costs it the fused kernel."""
+    """[batch, seq, heads * dim]. With a mask it does not use the fused kernel."""
     if p.heads_q != p.heads_kv or (p.mask != "none" and p.seq_q != p.seq_k):
         return None
     if not (p.mask == "none" and p.type == "f32") and not peer.scores_fit(p):
@@ -100,7 +100,7 @@ def group_query(p, dtype):
 
 
 def standard(p, dtype):
-    """[batch, heads, seq, dim]. Causal is top left for it, and it keeps all scores in memory."""
+    """[batch, heads, seq, dim]. Its causal mask is top left, and it keeps all scores in memory."""
     if (p.mask == "causal=br" and p.seq_q != p.seq_k) or not peer.scores_fit(p):
         return None
     shapes = {letter: swapped(shape) for letter, shape in peer.shapes(p).items()}
@@ -131,7 +131,7 @@ class OnnxRuntime:
         self.options = onnxruntime.SessionOptions()
         self.options.intra_op_num_threads = threads
         self.options.inter_op_num_threads = 1
-        self.options.log_severity_level = 4  # what it refuses is expected, not worth a log line
+        self.options.log_severity_level = 4  # refusals are expected and need no log line
         return {
             "version": onnxruntime.__version__,
             "types": ["f32", "f16"],
@@ -163,7 +163,7 @@ class OnnxRuntime:
         found = [make(problem, dtype) for make in (multi_head, group_query, standard)]
         ways = {choice.op: choice for choice in found if choice}
 
-        # Each is loaded and bound by its first call, and dropped before the next one is tried.
+        # Each is loaded and bound by its first call, and freed before the next one is tried.
         def trial(choice):
             bound = []
 

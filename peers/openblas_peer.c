@@ -1,9 +1,9 @@
 /*
- * openblas_peer.c - attention from a matrix library: two products and a softmax
+ * openblas_peer.c - the rival openblas: attention with a matrix library, two products and a softmax
  *
  * S = scale * Q K^T by cblas_sgemm, softmax of the rows of S, O = P V by cblas_sgemm. A task is a
- * tile of queries of one head with its whole rows of scores, which stay in the L2 cache; tasks are
- * shared out over threads, each of which calls a single-threaded library. Where there are fewer
+ * tile of queries of one head with complete rows of scores, which stay in the L2 cache; tasks are
+ * distributed over threads, each of which calls the library single-threaded. If there are fewer
  * tasks than threads, the library's own threads work instead.
  */
 #include <cblas.h>
@@ -17,8 +17,8 @@
 #include "softmax.h"
 #include "team.h"
 
-/* Bytes of scores that a task works on, and rows of its tile: from measurements on Zen 4 and 5,
- * where larger tiles gain nothing and lower ones slow the products down. */
+/* Bytes of scores of a task, and rows of its tile: from measurements on Zen 4 and 5, where larger
+ * tiles gain nothing and smaller ones slow down the products. */
 enum {
     TILE_BYTES = 2 << 20,
     TILE_ROWS_MIN = 64,
@@ -33,7 +33,7 @@ typedef struct blas {
     peer_problem problem;
     int64_t rows;  /* queries of a tile */
     int64_t tiles; /* of a head */
-    float *scores; /* for each thread, a tile of scores and a factor for each of its rows */
+    float *scores; /* per thread, a tile of scores and a factor for each of its rows */
     int64_t per_thread;
     const peer_tensors *tensors;
 } blas;
@@ -60,10 +60,10 @@ typedef struct tile {
     int64_t first;  /* query */
     int64_t rows;
     int64_t begin; /* that key */
-    int64_t keys;  /* up to and without the last one that it sees */
+    int64_t keys;  /* one past the last key that it sees */
 } tile;
 
-/* S = scale * log2(e) * Q K^T, so that the softmax can take powers of two. */
+/* Computes S = scale * log2(e) * Q K^T, so that the softmax can use powers of two. */
 static void score(const blas *self, const tile *t)
 {
     const peer_problem *p = &self->problem;
@@ -78,7 +78,7 @@ static void score(const blas *self, const tile *t)
                     (int)t->keys);
 }
 
-/* O = P V, not yet divided by the sums. */
+/* Computes O = P V, not yet divided by the sums. */
 static void combine(const blas *self, const tile *t)
 {
     const peer_problem *p = &self->problem;
@@ -92,8 +92,8 @@ static void combine(const blas *self, const tile *t)
                     (int)p->dim_v);
 }
 
-/* The softmax of row @i of the tile without its last division, which is left to O; returns the
- * factor for that. */
+/* Computes the softmax of row @i of the tile without its final division, which is applied to O;
+ * returns the factor for it. */
 static float soften(const blas *self, const tile *t, int64_t i)
 {
     float *row = t->scores + i * t->keys;
@@ -111,7 +111,7 @@ static tile tile_at(const blas *self, int64_t index, int thread)
     const peer_problem *p = &self->problem;
     int64_t head = index / self->tiles;
     int64_t kv = head / p->heads_q * p->heads_kv + head % p->heads_q / (p->heads_q / p->heads_kv);
-    /* With a causal mask the last tiles are the longest: they go first. */
+    /* With a causal mask the last tiles are the longest, so they come first. */
     int64_t first = (self->tiles - 1 - index % self->tiles) * self->rows;
     int64_t rows = p->seq_q - first < self->rows ? p->seq_q - first : self->rows;
     int64_t row = head * p->seq_q + first;
@@ -149,9 +149,9 @@ static void tile_task(void *data, int64_t index, int thread)
             t.o[i * dim + d] *= t.factors[i];
 }
 
-/* Debian's OpenBLAS takes kernels for older CPUs on some that have AVX-512, and is 1.7 times slower
- * for it. The core type is read from the environment when the library is loaded, so this program
- * starts itself again with a better one. */
+/* Debian's OpenBLAS selects kernels for older CPUs on some CPUs with AVX-512, which makes it 1.7
+ * times slower. The library reads the core type from the environment when it is loaded, so this
+ * program executes itself again with a better one. */
 static void choose_core_type(char **argv)
 {
 #if defined(__x86_64__)
@@ -160,7 +160,7 @@ static void choose_core_type(char **argv)
         !__builtin_cpu_supports("avx512vl"))
         return;
     if (setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1) == 0)
-        execv("/proc/self/exe", argv); /* if this fails, the library's own choice must do */
+        execv("/proc/self/exe", argv); /* if this fails, keep the library's choice */
 #else
     (void)argv;
 #endif
@@ -183,8 +183,8 @@ static peer_answer setup(void *state, int threads, char *detail, char *reason)
     return PEER_ERROR;
 }
 
-/* Queries to a tile: as many as TILE_BYTES allow, but not so many that threads would lack work, or
- * that most of what a causal mask hides would be computed. */
+/* Queries of a tile: as many as TILE_BYTES allow, but not so many that threads would lack work, or
+ * that most masked scores would be computed. */
 static int64_t choose_rows(const peer_problem *p, int threads)
 {
     int64_t heads = p->batch * p->heads_q;
@@ -282,7 +282,7 @@ static double sgemm(void *state, int64_t size)
     return best;
 }
 
-/* The number out of "OpenBLAS 0.3.21 NO_LAPACKE ...". */
+/* Extracts the version from "OpenBLAS 0.3.21 NO_LAPACKE ...". */
 static void read_version(char *version, size_t size)
 {
     char word[32] = "";

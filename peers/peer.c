@@ -1,5 +1,5 @@
 /*
- * peer.c - requests in, replies out, and the time between
+ * peer.c - the request loop of rivals in C: parses requests, times calls, writes replies
  */
 #include "peer.h"
 
@@ -12,20 +12,20 @@
 
 #include "peer_tensors.h"
 
-/* The largest line either way, with its newline. */
+/* Longest request or reply, with its newline. */
 #define LINE_SIZE 65536
-/* No dimension, and no product of dimensions, is larger. */
+/* Maximum of a dimension, and of products of dimensions. */
 #define EXTENT_MAX (INT64_C(1) << 46)
 
 static const char *const type_names[PEER_TYPES] = { "f32", "f16", "bf16" };
 static const char *const mask_names[PEER_MASKS] = { "none", "causal=tl", "causal=br" };
 
-/* Words of a spec that the other members of a request repeat, or that can be ignored. */
+/* Words of a spec that other members of a request repeat, or that a peer may ignore. */
 static const char *const known_words[] = { "causal", "scale", "acc", "products", "layout",
                                            "q",      "k",     "v",   "o" };
 #define KNOWN_WORDS ((int)(sizeof known_words / sizeof known_words[0]))
 
-/* Everything between two requests. */
+/* State that is kept between requests. */
 typedef struct session {
     const peer_methods *peer;
     void *state; /* the peer's own */
@@ -34,7 +34,7 @@ typedef struct session {
     bool prepared;
     bool ran;
     int64_t copies;
-    int64_t calls; /* so far, of this problem: which copy is next */
+    int64_t calls; /* calls of this problem so far, which determine the next copy */
     peer_tensors *tensors;
     char o_path[512];
     char reason[PEER_REASON_SIZE];
@@ -106,7 +106,7 @@ static bool problem_fits(const peer_problem *p)
            p->heads_q % p->heads_kv == 0;
 }
 
-/* Is @word, of @length characters, such as "h8/2" or "acc=f16", one that every peer may ignore? */
+/* Returns true if every peer may ignore @word of @length characters, as "h8/2" and "acc=f16". */
 static bool is_known_word(const char *word, size_t length)
 {
     char name[16];
@@ -119,7 +119,7 @@ static bool is_known_word(const char *word, size_t length)
                                    find_name(type_names, PEER_TYPES, name) < PEER_TYPES);
 }
 
-/* A problem with any other word is not one that a peer in C can do. */
+/* Peers in C support no other words. */
 static peer_answer refuse_words(session *s, const json_t *request)
 {
     const char *spec = json_string_value(json_object_get(request, "spec"));
@@ -129,7 +129,7 @@ static peer_answer refuse_words(session *s, const json_t *request)
         length = strcspn(word, " ");
         if (is_known_word(word, length))
             continue;
-        snprintf(s->reason, sizeof s->reason, "it does not know the word %.*s of the problem",
+        snprintf(s->reason, sizeof s->reason, "the word %.*s of the problem is not supported",
                  (int)(strcspn(word, "= ") < 60 ? strcspn(word, "= ") : 60), word);
         return PEER_UNSUPPORTED;
     }
@@ -328,7 +328,7 @@ static const struct {
     { "release", release }, { "ceiling", ceiling }, { "quit", quit },
 };
 
-/* Serves one request and returns the reply, or NULL if there is no memory for one. */
+/* Serves one request and returns the reply, or NULL if there is no memory. */
 static json_t *serve(session *s, const char *line, bool *quitting)
 {
     static const char *const statuses[] = { "ok", "unsupported", "error" };

@@ -2,9 +2,9 @@
  * peer.h - shared by all rivals written in C: the line protocol of lab/trial/peer/protocol.md
  *
  * A peer fills in a struct of functions and calls peer_main(), which reads requests, loads the
- * tensors, keeps the time, and answers. Tensors are handed out with the dimensions [batch, heads,
- * seq, dim], dense, each aligned to 64 bytes: each head is a matrix of its own, as a matrix library
- * likes it best.
+ * tensors, times calls, and replies. The peer gets dense tensors with dimensions [batch, heads,
+ * seq, dim], each aligned to 64 bytes: each head is a separate matrix, the best layout for a matrix
+ * library.
  */
 #ifndef PEER_H
 #define PEER_H
@@ -38,7 +38,7 @@ typedef struct peer_problem {
     float scale;
 } peer_problem;
 
-/* The tensors, in this order where they are counted; O, the output, is the last one. */
+/* Tensors, in the order of arrays; O, the output, is the last one. */
 typedef enum peer_role {
     PEER_Q,
     PEER_K,
@@ -54,10 +54,10 @@ typedef struct peer_tensors {
     void *o; /* [batch, heads_q, seq_q, dim_v] */
 } peer_tensors;
 
-/* Reasons are texts of at most this many bytes with the null, for people. */
+/* Maximum size of a reason, a text for people, with its terminator. */
 #define PEER_REASON_SIZE 200
 
-/* The answer of a function of the peer. For the last two it has written a reason. */
+/* The result of a peer's function. For the last two it has written a reason. */
 typedef enum peer_answer {
     PEER_OK,
     PEER_UNSUPPORTED,
@@ -68,40 +68,40 @@ typedef struct peer_methods {
     const char *name;
     const char *version;
     unsigned types;    /* bits 1 << peer_type */
-    size_t state_size; /* of what the functions get as @state, zero at first */
+    size_t state_size; /* size of the functions' @state, initially zero */
 
-    /* Gets ready to use @threads threads; once, before all else. @detail (PEER_REASON_SIZE bytes)
-     * may receive a line about the set-up. */
+    /* Prepares for @threads threads; called once, first. @detail (PEER_REASON_SIZE bytes) may
+     * receive a line about the set-up. */
     peer_answer (*setup)(void *state, int threads, char *detail, char *reason);
 
-    /* Gets ready for @problem, which is of a type that the peer takes: memory beside the tensors,
-     * above all. On failure it has freed what it made. */
+    /* Prepares for @problem, which has a type that the peer supports, for example by allocating
+     * memory. On failure it has freed its allocations. */
     peer_answer (*prepare)(void *state, const peer_problem *problem, char *reason);
 
-    /* Computes O of the problem prepared. */
+    /* Computes O of the prepared problem. */
     void (*run)(void *state, const peer_tensors *tensors);
 
-    /* Frees what prepare() made. */
+    /* Frees memory of prepare(). */
     void (*release)(void *state);
 
-    /* Frees what setup() made. */
+    /* Frees memory of setup(). */
     void (*finish)(void *state);
 
-    /* Best rate of a float32 matrix product of @size cubed, in operations per second; NULL if the
-     * peer has none. 0: no memory. */
+    /* Best rate of a float32 matrix product of @size cubed, in operations per second, or 0 if there
+     * is no memory. NULL if the peer has no such product. */
     double (*sgemm)(void *state, int64_t size);
 } peer_methods;
 
 /* peer_main() serves requests until the end of input and returns the exit status for main(). */
 int peer_main(const peer_methods *peer);
 
-/* Keys from @begin on, up to @end and without it. */
+/* Keys from @begin on, up to but not including @end. */
 typedef struct peer_range {
     int64_t begin;
     int64_t end;
 } peer_range;
 
-/* peer_visible() returns which keys query @i sees. Neither side decreases from one query to the
+/* peer_visible() returns the keys that query @i sees. Neither end decreases from one query to the
  * next. */
 peer_range peer_visible(const peer_problem *problem, int64_t i);
 
@@ -109,7 +109,7 @@ peer_range peer_visible(const peer_problem *problem, int64_t i);
 int64_t peer_clock_ns(void);
 
 /* peer_allocate() returns @count elements of @size bytes, aligned to 64 bytes and not cleared, or
- * NULL; also if the product overflows. Free with free(). */
+ * NULL, also if the product overflows. Free with free(). */
 void *peer_allocate(size_t count, size_t size);
 
 #endif /* PEER_H */

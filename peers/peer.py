@@ -8,13 +8,12 @@ A peer defines a class with these members and ends with serve(Rival):
     prepare(problem, data)  returns a Prepared; problem has the members of the request, data has the
                             bytes of "q", "k" and, unless it is a part of K, "v"; raises Unsupported
 
-and, if it knows more than the CPU, a set kinds of the devices that it knows, such as {"cpu",
-"cuda"}. Before setup() its member device is the one to compute on, such as "cuda:0". With a member
-repeats = True it gets data as short as they came, to be repeated to their length by repeated(). With
-a method words(problem) it says which words of the spec it takes beyond WORDS, such as {"window"};
-a problem with any other one is refused before prepare().
+and, if it supports more than the CPU, a set kinds of devices, such as {"cpu", "cuda"}. Before setup() the member device
+is set to the device to use, such as "cuda:0". With a member repeats = True it gets data as short as in the file, which
+repeated() extends to their length. A method words(problem) returns the words of the spec that it supports in addition
+to WORDS, such as {"window"}; a problem with any other word is refused before prepare().
 
-This file imports nothing but the standard library, so that a peer can always say what it lacks.
+This file imports only the standard library, so that a peer can always report missing packages.
 """
 
 import itertools
@@ -32,7 +31,7 @@ PROTOCOL = "heed.trial/1"
 TYPE_SIZES = {"f32": 4, "f16": 2, "bf16": 2}
 REASON_BYTES = 200
 
-# Words of a spec that the other members of the request repeat, or that can be ignored.
+# Words of a spec that other members of the request repeat, or that a peer may ignore.
 WORDS = {"causal", "scale", "acc", "products", "layout", "q", "k", "v", "o"}
 
 # prepare() may try several ways to compute the problem, each for about this long.
@@ -40,7 +39,7 @@ TRIAL_SECONDS = 0.1
 
 
 class Unsupported(Exception):
-    """This peer cannot do that, and it is not a fault."""
+    """The peer does not support a request, which is not an error."""
 
 
 class Prepared:
@@ -48,16 +47,16 @@ class Prepared:
 
     steps    one function per copy of the tensors, each of which computes all of O
     output   output(index) returns the bytes of O of that copy, dense [batch, seq_q, heads_q, dim_v]
-    layout   order of the dimensions that the calls see
-    detail   which entry point they call
+    layout   order of the tensors' dimensions in the calls
+    detail   entry point of the calls
 
-    A device that works by itself has its own capture(), wait() and rows().
+    An asynchronous device overrides capture(), wait() and rows().
     """
 
     def __init__(self, steps, output, layout, detail):
         self.steps, self.output, self.layout, self.detail = steps, output, layout, detail
         self.turns = itertools.cycle(range(len(steps)))
-        self.last = None  # copy that the last call worked on
+        self.last = None  # copy that the last call used
         self.captured = 0, None
 
     def call(self):
@@ -65,16 +64,16 @@ class Prepared:
         self.steps[self.last]()
 
     def replayer(self, calls):
-        """Returns what capture() made for so many calls, the last one that was asked for."""
+        """Returns the replay of capture() for @calls calls; the last one is cached."""
         if self.captured[0] != calls:
-            self.captured = 0, None  # its memory first
+            self.captured = 0, None  # free its memory first
             self.captured = calls, self.capture(calls)
         self.last = (calls - 1) % len(self.steps)
         return self.captured[1]
 
     def capture(self, calls):
-        """Returns a function of two numbers, warmup and replays, that executes calls steps, the first
-        copy first, so many times, and returns the nanoseconds of the replays."""
+        """Returns a function of two numbers, warmup and replays, that executes @calls steps that many times, beginning
+        with the first copy, and returns the nanoseconds of the replays."""
 
         def run(times):
             for _ in range(times):
@@ -93,8 +92,8 @@ class Prepared:
         """Returns when all calls are complete."""
 
     def close(self):
-        """Lets go of everything at once: the closures that refer to each other would keep memory of
-        a device until the next round of garbage collection."""
+        """Drops all references at once: closures that refer to each other would keep device memory until the next
+        garbage collection."""
         self.steps, self.output, self.captured = [], None, (0, None)
 
     def rows(self, problem, index, numbers):
@@ -111,8 +110,8 @@ class Prepared:
 
 
 def shapes(problem):
-    """Returns the shapes of the dense tensors by their letters. Packed ones have one batch element,
-    those in pages are a pool, and V has no shape where it is a part of K."""
+    """Returns the shapes of the dense tensors by their letters. Packed tensors have one batch element, paged ones are a
+    pool, and V has no shape if it is a part of K."""
     p = problem
     queries, keys = query_rows(p), (p.batch, p.seq_k)
     if getattr(p, "tokens_k", 0):
@@ -131,13 +130,13 @@ def shapes(problem):
 
 
 def query_rows(problem):
-    """Batch elements of Q and O, and the rows of each."""
+    """Returns the number of batch elements of Q and O, and of rows of each."""
     tokens = getattr(problem, "tokens_q", 0)
     return (1, tokens) if tokens else (problem.batch, problem.seq_q)
 
 
 def scores_fit(problem):
-    """Whether a way that keeps the whole score matrix in memory is possible on this machine."""
+    """Returns whether the whole score matrix fits in this machine's memory."""
     size = 4 * problem.batch * problem.heads_q * problem.seq_q * problem.seq_k
     return size < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
 
@@ -145,14 +144,14 @@ def scores_fit(problem):
 def fastest(ways):
     """Returns the name of the fastest of some functions, given by name.
 
-    A way that raises is out. Raises Unsupported, with the last reason, if none is left.
+    A function that raises an exception is dropped. Raises Unsupported, with the last reason, if none is left.
     """
     times, reason = {}, "the library has no entry point for this problem"
     for name, way in ways.items():
         try:
-            way()  # also pays for what the library sets up once
+            way()  # also performs the library's one-time set-up
             times[name] = usual_call(way) if len(ways) > 1 else 0
-        except Exception as error:  # whatever the library throws: the way is out
+        except Exception as error:  # whatever the library raises, the function is dropped
             reason = str(error)
     if not times:
         raise Unsupported(reason)
@@ -160,8 +159,8 @@ def fastest(ways):
 
 
 def usual_call(function):
-    """Returns the median seconds of the calls that fit into TRIAL_SECONDS: a way that is fast now and
-    then is not the best one."""
+    """Returns the median seconds of the calls that fit into TRIAL_SECONDS: a function that is only occasionally fast is
+    not the best one."""
     times, spent = [], 0.0
     while spent < TRIAL_SECONDS:
         start = time.perf_counter()
@@ -172,7 +171,7 @@ def usual_call(function):
 
 
 class Session:
-    """One conversation. Every method named after a request returns its reply without the status."""
+    """One connection. Every method named after a request returns its reply without the status."""
 
     def __init__(self, rival):
         self.rival = rival
@@ -271,7 +270,7 @@ class Session:
 
 
 def spec_words(problem):
-    """The words of the spec, with what stands behind their "=": but for the sizes and the type."""
+    """Returns the words of the spec except sizes and type, with their values after "="."""
     words = {}
     for word in re.findall(r'(?:"[^"]*"|[^\s"])+', getattr(problem, "spec", "")):
         name, _, value = word.partition("=")
@@ -282,10 +281,10 @@ def spec_words(problem):
 
 
 def refuse_words(problem, known):
-    """Refuses a problem whose spec has a word that is not known."""
+    """Refuses a problem whose spec has an unsupported word."""
     for name in spec_words(problem):
         if name not in known:
-            raise Unsupported(f"it does not know the word {name} of the problem")
+            raise Unsupported(f"the word {name} of the problem is not supported")
 
 
 def read_tensor(problem, letter):
@@ -299,7 +298,7 @@ def read_tensor(problem, letter):
 
 
 def repeated(problem, letter, data):
-    """Returns what read_tensor() returned, as often as it takes to fill the tensor."""
+    """Returns the result of read_tensor(), repeated to fill the tensor."""
     size = math.prod(shapes(problem)[letter]) * TYPE_SIZES[problem.type]
     return data if len(data) == size else (data * (size // len(data) + 1))[:size]
 
@@ -311,16 +310,16 @@ def answer(session, line):
         request = json.loads(line)
         op = request["op"]
         if op not in ("hello", "prepare", "run", "check", "release", "quit"):
-            raise Unsupported(f"there is no request {op} here")
+            raise Unsupported(f"unknown request {op}")
         return {"status": "ok", **getattr(session, op)(request)}, op
     except Unsupported as error:
         return {"status": "unsupported", "reason": shorten(error)}, op
-    except Exception as error:  # a fault of the request or the library: reported, never fatal
+    except Exception as error:  # an error of the request or the library is reported, never fatal
         return {"status": "error", "reason": shorten(f"{type(error).__name__}: {error}")}, op
 
 
 def shorten(text):
-    """One line of at most REASON_BYTES bytes."""
+    """Returns one line of at most REASON_BYTES bytes."""
     line = " ".join(str(text).split())
     return line.encode()[:REASON_BYTES].decode(errors="ignore")
 

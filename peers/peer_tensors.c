@@ -1,5 +1,5 @@
 /*
- * peer_tensors.c - tensors come from files and go to files
+ * peer_tensors.c - reads a problem's tensors from files, and writes O to a file
  */
 #include "peer_tensors.h"
 
@@ -14,7 +14,7 @@
 
 static const size_t type_sizes[PEER_TYPES] = { [PEER_F32] = 4, [PEER_F16] = 2, [PEER_BF16] = 2 };
 
-/* A tensor as the requests see it: [batch, seq, heads, dim] in a file. */
+/* A tensor of a request: [batch, seq, heads, dim] in a file. */
 typedef struct tensor_shape {
     int64_t batch;
     int64_t heads;
@@ -33,7 +33,7 @@ static tensor_shape shape_of(const peer_problem *p, peer_role role)
                            .element = type_sizes[p->type] };
 }
 
-/* Elements of a tensor, of a problem that has been found to fit. */
+/* Returns the number of elements of a tensor, of a problem that was checked to fit. */
 static size_t shape_count(const tensor_shape *s)
 {
     return (size_t)(s->batch * s->heads * s->seq * s->dim);
@@ -94,7 +94,7 @@ static void **place_of(peer_tensors *tensors, peer_role role)
     return places[role];
 }
 
-/* Makes copy number @copy: the first one from the files, the others from that. */
+/* Makes copy number @copy: the first one from the files, the others from the first. */
 static peer_answer load_copy(peer_tensors *tensors, int64_t copy, const peer_problem *problem,
                              const char *const paths[PEER_TENSORS], char *reason)
 {

@@ -7,9 +7,9 @@
 
 #include "peer.h"
 
-/* peer_tensors_load() makes @copies copies of the tensors of @problem: inputs from their files, by
- * role in @paths, O zero. On failure the reason has been written. *@tensors is to be freed
- * with peer_tensors_free() in either case. */
+/* peer_tensors_load() makes @copies copies of the tensors of @problem: inputs from the files
+ * @paths, by role, and O zero. On failure it has written the reason. In either case free *@tensors
+ * with peer_tensors_free(). */
 peer_answer peer_tensors_load(peer_tensors **tensors, const peer_problem *problem, int64_t copies,
                               const char *const paths[PEER_TENSORS], char *reason);
 

@@ -4,8 +4,8 @@
  *
  * Parameter: SOFTMAX_ROW, the name of the function.
  *
- * LANES independent columns keep sums and maxima apart, so that the compiler can vectorise without
- * leave to reorder additions.
+ * LANES columns have separate sums and maxima, so that the compiler can vectorise without
+ * permission to reorder additions.
  */
 #include <string.h>
 
@@ -15,8 +15,8 @@ enum {
     LANES = 32
 };
 
-/* 2^x for x <= 0: the integer part goes into the exponent by way of a sum with 1.5 * 2^23, whose
- * lowest bits it becomes; the polynomial is the best one of degree 5 on [-0.5, 0.5] by relative
+/* Returns 2^x for x <= 0: adding 1.5 * 2^23 puts the integer part into the lowest bits, from where
+ * it goes to the exponent; the polynomial is the best one of degree 5 on [-0.5, 0.5] by relative
  * error, which is 9.2e-8 before rounding. */
 static inline float exp2_lane(float x)
 {

@@ -1,5 +1,5 @@
 /*
- * team.c - a pool with one atomic counter of tasks and one of rounds
+ * team.c - a thread pool with one atomic counter of tasks and one of rounds
  */
 #include "team.h"
 
@@ -15,7 +15,7 @@
 #define RELAX() ((void)0)
 #endif
 
-/* How often to look for work before sleeping: about a millisecond. */
+/* Number of polls for work before sleeping: about a millisecond. */
 enum {
     SPINS = 20000
 };
@@ -27,11 +27,11 @@ typedef struct worker {
 } worker;
 
 struct peer_team {
-    int threads; /* with the caller */
+    int threads; /* including the caller */
     peer_task *task;
     void *data;
     int64_t count;
-    _Atomic int64_t next;   /* task to take */
+    _Atomic int64_t next;   /* next task */
     _Atomic unsigned round; /* grows with every run */
     _Atomic int busy;       /* workers still in the round */
     _Atomic bool ending;
@@ -50,7 +50,7 @@ static void take_tasks(peer_team *team, int thread)
     }
 }
 
-/* Waits until the round is no longer @seen, first awake, then asleep. */
+/* Waits until the round differs from @seen, first spinning, then sleeping. */
 static void await_round(peer_team *team, unsigned seen)
 {
     for (int i = 0; i < SPINS; i++) {

@@ -1,9 +1,9 @@
-"""The ways to compute attention with PyTorch, each a rival of its own: BACKENDS. All of them are for
-CUDA devices, CPU_BACKENDS for the CPU as well.
+"""The rivals that compute attention with PyTorch's tensors: BACKENDS. All are for CUDA devices, CPU_BACKENDS also for
+the CPU.
 
-A row names the words of a spec that it takes (beyond those that every rival takes), and the
-function that makes its ways to call a library for a problem, or raises peer.Unsupported. These come
-in groups. The first group with a way that works is taken, and of that group the fastest way.
+A row has the words of a spec that it supports (in addition to those of every rival), and a function that returns its
+ways to call a library for a problem, or raises peer.Unsupported. Ways come in groups. The fastest way of the first
+group with a working way is used.
 """
 
 import functools
@@ -14,8 +14,8 @@ import torch_serving
 import torch_words
 from torch_ways import Backend, Way, imported, only, torch_type
 
-# The switches of scaled_dot_product_attention. Exactly one is on while a problem is prepared, so that
-# PyTorch cannot take another backend in its place.
+# The switches of scaled_dot_product_attention. Exactly one is on while a problem is prepared, so that PyTorch cannot
+# use another backend.
 SWITCHES = {
     "flash": "enable_flash_sdp",
     "efficient": "enable_mem_efficient_sdp",
@@ -23,22 +23,21 @@ SWITCHES = {
     "math": "enable_math_sdp",
 }
 
-# Backends whose products of float32 are by TF32 where PyTorch's switch says so: cuBLAS's, and those of
-# compiled code. The products of the others do not depend on it.
+# Backends whose float32 products use TF32 if PyTorch's switch is on: those with cuBLAS or compiled code. The products
+# of the others do not depend on it.
 TF32 = {"math", "flex"}
 
 
 def allow_tf32(torch, problem, backend):
-    """Allows TF32 where the problem does and it has an effect, and forbids it elsewhere, whatever the
-    user's own default is. Returns words for the table."""
+    """Allows TF32 if the problem permits it and it has an effect, and otherwise forbids it, whatever the user's default
+    is. Returns words for the table."""
     allowed = backend in TF32 and peer.spec_words(problem).get("products") == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = allowed
     return ", TF32" if allowed else ""
 
 
 def sdpa(torch, problem, backend, device):
-    """Grouped heads are first tried with enable_gqa; where a backend does not take that, K and V
-    are repeated."""
+    """Tries grouped heads first with enable_gqa; if a backend does not support that, K and V are repeated."""
     for name, switch in SWITCHES.items():
         getattr(torch.backends.cuda, switch)(name == backend)
     attention = torch.nn.functional.scaled_dot_product_attention
@@ -55,8 +54,8 @@ def sdpa(torch, problem, backend, device):
 
 
 def sdpa_mask(torch, problem, backend, device):
-    """PyTorch's is_causal is aligned top left; for the other one it has a bias of its own. All else is
-    a mask that is written out beforehand."""
+    """PyTorch's is_causal is aligned top left; for bottom right it has a special bias. Everything else is an explicit
+    mask, made beforehand."""
     queries, keys = problem.seq_q, problem.seq_k
     words = torch_words.Words(torch, problem, device)
     if not words.said & MASKED:
@@ -80,10 +79,10 @@ def causal_lower_right(queries, keys):
 
 
 def flash_window(problem, words, serving):
-    """The sides of a window as FlashAttention has them: about query i + keys - queries, -1 where a
-    side is open."""
+    """Returns the sides of a window in FlashAttention's convention: relative to query i + keys - queries, -1 for an
+    open side."""
     shift = (problem.seq_k - problem.seq_q) - words.ahead
-    if serving.varies():  # a number of keys that is not one number
+    if serving.varies():  # the number of keys varies
         shift = 0
         if not words.below and (words.left, words.right) != (None, None) and not serving.level():
             raise peer.Unsupported("FlashAttention aligns masks bottom right where lengths differ")
@@ -118,7 +117,7 @@ def flash_options(torch, problem, device):
 
 
 def fa2(torch, problem, _backend, device):
-    """FlashAttention-2, by its own package."""
+    """FlashAttention-2, from its own package."""
     (attention,) = imported("flash_attn", ["flash_attn_func"], "pip install flash-attn")
     words, options = flash_options(torch, problem, device)
     if "slopes" in words.operands:
@@ -131,8 +130,7 @@ def fa2(torch, problem, _backend, device):
 
 
 def fa3(torch, problem, _backend, device):
-    """FlashAttention-3. Whether its heuristic for splits or none at all is faster shows when both
-    are tried."""
+    """FlashAttention-3. Its heuristic for splits and no splits are both tried."""
     (attention,) = imported("flash_attn_interface", ["flash_attn_func"], torch_serving.INTERFACE)
     words, options = flash_options(torch, problem, device)
     if torch_serving.is_serving(words):
@@ -154,14 +152,14 @@ def fa3(torch, problem, _backend, device):
 
 
 def flashinfer(torch, problem, _backend, device):
-    """FlashInfer, for what a server decodes."""
+    """FlashInfer, for paged decoding."""
     words = torch_words.Words(torch, problem, device)
     return torch_serving.flashinfer(torch, problem, words, device)
 
 
 def flex(torch, problem, _backend, device):
-    """FlexAttention, compiled for this problem. Code compiled before is dropped: past a limit PyTorch
-    would compile no more."""
+    """FlexAttention, compiled for this problem. Earlier compiled code is dropped, since PyTorch stops compiling beyond
+    a limit."""
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # it is one kernel
     try:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
@@ -188,7 +186,7 @@ def flex(torch, problem, _backend, device):
 
 
 def with_sinks(flex_attention, words):
-    """A sink is one more logit in the denominator: O shrinks by the share of the others."""
+    """A sink is one more logit in the denominator: O is multiplied by the share of the other logits."""
     sinks = words.operands["sinks"].squeeze(3)
 
     def attend(q, k, v, **options):
@@ -210,5 +208,5 @@ BACKENDS = {
     "flex": Backend(flex, MASKED | {"softcap", "score", "sinks"}),
 }
 
-# Those that a CPU has beside scaled_dot_product_attention.
+# Backends for a CPU besides scaled_dot_product_attention.
 CPU_BACKENDS = ("flex",)

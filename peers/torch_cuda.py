@@ -1,8 +1,7 @@
 """PyTorch on a CUDA device: attention by the backends of torch_backends.py.
 
-The tensors stay [batch, seq, heads, dim] in memory; a way gets them so, or as transposed views. A
-library's objection to a problem becomes the reason of a refusal. Replays are CUDA graphs, timed by
-events.
+The tensors stay [batch, seq, heads, dim] in memory; a way gets them in this order, or as transposed views. A library's
+error about a problem becomes the reason of a refusal. Replays are CUDA graphs, timed by events.
 """
 
 import ctypes
@@ -15,17 +14,17 @@ import warnings
 import peer
 from torch_backends import BACKENDS, allow_tf32, torch_type
 
-# PyTorch keeps memory for later; heed needs some of it too.
+# PyTorch caches device memory; heed needs some of it too.
 RESERVE_BYTES = 16 << 30
 
-# Objections of PyTorch's own code are warnings that end so; some are not about the backend in question.
+# Reasons from PyTorch's code are warnings with this ending; some are about other backends.
 ORIGIN = re.compile(r"\(Triggered internally at [^)]*\)")
 OTHERS = ("runtime disabled", "not used because")
 
-# Of a reason why a way was not tried so many characters are told, beside the way that was chosen.
+# Maximum length of the reason, beside the chosen way, why another way was not tried.
 REASON_LENGTH = 120
 
-# Of several ways to compute a problem so many replays are timed, of at least so many calls.
+# To choose one of several ways, this many replays are timed, of at least this many calls.
 TRIALS = 5
 TRIAL_CALLS = 10
 
@@ -35,7 +34,7 @@ class Cuda:
         if not torch.cuda.is_available():
             raise peer.Unsupported("this torch finds no CUDA device")
         torch.cuda.set_device(torch.device(device))
-        torch.cuda.set_stream(torch.cuda.Stream())  # for all work: the default one has no graphs
+        torch.cuda.set_stream(torch.cuda.Stream())  # for all work: the default stream cannot be captured
         self.torch, self.device = torch, device
         self.behind = None
 
@@ -83,7 +82,7 @@ class Cuda:
         return (values.repeat(times)[:size] if times > 1 else values).reshape(shape)
 
     def kernel(self, problem):
-        """Returns the kernel that stands before each call of a replay, or None."""
+        """Returns the kernel to launch before each call of a replay, or None."""
         text = getattr(problem, "behind", None)
         if text and not self.behind:
             self.behind = Kernel(self.torch, text, self.device)
@@ -99,7 +98,7 @@ class Cuda:
                 for _ in range(problem.copies):
                     prepared.call()
                 prepared.wait()
-            except Exception as error:  # no kernel, memory or option, or whatever a library throws
+            except Exception as error:  # no kernel, memory or option, or any error of a library
                 if prepared:
                     prepared.close()
                 self.end_if_lost()
@@ -108,8 +107,8 @@ class Cuda:
         return prepared
 
     def end_if_lost(self):
-        """After a fault in a kernel a process can do nothing more on the device: this one ends, and heed
-        starts another one for the next problem."""
+        """After a fault in a kernel a process can no longer use the device: this one ends, and heed starts another one
+        for the next problem."""
         try:
             self.torch.cuda.synchronize()
         except RuntimeError as error:
@@ -118,7 +117,7 @@ class Cuda:
 
 
 def reason(error, said):
-    """One line: PyTorch's warnings, if there are any, else the error itself."""
+    """Returns one line: PyTorch's warnings, if any, else the error itself."""
     texts = [str(warning.message) for warning in said]
     texts = [text for text in texts if ORIGIN.search(text)]
     texts = [text for text in texts if not any(other in text for other in OTHERS)]
@@ -142,7 +141,7 @@ def fastest(ready):
 
 
 class Kernel:
-    """A kernel given as PTX, in a module of its own: its one parameter is the address of a float."""
+    """A kernel given as PTX, in a separate module: its only parameter is the address of a float."""
 
     ENTRY = b"heed_behind"
 
@@ -155,7 +154,7 @@ class Kernel:
         self.ask("cuModuleGetFunction", ctypes.byref(self.function), module, self.ENTRY)
         self.address = ctypes.c_uint64(self.element.data_ptr())
         self.parameters = (ctypes.c_void_p * 1)(ctypes.addressof(self.address))
-        self.launch()  # the driver loads it now: it may not while a graph is captured
+        self.launch()  # loads it now, which is not possible during a graph capture
 
     def ask(self, entry, *arguments):
         result = getattr(self.driver, entry)(*arguments)
@@ -217,7 +216,7 @@ class Prepared(peer.Prepared):
             self.outputs[:] = made
             for _ in range(warmup):
                 graph.replay()
-            start.record()  # while the device is still at the warm-up: it is never idle
+            start.record()  # enqueued while the device still runs the warm-up, so that it is never idle
             for _ in range(replays):
                 graph.replay()
             end.record()
@@ -227,7 +226,7 @@ class Prepared(peer.Prepared):
         return replay
 
     def output_of(self, index):
-        """O of a copy as [batch, seq, heads, dim]."""
+        """Returns O of a copy as [batch, seq, heads, dim]."""
         o = self.outputs[index]
         return o.transpose(1, 2) if self.heads_first else o
 

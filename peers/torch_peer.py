@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""The rival torch: PyTorch's scaled_dot_product_attention on the CPU; and on a CUDA device, by way
-of torch_cuda.py, its backends and whatever else takes torch's tensors.
+"""The rival torch: PyTorch's scaled_dot_product_attention on the CPU; on a CUDA device, through torch_cuda.py, its
+backends and other libraries that take torch's tensors.
 
-The tensors stay [batch, seq, heads, dim] in memory; the calls get transposed views, which PyTorch's
-fused kernel reads in place. All ways that apply to the problem are tried, and the fastest is kept:
-the fused kernel ("flash") or plain matrix products ("math"); for grouped heads, enable_gqa or K and
-V repeated in every call.
+The tensors stay [batch, seq, heads, dim] in memory; the calls get transposed views, which PyTorch's fused kernel reads
+in place. All ways that support the problem are tried, and the fastest is used: the fused kernel ("flash") or plain
+matrix products ("math"); for grouped heads, enable_gqa or K and V repeated in every call.
 """
 
 import collections
@@ -79,7 +78,7 @@ class Torch:
         return peer.Prepared(steps, output, "bshd", detail)
 
     def named(self, problem, copies, outputs):
-        """Returns what the backend's one way is called, and the steps of it."""
+        """Returns the name of the backend's only way, and its steps."""
         name = problem.backend
         if name not in torch_backends.CPU_BACKENDS:
             raise peer.Unsupported(f"there is no backend {name} on a CPU")
@@ -115,7 +114,7 @@ class Torch:
         return ways[peer.fastest({name: trial(way) for name, way in ways.items()})]
 
     def ways(self, problem):
-        """Returns the ways that may do the problem. PyTorch refuses a wrong one when it is tried."""
+        """Returns the ways that may support the problem. PyTorch refuses a wrong one when it is tried."""
         mask = torch_backends.sdpa_mask(self.torch, problem, "math", "cpu")
         options = {"scale": problem.scale, **mask}
         group = problem.heads_q // problem.heads_kv
@@ -126,7 +125,7 @@ class Torch:
         return [Way(b, 1, grouped) for b in backends] + [Way(b, group, options) for b in backends]
 
     def use(self, backend):
-        """The switches are filed under cuda but hold for the CPU as well."""
+        """The switches are in torch.backends.cuda but apply to the CPU too."""
         self.torch.backends.cuda.enable_flash_sdp(backend == "flash")
         self.torch.backends.cuda.enable_math_sdp(backend == "math")
 

@@ -1,13 +1,12 @@
-"""Sequences and caches as a server has them (docs/serving.md): lengths, page tables and packed sequences
-as FlashAttention-3 and FlashInfer get them.
+"""A server's sequences and caches (docs/serving.md): lengths, page tables and packed sequences for FlashAttention-3 and
+FlashInfer.
 
     serving = Serving(torch, problem, words, device)
     serving.lengths()           keys of each sequence, int32 on the device; None: all of them
     serving.table()             numbers of pages, int32 [batch, pages of a sequence]; None: no pages
     serving.packed("q")         cumulative lengths of packed queries, or of keys: int32; None: not packed
 
-Schedules, plans and metadata that a library can make beforehand are made before any call, and are
-not in its time.
+Schedules, plans and metadata that a library can make in advance are made before any call, and are not timed.
 """
 
 import functools
@@ -15,10 +14,10 @@ import functools
 import peer
 from torch_ways import Way, imported, only, torch_type
 
-# Words of sequences and caches. Those that say of what type or where an operand is change nothing.
+# Words of sequences and caches. Words for the type or strides of an operand make no difference.
 WORDS = frozenset({"lengths", "varlen", "paged", "shared", "table", "cu_q", "cu_k"})
 
-# Bytes that FlashInfer gets for results of splits. Its own examples give it half as many.
+# Bytes of FlashInfer's workspace for results of splits. Its examples use half as many.
 WORKSPACE_BYTES = 256 << 20
 
 INTERFACE = "FlashAttention-3, hopper/ of flash-attention; PYTHONPATH names its folder"
@@ -46,11 +45,11 @@ class Serving:
         return self.flat(f"cu_seqlens_{letter}", (self.problem.batch + 1,))
 
     def all_keys(self):
-        """As many keys as a sequence can have, for each."""
+        """Returns the maximum number of keys for each sequence."""
         return self.whole([self.problem.seq_k] * self.problem.batch)
 
     def evenly(self, rows):
-        """Cumulative lengths of sequences that have so many rows each."""
+        """Returns the cumulative lengths of sequences with the given numbers of rows."""
         return self.whole([b * rows for b in range(self.problem.batch + 1)])
 
     def whole(self, numbers):
@@ -60,7 +59,7 @@ class Serving:
         return "lengths" in self.operands or self.packed("q") is not None or self.packed("k") is not None
 
     def level(self):
-        """Has each sequence as many queries as keys? Then masks have one alignment."""
+        """Returns whether each sequence has as many queries as keys, so that both alignments of masks coincide."""
         q, k = self.packed("q"), self.packed("k")
         return q is not None and k is not None and q.tolist() == k.tolist()
 
@@ -73,7 +72,7 @@ def is_serving(words):
 
 
 def fa3(torch, problem, words, options, device):
-    """Its functions for packed sequences and for caches, with its own heuristic for splits."""
+    """FlashAttention-3's functions for packed sequences and caches, with its heuristic for splits."""
     if words.chunk:
         raise peer.Unsupported("FlashAttention-3 is given no chunks of sequences that differ, or in pages")
     serving = Serving(torch, problem, words, device)
@@ -84,8 +83,8 @@ def fa3(torch, problem, words, options, device):
 
 
 def split(problem, mla, q, k, v):
-    """Q, K, V as FlashAttention-3 takes them, and qv: with absorbed MLA the columns that K shares with V
-    are products of their own."""
+    """Returns Q, K, V for FlashAttention-3, and qv: with absorbed MLA the columns that K shares with V are a separate
+    product."""
     dim = problem.dim_v
     if mla:
         return q[..., dim:], k[..., dim:], k[..., :dim], {"qv": q[..., :dim]}
@@ -93,7 +92,7 @@ def split(problem, mla, q, k, v):
 
 
 def packed_ways(serving, options, mla):
-    """K and V are packed, and Q is made so, which costs nothing."""
+    """K and V are packed, and Q is viewed as packed, which costs nothing."""
     problem = serving.problem
     (attention,) = imported("flash_attn_interface", ["flash_attn_varlen_func"], INTERFACE)
     queries = serving.packed("q")
@@ -113,8 +112,8 @@ def packed_ways(serving, options, mla):
 
 
 def cache_ways(serving, options, mla):
-    """A padded cache, or pages: as they are, and with the schedule made beforehand. Of one query that
-    sees all keys a causal mask hides nothing, but there are other kernels for it."""
+    """A padded or paged cache: without and with a schedule made in advance. With one query that sees all keys a causal
+    mask hides nothing, but selects other kernels."""
     attention, schedule = imported(
         "flash_attn_interface", ["flash_attn_with_kvcache", "get_scheduler_metadata"], INTERFACE
     )
@@ -136,7 +135,7 @@ def cache_ways(serving, options, mla):
 
 
 def cached(attention, problem, mla, options, make):
-    """Attention over a cache. Its first call, which is not timed, makes the metadata."""
+    """Attention over a cache. The first call, which is not timed, makes the metadata."""
     made = {}
 
     def attend(q, k, v):
@@ -175,8 +174,8 @@ def metadata(schedule, serving, mla, seen, options):
 
 
 def flashinfer(torch, problem, words, device):
-    """Its decoding over pages, with tensor cores and without, with the plan made beforehand. On Hopper it chooses kernels
-    for tensor cores that it compiles when they are first asked for; those of the backend fa2 may be there."""
+    """FlashInfer's paged decoding, with and without tensor cores, with the plan made in advance. On Hopper it chooses
+    tensor-core kernels that it compiles on first use; those of the backend fa2 may be precompiled."""
     refuse_others(problem, words)
     (decoder,) = imported("flashinfer", ["BatchDecodeWithPagedKVCacheWrapper"], "pip install flashinfer-python")
     serving = Serving(torch, problem, words, device)
@@ -194,7 +193,7 @@ def flashinfer(torch, problem, words, device):
 
 
 def refuse_others(problem, words):
-    """Raises Unsupported unless it is one query for each sequence, over pages."""
+    """Raises Unsupported unless the problem has one query for each sequence, over pages."""
     one = problem.seq_q == 1 and "varlen" not in words.said
     for good, what in (
         ("paged" in words.said, "keys in pages alone"),
@@ -208,8 +207,8 @@ def refuse_others(problem, words):
 
 
 def page_lists(serving):
-    """FlashInfer's three lists: where the pages of a sequence begin among all, all of them, and the keys
-    of each last one."""
+    """Returns FlashInfer's three lists: the start of each sequence's pages, all pages, and the number of keys in each
+    last page."""
     problem, page = serving.problem, serving.page
     lengths = serving.lengths()
     lengths = [problem.seq_k] * problem.batch if lengths is None else lengths.tolist()
@@ -223,7 +222,7 @@ def page_lists(serving):
 
 
 def planned(decoder, serving, pages, words):
-    """Its first call, which is not timed, plans. @words are the decoder's own."""
+    """The first call, which is not timed, makes the plan. @words are options of the decoder."""
     torch, problem = serving.torch, serving.problem
     ready = []
 

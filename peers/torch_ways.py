@@ -1,4 +1,4 @@
-"""A way to call a library for a problem, and what the ways of several libraries share."""
+"""A way to call a library for a problem, and helpers for several libraries."""
 
 import collections
 import importlib
@@ -7,16 +7,14 @@ import peer
 
 Backend = collections.namedtuple("Backend", "ways words", defaults=[frozenset()])
 
-# One way: its name in the table, attend(q, k, v), which returns O, whether its tensors are views
-# [batch, heads, seq, dim], and how often K and V are repeated beforehand. All tensors lie in memory
-# as [batch, seq, heads, dim]; packed ones have one batch element, those in pages are a pool. V
-# may be a part of K: None stands for it then.
+# A way: its name in the table, attend(q, k, v), which returns O, whether its tensors are views [batch, heads, seq,
+# dim], and how often K and V are repeated beforehand. All tensors are [batch, seq, heads, dim] in memory; packed ones
+# have one batch element, paged ones are a pool. If V is a part of K, it is None.
 Way = collections.namedtuple("Way", "detail attend heads_first repeats", defaults=[True, 1])
 
 
 def imported(module, names, what):
-    """Returns the members @names of a module of the user's, or raises Unsupported with the module's own
-    reason."""
+    """Returns the members @names of an installed module, or raises Unsupported with the reason of the failed import."""
     try:
         found = importlib.import_module(module)
         return [getattr(found, name) for name in names]
@@ -25,7 +23,7 @@ def imported(module, names, what):
 
 
 def only(result):
-    """O; some versions return the LSE as well."""
+    """Returns O; some versions also return the LSE."""
     return result[0] if isinstance(result, tuple) else result
 
 

@@ -1,5 +1,5 @@
-"""The words of a problem (docs/features.md) as PyTorch: functions of index tensors for
-FlexAttention, and masks written out for scaled_dot_product_attention.
+"""The words of a problem (docs/features.md) in PyTorch: functions of index tensors for FlexAttention, and explicit
+masks for scaled_dot_product_attention.
 
     words = Words(torch, problem, device)
     words.logit(s, batch, head, query, key)     softcap, bias, ALiBi and score, in heed's order
@@ -15,7 +15,7 @@ import re
 
 import peer
 
-# Words that only hide keys, and those that only add to logits: a mask written out says them.
+# Words that only hide keys, and words that only add to logits: an explicit mask can express them.
 HIDING = frozenset({"window", "chunk", "align", "starts", "shown", "lengths", "visible", "array"})
 ADDING = frozenset({"bias", "alibi"})
 
@@ -59,19 +59,20 @@ class Words:
         return torch.frombuffer(data, dtype=types[kind]).reshape(row["shape"]).to(self.device)
 
     def at(self, name, *place):
-        """An operand's element for [batch, head, query, key], of those that it differs along."""
+        """Returns an operand's element for [batch, head, query, key], indexed by the dimensions along which it
+        varies."""
         tensor = self.operands[name]
         along = [i for i, size in enumerate(tensor.shape) if size > 1]
         return tensor.squeeze()[tuple(place[i] for i in along)] if along else tensor.reshape(())
 
     def position(self, batch, query):
-        """Where a query stands among the keys."""
+        """Returns the position of a query among the keys."""
         if self.below and "lengths" in self.operands:
             return query + self.at("lengths", batch, 0, query, 0) - self.queries
         return query + self.ahead
 
     def logit(self, s, batch, head, query, key):
-        """Returns what becomes of the logit s, in heed's order."""
+        """Returns the changed logit s, in heed's order of steps."""
         if self.softcap:
             s = self.softcap * self.torch.tanh(s / self.softcap)
         s = s + self.addend(batch, head, query, key)
@@ -95,7 +96,7 @@ class Words:
         return (self.at("shown", batch, head, query, key // 32) >> key % 32) & 1 != 0
 
     def seen(self, batch, head, query, key):
-        """Whether all words show the key; None if there is none that hides one."""
+        """Returns whether all words show the key; None if no word hides keys."""
         p = self.position(batch, query)
         tests = []
         if self.left is not None:
@@ -155,7 +156,7 @@ class Words:
 
 
 def whole(torch, mask, problem):
-    """A mask of four dimensions, the last two of which are whole, as kernels want them."""
+    """Returns a mask of four dimensions with the last two complete, as kernels require."""
     shape = torch.broadcast_shapes(mask.shape, (1, 1, problem.seq_q, problem.seq_k))
     return mask.expand(shape).contiguous()
 
@@ -231,7 +232,7 @@ class Reader:
 
 
 class Functions:
-    """The operations of expressions that Python's own do not say."""
+    """Operations of expressions that differ from Python's own."""
 
     def __init__(self, torch, arrays):
         self.torch, self.arrays = torch, arrays
@@ -287,13 +288,13 @@ class Functions:
 
 
 def compiled(torch, text, known, arrays):
-    """The function of an expression: names of the language are its arguments. None of no text."""
+    """Returns the function of an expression, with the names of the language as arguments; None for an empty text."""
     if text is None:
         return None
     reader = Reader(text.strip('"'))
     source = reader.choice()
     if reader.peek() is not None:
         raise ValueError(f"'{reader.peek()}' is not expected in an expression")
-    # The names are those of the language alone: the text is heed's own, which has checked it.
+    # It contains only names of the language: heed has checked the text.
     place = {"f": Functions(torch, arrays), "__builtins__": {}, **known}
     return eval(f"lambda q, k, p, head, batch, s=None: {source}", place)

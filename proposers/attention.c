@@ -1,8 +1,8 @@
 /*
- * attention.c - a plain kernel in C, for `heed evolve --proposer` to begin with
+ * attention.c - a plain kernel in C, the default start of `heed evolve --proposer`
  *
- * One pass over the keys with a running maximum. Regions that are marked have other texts to
- * choose from, which heed-propose-regions does; a proposer that writes code may change anything.
+ * One pass over the keys with a running maximum. Marked regions have alternative texts, from which
+ * heed-propose-regions chooses; a proposer that writes code may change anything.
  */
 #include <math.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static float power(float x)
 */
 /* heed:end */
 
-/* How many keys a row sees. */
+/* The number of keys that a row sees. */
 static int64_t visible(const heed_candidate_problem *p, int64_t row)
 {
     int64_t count = p->seq_k;
@@ -100,7 +100,7 @@ static int64_t visible(const heed_candidate_problem *p, int64_t row)
 typedef struct row_state {
     float top; /* the largest logit */
     float sum; /* of exp(logit - top) */
-    float *o;  /* the weighted sum of the values, not yet divided by it */
+    float *o;  /* the weighted sum of the values, not yet divided by the sum */
 } row_state;
 
 /* Adds the values of a tile, weighted. */

@@ -1,14 +1,14 @@
 /*
- * attention.cu - a plain kernel for CUDA, for `heed evolve` to begin with
+ * attention.cu - a plain CUDA kernel, the default start of `heed evolve` on a GPU
  *
- * A thread works on one row of queries, which it keeps in registers with its row of O. The block
- * takes the keys a tile at a time into shared memory, as float32, where all threads read the same
- * element at the same time. The softmax is the online one. Any length, stride and mask; elements
- * are read one by one.
+ * A thread computes one query row, which it keeps in registers with its row of O. The block loads
+ * the keys into shared memory tile by tile, as float32, where all threads read the same element at
+ * the same time. The softmax is online. It supports any length, stride and mask, and reads elements
+ * one by one.
  *
- * Regions that are marked have other texts to choose from, which heed-propose-regions does; a
- * region that is named after what a knob may be for (docs/proposers.md) has them in rising order. A
- * program that writes code may change anything, but must say how the kernel is launched.
+ * Marked regions have alternative texts, from which heed-propose-regions chooses; a region that is
+ * named after the purpose of a knob (docs/proposers.md) has them in ascending order. A program that
+ * writes code may change anything, but must declare the launch of the kernel.
  */
 /* heed:launch entry=attend threads=ROWS rows=ROWS registers=CAP
  * smem=4*KEYS*(HEED_DIM_QK+HEED_DIM_V) */
@@ -169,8 +169,9 @@ HEED_DEVICE void add_key(row_state *st, u32 v, float x)
 */
 /* heed:end */
 
-/* The keys of a tile that the row sees, from @first up to @end and without it. NaN stays NaN; a key
- * of weight nothing, as -infinity is, changes nothing, also while there is no maximum yet. */
+/* Adds the keys of a tile that the row sees, from @first up to but not including @end. NaN stays
+ * NaN; a key of zero weight, with the logit -infinity, changes nothing, even while there is no
+ * maximum yet. */
 HEED_DEVICE void add_tile(row_state *st, u32 first, u32 end)
 {
     u32 shared = ptx_shared_base();

@@ -1,5 +1,5 @@
 /*
- * line.c - the conversation of a proposer
+ * line.c - the request and reply loop of a proposer
  */
 #include "line.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_SIZE 65536 /* the longest one, with its newline */
+#define LINE_SIZE 65536 /* the longest line, with its newline */
 #define REASON_SIZE 300
 
 json_t *line_refuse(const char *status, const char *format, ...)
@@ -24,7 +24,7 @@ json_t *line_refuse(const char *status, const char *format, ...)
     return json_pack("{s:s, s:s}", "status", status, "reason", reason);
 }
 
-/* The reply; NULL: there is no more to say. */
+/* Returns the reply; NULL ends the loop. */
 static json_t *reply_to(const json_t *request, line_answer *answer, void *data, int *quit)
 {
     const char *op = json_string_value(json_object_get(request, "op"));
@@ -32,7 +32,7 @@ static json_t *reply_to(const json_t *request, line_answer *answer, void *data, 
     if (*quit)
         return json_pack("{s:s}", "status", "ok");
     if (!op || strcmp(op, "propose") != 0)
-        return line_refuse("unsupported", "there is no such request here");
+        return line_refuse("unsupported", "unknown request");
     return answer(data, request);
 }
 
@@ -43,7 +43,7 @@ int line_serve(line_answer *answer, void *data)
     while (!quit && fgets(line, sizeof line, stdin)) {
         json_t *request = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         json_t *reply = request ? reply_to(request, answer, data, &quit)
-                                : line_refuse("error", "that was no JSON object");
+                                : line_refuse("error", "the request is not a JSON object");
         json_decref(request);
         char *text = reply ? json_dumps(reply, JSON_COMPACT) : NULL;
         json_decref(reply);

@@ -6,11 +6,11 @@
 
 #include <jansson.h>
 
-/* Answers one request, which it does not own. Returns a reply, or NULL if there is no memory. */
+/* Answers one request, which the caller owns. Returns a reply, or NULL if there is no memory. */
 typedef json_t *line_answer(void *data, const json_t *request);
 
-/* line_serve() reads requests from stdin and writes the reply of @answer to each to stdout, until
- * it is told to quit or the input ends. Returns what the process is to return. */
+/* line_serve() reads requests from stdin and writes the reply of @answer to each to stdout, until a
+ * quit request or the end of input. Returns the exit status of the process. */
 int line_serve(line_answer *answer, void *data);
 
 /* line_refuse() returns a reply with that status, "unsupported" or "error", and reason. */

@@ -1,15 +1,15 @@
 /*
- * openai.c - heed-propose-openai: asks a language model behind an OpenAI-compatible server
+ * openai.c - heed-propose-openai: queries a language model on an OpenAI-compatible server
  *
- *     OPENAI_API_KEY    the key; never printed, and cut out of all that is. None is sent without it
- *     OPENAI_BASE_URL   of the server; default https://api.openai.com/v1
+ *     OPENAI_API_KEY    the key [default: none]; never printed, and removed from all output
+ *     OPENAI_BASE_URL   address of the server; default https://api.openai.com/v1
  *     OPENAI_MODEL      name of the model
- *     HEED_PROPOSE_SECONDS   how long to wait for an answer; default 300
+ *     HEED_PROPOSE_SECONDS   time limit for an answer; default 300
  *
- * A server that is busy (429, 503) is asked again, when it says or a little later each time.
+ * Requests to a busy server (429, 503) are repeated, after its Retry-After or with growing delays.
  *
- * A key goes to the server named and nowhere else: redirects are not followed, and without
- * encryption it goes to this machine alone.
+ * The key is sent only to the named server: redirects are not followed, and without encryption it
+ * is sent only to this machine.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -21,21 +21,21 @@
 #include "line.h"
 #include "prompt.h"
 
-#define SOURCE_MAX (24 << 10) /* that heed takes */
+#define SOURCE_MAX (24 << 10) /* heed's limit */
 #define ANSWER_MAX ((size_t)1 << 20)
 #define THOUGHT_MAX 2000
 #define URL_MAX 2000
 #define TRIES_MAX 5
-#define SECONDS_MAX 600 /* so long heed waits */
+#define SECONDS_MAX 600 /* heed's limit */
 
 typedef struct asker {
     const char *key; /* NULL: none */
     const char *url;
     const char *model;
-    long seconds; /* 0: the text asked for is no number of them */
+    long seconds; /* 0: the text is not a valid number */
 } asker;
 
-/* The text that the server sends, as far as it is taken. */
+/* The text from the server, up to a limit. */
 typedef struct body {
     char *text;
     size_t length;
@@ -46,7 +46,7 @@ static size_t receive(char *data, size_t size, size_t count, void *to)
     body *it = to;
     size_t length = size * count;
     if (length > ANSWER_MAX - it->length)
-        return 0; /* curl gives up */
+        return 0; /* makes curl stop */
     char *text = realloc(it->text, it->length + length + 1);
     if (!text)
         return 0;
@@ -59,7 +59,7 @@ static size_t receive(char *data, size_t size, size_t count, void *to)
 
 /* ---- The key ---- */
 
-/* Puts stars in place of the key, wherever it stands. */
+/* Replaces the key with stars, wherever it occurs. */
 static void hide_key(const asker *it, char *text)
 {
     size_t length = it->key ? strlen(it->key) : 0;
@@ -67,7 +67,7 @@ static void hide_key(const asker *it, char *text)
         memset(p, '*', length);
 }
 
-/* The same in all texts of a reply. */
+/* Does the same in all texts of a reply. */
 static json_t *hide_in_reply(const asker *it, json_t *reply)
 {
     const char *key;
@@ -87,8 +87,8 @@ static json_t *hide_in_reply(const asker *it, json_t *reply)
     return reply;
 }
 
-/* A line break would end the header that the key is in, and what a server repeats of it would not
- * be the key that is looked for. */
+/* A line break would end the header with the key, and a part of the key that a server repeats would
+ * not be found. */
 static int is_word(const char *key)
 {
     for (; *key; key++)
@@ -97,7 +97,7 @@ static int is_word(const char *key)
     return 1;
 }
 
-/* May a key go there? Encrypted, or no further than this machine. */
+/* Returns true if a key may be sent there: encrypted, or to this machine. */
 static int is_safe(const asker *it)
 {
     static const char *const here[] = { "localhost", "127.0.0.1", "[::1]" };
@@ -149,10 +149,10 @@ static struct curl_slist *headers_of(const asker *it)
     return list;
 }
 
-/* The server's answer, beside its words. */
+/* Facts about the server's answer. */
 typedef struct response {
     long code;
-    curl_off_t retry_after; /* seconds; 0: it did not say */
+    curl_off_t retry_after; /* seconds; 0: not given */
 } response;
 
 static CURLcode post(const asker *it, const char *text, long seconds, body *out, response *answer)
@@ -174,7 +174,7 @@ static CURLcode post(const asker *it, const char *text, long seconds, body *out,
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, seconds);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    if (strncmp(it->url, "http://", 7) == 0) /* a proxy would be told the key, unencrypted */
+    if (strncmp(it->url, "http://", 7) == 0) /* a proxy would get the key unencrypted */
         curl_easy_setopt(curl, CURLOPT_PROXY, "");
     CURLcode result = curl_easy_perform(curl);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->code);
@@ -191,7 +191,8 @@ static long seconds_now(void)
     return (long)now.tv_sec;
 }
 
-/* Asks again while the server is busy and there is time; one whose quota is used up stays busy. */
+/* Repeats the request while the server is busy and there is time; with an exhausted quota it stays
+ * busy. */
 static CURLcode post_patiently(const asker *it, const char *text, body *out, response *answer)
 {
     long end = seconds_now() + it->seconds, pause = 1;
@@ -212,7 +213,7 @@ static CURLcode post_patiently(const asker *it, const char *text, body *out, res
 
 /* ---- The answer ---- */
 
-/* Adds what the server says that the answer took. */
+/* Adds the token counts of the server. */
 static json_t *add_usage(json_t *reply, const json_t *answer)
 {
     const json_t *usage = json_object_get(answer, "usage");
@@ -223,7 +224,7 @@ static json_t *add_usage(json_t *reply, const json_t *answer)
     return reply;
 }
 
-/* The key is hidden before anything is cut off, as a part of it would not be found. */
+/* The key is hidden before anything is truncated, since a part of it would not be found. */
 static json_t *read_body(const asker *it, const body *from, long code, long long number)
 {
     json_t *json = from->text ? json_loads(from->text, 0, NULL) : NULL;
@@ -246,7 +247,7 @@ static json_t *read_body(const asker *it, const body *from, long code, long long
     return reply;
 }
 
-/* The address without a name, a password or a query, which may be secrets. */
+/* Returns the address without user name, password and query, which may be secrets. */
 static json_t *refuse_result(const asker *it, CURLcode result)
 {
     static const CURLUPart secrets[] = { CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS,
@@ -273,7 +274,7 @@ static json_t *refuse_result(const asker *it, CURLcode result)
     return reply;
 }
 
-/* A thought is a sentence or two. UTF-8 is cut between characters. */
+/* A thought is a sentence or two. UTF-8 is truncated between characters. */
 static json_t *shorten_thought(json_t *reply)
 {
     const char *thought = json_string_value(json_object_get(reply, "thought"));

@@ -1,5 +1,5 @@
 /*
- * prompt.c - the prompt for a model, and its answer
+ * prompt.c - writes the prompt for a language model, and parses its answer
  */
 #include "prompt.h"
 
@@ -110,7 +110,7 @@ static const char *text_in(const json_t *object, const char *key, const char *ot
     return text ? text : json_string_value(json_object_get(object, other));
 }
 
-/* A name that is one: other characters become dashes. */
+/* Makes a valid name: other characters become dashes. */
 static void clean_name(const char *name, long long number, char out[64])
 {
     size_t length = 0;
@@ -130,7 +130,7 @@ static json_t *reply_of(const char *name, const char *source, const char *though
                      "thought", thought ? thought : "");
 }
 
-/* An object in @text, or NULL. */
+/* Returns an object in @text, or NULL. */
 static json_t *object_in(const char *text, size_t length)
 {
     const char *from = memchr(text, '{', length);
@@ -144,7 +144,8 @@ static json_t *object_in(const char *text, size_t length)
     return object;
 }
 
-/* The rest of a line that begins with @key and a colon, to be freed; NULL: there is none. */
+/* Returns the rest of a line that begins with @key and a colon, to be freed; NULL if there is none.
+ * */
 static char *line_of(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -161,7 +162,7 @@ static char *line_of(const char *text, const char *key)
     return NULL;
 }
 
-/* The first block between lines of three backticks. */
+/* Returns the first block between lines of three backticks. */
 static const char *block_in(const char *text, size_t *length)
 {
     const char *from = strstr(text, "```");

@@ -1,11 +1,12 @@
 /*
- * regions.c - heed-propose-regions: another text for marked regions of a source; needs no model
+ * regions.c - heed-propose-regions: proposes alternative texts for marked regions of a source;
+ * needs no model
  *
- * The source that a search began with has the alternatives (lab/search/source.h); a choice is one
- * text for each region. First the neighbours of the current source are proposed, those that differ
- * in one region, what the guide likes best by what binds the current source first; and then all
- * other choices in an order that the seed shuffles. Nothing is kept
- * between requests: the request has the earlier tries, so a resumed search goes on.
+ * The first source of a search has the alternatives (lab/search/source.h); a choice is one text for
+ * each region. It first proposes the neighbours of the current source, which differ in one region,
+ * ordered by the guide according to the current source's bottlenecks; and then all other choices in
+ * an order that the seed shuffles. There is no state between requests: the request has the earlier
+ * tries, so a search can be resumed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #define NAME_PREFIX "regions"
 #define NAME_SIZE 64
 
-/* A choice and its number: digits of mixed radix, region 0 the fastest. */
+/* Converts between a choice and its number: digits of mixed radix, region 0 the lowest. */
 static int64_t number_of(const lab_source *source, const int *choice)
 {
     int64_t number = 0;
@@ -36,7 +37,7 @@ static void choice_of(const lab_source *source, int64_t number, int *choice)
     }
 }
 
-/* How many choices there are; as many as can be numbered. */
+/* Returns the number of choices, limited to those that can be numbered. */
 static int64_t count_choices(const lab_source *source)
 {
     int64_t count = 1;
@@ -64,7 +65,7 @@ static int was_tried(const json_t *request, const char *name)
     return 0;
 }
 
-/* The choice of the current source; where its text is not among the first one's, the first. */
+/* Returns the choice of the current source; a text that is not in the first source counts as 0. */
 static void read_current(const lab_source *source, const char *text, int *choice)
 {
     lab_source current;
@@ -87,13 +88,13 @@ static int take(const lab_source *source, const json_t *request, const int *choi
     char name[NAME_SIZE];
     int64_t number = number_of(source, choice);
     name_of(source, choice, name);
-    /* The first text everywhere is what all began with. */
+    /* The first text in every region is the first source. */
     return number != 0 && number != number_of(source, current) && !was_tried(request, name);
 }
 
-/* ---- Told what binds ---- */
+/* ---- Guided by bottlenecks ---- */
 
-/* The purpose of the region, by its name. */
+/* Returns the purpose of the region, from its name. */
 static lab_knob_role role_of(const lab_source_region *region)
 {
     for (int i = 0; i < LAB_KNOB_ROLES; i++)
@@ -102,8 +103,8 @@ static lab_knob_role role_of(const lab_source_region *region)
     return LAB_KNOB_OTHER;
 }
 
-/* The number that a text like "#define ROWS 64" defines. For the guide no cap on registers, 0, is
- * the highest one. */
+/* Returns the number that a text like "#define ROWS 64" defines. For the guide 0 registers, which
+ * means no cap, is the highest cap. */
 static int64_t value_of(const char *text, lab_knob_role role)
 {
     const char *name = strstr(text, "#define ");
@@ -125,7 +126,7 @@ static unsigned findings_of(const json_t *request)
     return set;
 }
 
-/* The guide's opinion of another text for a region. */
+/* Returns the guide's odds of another text for a region. */
 static double weigh(const lab_source_region *region, int from, int to, unsigned findings)
 {
     lab_knob_role role = role_of(region);
@@ -135,8 +136,8 @@ static double weigh(const lab_source_region *region, int from, int to, unsigned 
     return lab_guide_advice(role, then > now, findings);
 }
 
-/* A neighbour of the current choice that was not tried: the one that the guide likes best; among
- * equals the seed says where to begin. */
+/* Returns an untried neighbour of the current choice: the one with the highest odds; among equals
+ * the seed decides where to begin. */
 static int find_neighbour(const lab_source *source, const json_t *request, uint64_t seed,
                           const int *current, int *choice)
 {
@@ -171,7 +172,7 @@ static int64_t divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Any choice that was not tried, in steps that come to all of them. */
+/* Returns an untried choice, in steps that reach all of them. */
 static int find_any(const lab_source *source, const json_t *request, uint64_t seed,
                     const int *current, int *choice)
 {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times calls from Python that compute next to nothing, so that the calls themselves remain.
+"""Measures the overhead of calls from Python, on problems that compute next to nothing.
 
-    scripts/call_cost.py [CALLS]     prints the median of so many calls (default 20000) of each kind
+    scripts/call_cost.py [CALLS]     prints the median of CALLS calls (default 20000) of each kind
 
-python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The kinds take turns, 20 calls each, in
-one process; the time of an empty function is taken off. NumPy and PyTorch are timed where they are installed, and
-PyTorch on a GPU too if it has one: there a call only starts the work, and each turn ends with a wait that is not timed.
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The kinds take turns, 20 calls each, in one
+process; the time of an empty function is subtracted. NumPy and PyTorch are timed if they are installed, and PyTorch
+also on a GPU if there is one: there a call only enqueues the work, and each turn ends with an untimed wait.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ SHAPE = (1, 1, 1, 64)
 
 
 def execute(plan, pointers, stream=None):
-    """heed_execute() by ctypes, with all that it needs at hand."""
+    """heed_execute() by ctypes, with arguments prepared in advance."""
     workspace = ctypes.create_string_buffer(plan.workspace_size + _library.ALIGNMENT)
     buffers = _library.Buffers(size=ctypes.sizeof(_library.Buffers), stream=stream)
     buffers.q, buffers.k, buffers.v, buffers.o = pointers

@@ -1,20 +1,19 @@
 #!/bin/sh
-# ci_gpu_gate.sh BOARD - the regression gate, as a job on a machine with a GPU runs it
+# ci_gpu_gate.sh BOARD - the regression gate as a job on a machine with a GPU
 #
-# BOARD is the leaderboard whose champions are to be held, as 'heed tune --board BOARD' makes it on this
-# machine: keep it where the job finds it again. Nothing is written to it. Environment:
+# BOARD is the leaderboard with the champions to compare with, made by 'heed tune --board BOARD' on this machine: keep
+# it where the job finds it again. Nothing is written to it. Environment:
 #
-#   HEED            the program; build/release/cli/heed if that is not set
-#   HEED_DEVICE     cuda, cuda:N or cpu; cuda if that is not set
-#   GATE_SECONDS    for each problem, 5 if that is not set
+#   HEED            the program [default: build/release/cli/heed]
+#   HEED_DEVICE     cuda, cuda:N or cpu [default: cuda]
+#   GATE_SECONDS    seconds for each problem [default: 5]
 #   GATE_ALLOW_AMBIGUOUS  1: an ambiguous comparison passes; else the exit status is 8
-#   GATE_CRITERIA   1: judge by the criteria beside SDPA as well
-#   GATE_TRUST      1: champions are rebuilt from the board's sources also where others may write to it
+#   GATE_CRITERIA   1: also compare with SDPA by the criteria
+#   GATE_TRUST      1: rebuild champions from the board's sources even if others may write to the board
 #
-# Three things are asked, the cheapest first: do the gates still kill every wrong kernel, is what heed
-# computes right, and is it as fast as the champions. The exit status is that of the first answer
-# that is not good: 1 for a regression or a wrong result, 77 if there is no GPU, anything else for a
-# machine that cannot tell, which is no verdict on the change.
+# There are three checks, the cheapest first: the gates still kill every wrong kernel, heed's results are right, and
+# heed is as fast as the champions. The exit status is that of the first failed check: 1 for a regression or a wrong
+# result, 77 if there is no GPU, anything else if this machine cannot decide, which is not a verdict on the change.
 set -u
 [ $# -eq 1 ] || { echo "usage: $0 BOARD" >&2 && exit 2; }
 board=$1

@@ -1,10 +1,10 @@
 #!/bin/sh
 # cubins.sh BUILD FOLDER [JOBS] - compile the kernels that come with the library, those of shapes/shipped.txt, into FOLDER
 #
-# heed_pack of the build folder BUILD compiles them, for which no GPU is needed. The compiler is the NVRTC that HEED_NVRTC
-# names, else this one of the Python package index, in an environment beside FOLDER: the same sources and the same
-# compiler make the same files. A cache beside FOLDER keeps all code, so that only what has changed is compiled
-# again. Each kernel takes about a second of a CPU.
+# heed_pack of the build folder BUILD compiles them; no GPU is needed. The compiler is the NVRTC that HEED_NVRTC names,
+# else the version below from the Python package index, in an environment beside FOLDER: the same sources and the same
+# compiler give the same files. A cache beside FOLDER keeps all code, so that only changed kernels are compiled again.
+# Each kernel takes about one CPU second.
 set -eu
 build=$1
 folder=$2

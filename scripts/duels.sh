@@ -1,9 +1,9 @@
 #!/bin/sh
-# duels.sh FOLDER [SCALE [PHASE...]] - how often a verdict on two processes is wrong, and how often it finds what was planted
+# duels.sh FOLDER [SCALE [PHASE...]] - measures error rate and power of verdicts on two processes
 #
-# Duels of a candidate with a copy of itself ('heed bench --calibrate --duels') on as many pairs of CPUs as
-# there are, side by side. All blocks of all duels go to JSON files in FOLDER; the last lines add up, with the
-# 95 % interval of a share by Clopper and Pearson. Phases, all of them if none is named, 7.5 minutes times SCALE (1):
+# Runs duels of a candidate with a copy of itself ('heed bench --calibrate --duels') on all pairs of CPUs in parallel.
+# All blocks of all duels go to JSON files in FOLDER; the last lines have the totals, with the 95 % interval of a
+# proportion by Clopper and Pearson. Phases (default: all, 7.5 minutes times SCALE, which is 1 by default):
 #
 #   same-busy     a copy that is as fast, duels of 1 s beside 4 to 12 threads that come and go     300 s
 #   six-busy      a copy that takes 6 % longer, duels of 4 s beside them                            75 s
@@ -12,10 +12,10 @@
 #
 # Environment:
 #
-#   HEED      the program; build/release/cli/heed if that is not set
-#   CPUS      so many CPUs, from 0 on; all if that is not set
-#   SOURCE    the candidate; proposers/attention.c if that is not set
-#   PROBLEM   'b1 h2 s64 d64 f32' if that is not set
+#   HEED      the program [default: build/release/cli/heed]
+#   CPUS      number of CPUs to use, from CPU 0 on [default: all]
+#   SOURCE    the candidate [default: proposers/attention.c]
+#   PROBLEM   the problem [default: b1 h2 s64 d64 f32]
 set -eu
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [SCALE [PHASE...]]" >&2 && exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -37,7 +37,7 @@ mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 [ "$pairs" -ge 1 ] || { echo "there must be 2 CPUs" >&2 && exit 3; }
 
-# Keeps 4 to 12 threads running for 2 to 5 seconds, other ones each time, and none for up to 2, until it is killed.
+# Until it is killed: keeps 4 to 12 new threads running for 2 to 5 seconds, then none for up to 2 seconds.
 disturb() {
     state=$1
     busy=
@@ -57,7 +57,7 @@ disturb() {
     done
 }
 
-# name, seconds of a duel, percent planted, time limit, 1: beside others
+# Arguments: name, seconds of a duel, planted percent, time limit, 1: with disturbances
 phase() {
     jobs=
     loads=
@@ -83,13 +83,13 @@ phase() {
     fi
     cat "$folder/$1"-*.txt | sed -n 's/^\([0-9]* duels of .*\)/\1/p' | awk -v name="$1" -v planted="$3" '
         function after(word, text) { return match(text, word " [0-9.]+") ? substr(text, RSTART + length(word) + 1, RLENGTH - length(word) - 1) : 0 }
-        # The chance of k or fewer of n, each with chance p.
+        # The probability of at most k of n, each with probability p.
         function upto(k, n, p, i, term, sum) {
             term = n * log(1 - p)
             for (i = 0; i <= k; i++) { sum += exp(term); term += log((n - i) / (i + 1) * p / (1 - p) + 1e-300) }
             return sum
         }
-        # The p with which that chance is @chance.
+        # The p for which that probability is @chance.
         function bound(k, n, chance, low, high, i) {
             low = 1e-9; high = 1 - 1e-9
             for (i = 0; i < 60; i++) { if (upto(k, n, (low + high) / 2) > chance) low = (low + high) / 2; else high = (low + high) / 2 }

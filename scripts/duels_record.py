@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the duels that scripts/duels.sh left in a folder as one compact JSON file, to stdout.
+"""Writes the duels of a folder of scripts/duels.sh as one compact JSON file, to stdout.
 
     scripts/duels_record.py FOLDER >docs/duels/NAME.json
 
-It keeps the environment and the verdicts of each phase, and of every duel its ratio with the
-interval, pairs, merged stretches and load, without the times of single blocks.
+It keeps the environment and the verdicts of each phase, and for every duel its ratio with the interval, pairs, merged
+stretches and load, but not the times of single blocks.
 """
 
 import argparse

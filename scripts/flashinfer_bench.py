@@ -5,15 +5,16 @@
     scripts/flashinfer_bench.py DATASET --dry-run          and compares them with the definitions, without a GPU
     scripts/flashinfer_bench.py DATASET --run [--workloads made] [--beside AUTHOR] [-- the evaluator's own options]
 
-DATASET is a folder in the suite's form, with definitions/ and, to run, workloads/ and blob/, or a checkout that has one
-in flashinfer_trace/. Nothing in it is changed: FOLDER becomes a dataset of its own, with links to these folders, heed's
-solutions, and the traces that the evaluator writes. All solutions carry integrations/flashinfer_bench/heed_solution.py,
-which calls heed's Python package; the script tells their processes where that and libheed are.
+DATASET is a folder in the suite's format, with definitions/ and, to run, workloads/ and blob/, or a checkout with such
+a folder in flashinfer_trace/. It is not changed: FOLDER becomes a separate dataset, with links to these folders, heed's
+solutions, and the traces that the evaluator writes. All solutions contain
+integrations/flashinfer_bench/heed_solution.py, which calls heed's Python package; the script passes its path and
+libheed's to their processes.
 
---workloads made takes workloads of ours in place of the dataset's, for datasets without blobs: lengths drawn from a
-seed, pages in random order. --beside copies the solutions of an author from the dataset, such as baseline. --dry-run
-and --run want flashinfer-bench (0.1.2 was tried) in the Python that runs this. --run prints a row for each workload and
-writes flashinfer_bench_report.json; the exit status is 1 if one was not passed.
+--workloads made replaces the dataset's workloads with generated ones, for datasets without blobs: lengths drawn from a
+seed, pages in random order. --beside copies the solutions of an author, such as baseline, from the dataset. --dry-run
+and --run need flashinfer-bench (tested with 0.1.2) in the Python that runs this. --run prints a row for each workload
+and writes flashinfer_bench_report.json; the exit status is 1 if a workload failed.
 """
 
 import argparse
@@ -33,12 +34,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "integrations" / "flashinfer_bench" / "heed_solution.py"
 SCHEMA = "heed.flashinfer-bench/1"
 AUTHOR = "heed"
-CLI = "from flashinfer_bench.cli.main import cli; cli()"  # what the command flashinfer-bench does
-MARK = ".made-by-heed"  # a file in folders that this script has made, and so may empty
+CLI = "from flashinfer_bench.cli.main import cli; cli()"  # the command flashinfer-bench
+MARK = ".made-by-heed"  # a file in folders made by this script, which it may empty
 
 # ---- Definitions ----
 
-# Inputs of a form, and its entry point in SOURCE.
+# The inputs of each known form of definition, and its entry point in SOURCE.
 FORMS = {
     "q k_cache v_cache kv_indptr kv_indices sm_scale": "gqa_paged_decode",
     "q k_cache v_cache kv_indptr kv_indices kv_last_page_len sm_scale": "gqa_paged_decode_last",
@@ -79,12 +80,12 @@ ATTENTION = ("gqa", "mha", "mqa", "mla", "dsa")
 
 def require(path, value, field, kind):
     if not isinstance(value, kind):
-        raise ValueError(f"{path}: {field} is {json.dumps(value)[:60]}, which is no {kind.__name__}")
+        raise ValueError(f"{path}: {field} is {json.dumps(value)[:60]}; it must be of type {kind.__name__}")
     return value
 
 
 def read_definition(path):
-    """The definition in a file. Raises ValueError with the file and the field if it is damaged."""
+    """Returns the definition in a file. Raises ValueError with the file and the field if it is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
@@ -94,7 +95,7 @@ def read_definition(path):
         require(path, found.get(field), field, kind)
     for name in (found["name"], found["op_type"]):
         if not name or "/" in name or name in (".", ".."):
-            raise ValueError(f"{path}: {name!r} is no name of a file")
+            raise ValueError(f"{path}: {name!r} is not a file name")
     for name, axis in found["axes"].items():
         if require(path, axis, f"axes.{name}", dict).get("type") == "const":
             require(path, axis.get("value"), f"axes.{name}.value", int)
@@ -110,13 +111,13 @@ def read_definition(path):
 
 
 def find_dataset(folder):
-    """The dataset in a folder. Raises ValueError where there is none."""
+    """Returns the dataset in a folder. Raises ValueError if there is none."""
     for place in (folder, folder / "flashinfer_trace"):
         if (place / "definitions").is_dir():
             if not any((place / "definitions").rglob("*.json")):
                 raise ValueError(f"{place / 'definitions'} has no definition: no file there ends in .json")
             return place.resolve()
-    raise ValueError(f"{folder} is no dataset of flashinfer-bench: it has neither definitions nor flashinfer_trace")
+    raise ValueError(f"{folder} is not a flashinfer-bench dataset: it has neither definitions nor flashinfer_trace")
 
 
 def read_dataset(dataset, names=None):
@@ -129,12 +130,12 @@ def read_dataset(dataset, names=None):
         found[definition["name"]] = definition
     for name in names or ():
         if name not in found:
-            raise ValueError(f"--definitions: {name!r} is none of the {len(found)} definitions of {dataset}")
+            raise ValueError(f"--definitions: {name!r} is not one of the {len(found)} definitions of {dataset}")
     return {name: x for name, x in found.items() if not names or name in names}
 
 
 def constant(definition, axis):
-    """The value of an axis; None: it varies, or is none of the definition's."""
+    """Returns the value of an axis; None if it varies or is not in the definition."""
     return definition["axes"].get(axis, {}).get("value")
 
 
@@ -147,7 +148,7 @@ def wrong_layout(name, shape):
 
 
 def unfit(definition):
-    """Why a definition of a form that is known is left out; None: heed can do it."""
+    """Returns why a definition of a known form is left out, or None if heed supports it."""
     tensors = {**definition["inputs"], **definition["outputs"]}
     for name, tensor in tensors.items():
         if wrong_layout(name, tensor["shape"]):
@@ -172,12 +173,12 @@ def unfit(definition):
 
 
 def entry_of(definition):
-    """The entry point of a definition, and None; or None, and why it is left out."""
+    """Returns the entry point of a definition and None, or None and the reason to leave it out."""
     kind = definition["op_type"].split("_")[0]
     if kind not in ATTENTION:
         return None, f"no softmax attention: {definition['op_type']}"
     if "sparse_indices" in definition["inputs"]:
-        return None, "each query has a list of keys of its own (sparse_indices)"
+        return None, "each query has a separate list of keys (sparse_indices)"
     entry = FORMS.get(" ".join(definition["inputs"]))
     if entry is None or list(definition["outputs"]) != ["output", "lse"]:
         return None, f"no known form: ({', '.join(definition['inputs'])}) -> ({', '.join(definition['outputs'])})"
@@ -217,9 +218,9 @@ def write_solutions(out, chosen, entries):
 
 
 def clear(out):
-    """Makes @out, or empties one that this script has made, but for traces. Raises ValueError for any other folder."""
+    """Creates @out, or empties it except for traces if this script made it. Raises ValueError for any other folder."""
     if out.exists() and not out.is_dir() or out.is_dir() and any(out.iterdir()) and not (out / MARK).exists():
-        raise ValueError(f"--out: {out} is there, and this script has not made it; name another folder")
+        raise ValueError(f"--out: {out} exists and was not made by this script; name another folder")
     out.mkdir(parents=True, exist_ok=True)
     (out / MARK).touch()
     for place in (out / name for name in ("definitions", "solutions", "workloads", "blob")):
@@ -230,7 +231,7 @@ def clear(out):
 
 
 def link(dataset, out, name):
-    """A link in @out to a folder of the dataset, where it has that."""
+    """Creates a link in @out to a folder of the dataset, if it exists."""
     if (dataset / name).is_dir():
         (out / name).symlink_to(dataset / name, target_is_directory=True)
 
@@ -249,9 +250,9 @@ def copy_beside(dataset, out, author, entries):
     return count
 
 
-# ---- Workloads of ours ----
+# ---- Generated workloads ----
 
-# Queries and keys of sequences, by the kind of entry point; (low, high) is drawn.
+# Numbers of queries and keys of sequences by the kind of entry point; (low, high) is drawn at random.
 MADE = {
     "decode": ([(1, 4096)], [(1, 32768)], [(1, 1024)] * 16, [(1, (64, 8192))] * 16, [(1, (64, 8192))] * 64),
     "prefill": ([(1024, 1024)], [(256, 4096)] * 2, [((1, 512), (512, 4096))] * 8),
@@ -271,7 +272,7 @@ def offsets(lengths):
 
 
 def save_integers(path, tensors):
-    """A file of safetensors with vectors of int32 or int64."""
+    """Writes vectors of int32 or int64 to a safetensors file."""
     header, data = {}, b""
     for name, (kind, values) in tensors.items():
         raw = array.array({"int32": "i", "int64": "q"}[kind], values).tobytes()
@@ -285,7 +286,7 @@ def save_integers(path, tensors):
 
 
 def make_workload(out, definition, sequences, number):
-    """A workload of @sequences: its integers in a file, other tensors random, as the evaluator makes them."""
+    """Makes a workload of @sequences: its integers are in a file, the other tensors random, made by the evaluator."""
     name, inputs = definition["name"], definition["inputs"]
     generator = random.Random(f"{name} {number}")
     page = constant(definition, PAGE) or 16
@@ -334,7 +335,7 @@ def make_workloads(out, chosen, entries, table):
 
 
 def environment(args):
-    """Where heed's package and library are; by whole paths, for another folder."""
+    """Returns environment variables with the absolute paths of heed's package and library."""
     paths = [str(ROOT / "python"), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     found = dict(os.environ, PYTHONPATH=os.pathsep.join(map(os.path.abspath, paths)))
     library = args.library or os.environ.get("HEED_LIBRARY")
@@ -342,8 +343,8 @@ def environment(args):
 
 
 def compare_inside(root):
-    """In a process of its own: builds each solution as the suite does, and compares it with the definition's reference
-    on the CPU by the evaluator's rule: an error of more than 1e-2, absolute and relative."""
+    """Runs in a separate process: builds each solution like the suite, and compares it on the CPU with the definition's
+    reference by the evaluator's rule: an error is more than 1e-2, absolute and relative."""
     sys.path[:] = [path for path in sys.path if pathlib.Path(path or ".").resolve() != ROOT / "scripts"]
     import torch
     from flashinfer_bench.bench.utils import gen_inputs, load_safetensors
@@ -381,19 +382,19 @@ def dry_run(args, dataset, chosen, entries):
 
 
 def lines_of(out, kind):
-    """{file: its lines} of workloads or traces."""
+    """Returns {file: its lines} of workloads or traces."""
     found = sorted((out / kind).rglob("*.jsonl")) if (out / kind).exists() else []
     return {path: path.read_text(encoding="utf-8").splitlines() for path in found}
 
 
 def read_rows(lines, names):
-    """{(definition, workload, solution): the last row} of those of the definitions @names."""
+    """Returns {(definition, workload, solution): the last row} for the definitions @names."""
     rows = [json.loads(line) for line in lines if line.strip()]
     return {(x["definition"], x["workload"]["uuid"], x.get("solution")): x for x in rows if x["definition"] in names}
 
 
 def why_of(result):
-    """Why a workload was not passed, as far as its trace says."""
+    """Returns why a workload failed, if its trace has the reason."""
     if result.get("status") in (None, "PASSED"):
         return None
     correctness = result.get("correctness")
@@ -417,8 +418,8 @@ def row_of(key, trace, workload):
 
 
 def rows_of(out, entries, before):
-    """A row for each workload of each solution, heed's also where it was not run; without the lines of traces that
-    were there @before."""
+    """Returns a row for each workload of each solution, for heed's also if it was not run, without the lines of traces
+    that existed @before."""
     traces = read_rows((x for path, lines in lines_of(out, "traces").items() for x in lines[before.get(path, 0):]),
                        entries)
     workloads = read_rows((x for lines in lines_of(out, "workloads").values() for x in lines), entries)
@@ -448,7 +449,7 @@ def print_rows(rows):
 
 
 def evaluate(args, out, entries):
-    """Runs the suite's evaluator on heed's solutions and those beside them. Returns the command and its status."""
+    """Runs the suite's evaluator on heed's and the other solutions. Returns the command and its status."""
     solutions = sorted(path.stem for path in (out / "solutions" / AUTHOR).rglob("*.json"))
     for author in args.beside:
         for path in sorted((out / "solutions" / author).rglob("*.json")):
@@ -514,10 +515,10 @@ def parse(arguments):
 
 
 def prepare(args, dataset, chosen, entries):
-    """FOLDER, as a dataset with heed's solutions."""
+    """Makes FOLDER a dataset with heed's solutions."""
     out = args.out.resolve()
     if out == dataset or dataset in out.parents:
-        raise ValueError(f"--out: {args.out} is in the dataset, of which nothing is changed; name another folder")
+        raise ValueError(f"--out: {args.out} is in the dataset, which must not change; name another folder")
     clear(out)
     for name in ("definitions", "workloads", "blob")[: 1 if args.workloads == "made" else 3]:
         link(dataset, out, name)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # fuzz.sh BUILD SECONDS - run every fuzz target of BUILD for SECONDS
 #
-# Starts from the inputs in tests/fuzz/corpus. New inputs that reach new code are kept under BUILD; an
-# input that fails is named by libFuzzer and belongs into the corpus once its bug is fixed.
+# Starts from the inputs in tests/fuzz/corpus. New inputs that reach new code are kept under BUILD; libFuzzer names a
+# failing input, which belongs in the corpus once its bug is fixed.
 set -eu
 build=$1
 seconds=$2

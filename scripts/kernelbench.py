@@ -4,25 +4,24 @@
     scripts/kernelbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--tasks 1/97,3/31,...] [--rows f32,...] [--forms ...]
     scripts/kernelbench.py CHECKOUT --dry-run        exports all solutions and checks their sources; needs no GPU
 
-CHECKOUT is a checkout of KernelBench, of which nothing is changed: eval_kernel_against_ref() judges and times a
-solution, measure_ref_program_time() the suite's own model, once for each task and precision, validate_kernel_static()
-the source, and fastp() makes the score. Each evaluation has a process of its own. kernelbench_report.json in FOLDER has
-their answers beside heed's own measurement of the attention in the task (`heed bench --cold`), and where the difference
-comes from. Evaluations that are in the report already are kept, so that a run can go on later;
---again makes them anew.
+CHECKOUT is an unmodified checkout of KernelBench: eval_kernel_against_ref() judges and times a solution,
+measure_ref_program_time() the suite's own model, once for each task and precision, validate_kernel_static() checks the
+source, and fastp() computes the score. Each evaluation runs in a separate process. kernelbench_report.json in FOLDER
+has their results, heed's own measurement of the attention in the task (`heed bench --cold`), and the source of the
+difference. Evaluations that are already in the report are kept, so that a run can be resumed; --again repeats them.
 
-Rows are ways to multiply float32 tensors, each a label of its own:
+Rows are ways to multiply float32 tensors, each with its label:
 
     f32          the suite's fp32; products in float32
     f32-tf32, f32-bf16x3
-                 the suite's fp32; products of operands that may be rounded to TF32, or be two bfloat16: tensors, sums
-                 and softmax in float32
-    f32-f16      the suite's fp32; inputs and outputs of attention rounded to float16. The suite's tolerance of 1e-4
-                 is for another type; where it lets this pass, that is said here and in the report
-    f16, bf16    the suite's fp16 and bf16, which round its reference too, with a tolerance of 1e-2
+                 the suite's fp32; products of operands that may be rounded to TF32, or split into two bfloat16;
+                 tensors, sums and softmax in float32
+    f32-f16      the suite's fp32; inputs and outputs of attention rounded to float16. The suite's tolerance of 1e-4 is
+    meant for float32; if such a row passes, the output and the report have a note f16, bf16    the suite's fp16 and
+    bf16, which round its reference too, with a tolerance of 1e-2
 
-The evaluator imports torch, numpy, requests, pydantic and tqdm. Modules for asking language models (openai, litellm,
-dotenv, modal) are replaced by empty ones where they are missing; the report names these.
+The evaluator imports torch, numpy, requests, pydantic and tqdm. Missing modules for language models (openai, litellm,
+dotenv, modal) are replaced with empty ones, which the report names.
 """
 
 import argparse
@@ -59,14 +58,14 @@ SCHEMA = "heed.kernelbench/1"
 
 
 def nothing(name):
-    """A member of an empty module."""
+    """Stands in for any member of an empty module."""
     if name.startswith("__"):
         raise AttributeError(name)
     return lambda *args, **words: None
 
 
 class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Empty modules in place of missing ones: every name of theirs does nothing."""
+    """Finds empty modules in place of missing ones; their members do nothing."""
 
     def __init__(self):
         self.made = []
@@ -87,7 +86,7 @@ class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def open_suite(checkout):
-    """Makes the suite's package importable; returns the finder that knows which modules are stubs."""
+    """Makes the suite's package importable; returns the finder, which has the names of the stubs."""
     stubs = Stubs()
     sys.meta_path.append(stubs)
     sys.path[0] = str(checkout / "src")  # in place of this folder, whose kernelbench.py has the package's name
@@ -95,7 +94,7 @@ def open_suite(checkout):
 
 
 def plain(value):
-    """A value as JSON can say it."""
+    """Returns a value in a form that JSON supports."""
     try:
         json.dumps(value)
         return value
@@ -104,7 +103,7 @@ def plain(value):
 
 
 def check_source(checkout, text, precision):
-    """The suite's check, which is a file that needs nothing else of it."""
+    """Loads the suite's source check, a file without dependencies."""
     path = checkout / "src" / "kernelbench" / "kernel_static_checker.py"
     spec = importlib.util.spec_from_file_location("kernel_static_checker", path)
     checker = importlib.util.module_from_spec(spec)
@@ -114,7 +113,7 @@ def check_source(checkout, text, precision):
 
 
 def open_device():
-    """The GPU, whose architecture the suite is told."""
+    """Returns the GPU, and passes its architecture to the suite."""
     import torch
     from kernelbench import utils
 
@@ -124,7 +123,7 @@ def open_device():
 
 
 def evaluate(job):
-    """One evaluation; the answer goes to the file job["answer"]."""
+    """Runs one evaluation; the result goes to the file job["answer"]."""
     checkout = pathlib.Path(job["checkout"])
     stubs = open_suite(checkout)
     reference, solution = (pathlib.Path(job[name]).read_text() for name in ("task", "solution"))
@@ -145,7 +144,7 @@ def evaluate(job):
 
 
 def time_reference(job):
-    """The time of the suite's own model, eager and compiled."""
+    """Measures the time of the suite's own model, eager and compiled."""
     open_suite(pathlib.Path(job["checkout"]))
     from kernelbench import timing
 
@@ -158,7 +157,7 @@ def time_reference(job):
 
 
 def build(job):
-    """Compiles a solution as the evaluator will, so that several can be compiled side by side."""
+    """Compiles a solution like the evaluator, so that several can be compiled in parallel."""
     os.environ["TORCH_EXTENSIONS_DIR"] = job["build"]
     os.environ["TORCH_CUDA_ARCH_LIST"] = job["architecture"]
     exec(compile(pathlib.Path(job["solution"]).read_text(), job["solution"], "exec"), {})
@@ -167,11 +166,11 @@ def build(job):
 WORKERS = {"--evaluate": evaluate, "--reference": time_reference, "--build": build}
 
 
-# ---- In the process that asks for them ----
+# ---- In the parent process ----
 
 
 def run_job(job, name, seconds):
-    """Starts a job in a process of its own; returns that and the seconds after which finish() kills it."""
+    """Starts a job in a separate process; returns it and the seconds after which finish() kills it."""
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(
         [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]))
     if job.get("library"):
@@ -208,7 +207,7 @@ def find_task(checkout, name):
 
 
 def commit_of(folder):
-    """The commit of a checkout; None for any other folder, even one inside the checkout of another project."""
+    """Returns the commit of a checkout; None for any other folder, even one inside another project's checkout."""
     done = subprocess.run(["git", "-C", str(folder), "rev-parse", "--show-toplevel", "HEAD"], capture_output=True, text=True,
                           check=False)
     top, commit = (done.stdout.split("\n") + ["", ""])[:2]
@@ -216,20 +215,20 @@ def commit_of(folder):
 
 
 def version_of(heed):
-    """The program's version and commit, as `heed doctor` has them."""
+    """Returns the program's version and commit, from `heed doctor`."""
     _, answer = heed_json(heed, "doctor")
     found = [one["text"] for one in answer.get("findings", []) if one.get("check") == "heed"]
     return found[0] if found else None
 
 
 def command_of(arguments):
-    """A command for a report: of absolute paths the last part."""
+    """Returns a command for a report, with only the last part of absolute paths."""
     return " ".join(pathlib.Path(a).name if a.startswith("/") else a for a in map(str, arguments))
 
 
 def own_measurement(args, spec, kind, made):
-    """heed bench of the attention alone: median seconds of heed and of the fastest rival, None where unknown. @made
-    keeps answers by problem: a problem is measured once."""
+    """Runs heed bench on the attention alone: median seconds of heed and of the fastest rival, None if unknown. @made
+    caches results by problem."""
     problem = " ".join(w if w not in ("f32", "f16", "bf16") else kind for w in spec.split())
     if problem not in made:
         rivals = args.peers if kind.split()[0] != "f32" or args.peers == "none" else "torch-efficient,torch-math"
@@ -240,13 +239,13 @@ def own_measurement(args, spec, kind, made):
 
 
 def seconds_of(own):
-    """The median of heed's calls in an answer of heed bench."""
+    """Returns the median of heed's calls in a result of heed bench."""
     rows = [r for r in own.get("bench", {}).get("rows", []) if r.get("outcome") == "ok"]
     return rows[0]["seconds"]["p50"] if rows else None
 
 
 def add_difference(entry, task):
-    """The parts of which a solution's time is made, in milliseconds: attention by heed's own clock, and the rest."""
+    """Returns the parts of a solution's time in milliseconds: attention by heed's own clock, and the rest."""
     result, own = entry.get("result") or {}, seconds_of(entry.get("own", {}))
     if not result.get("correctness") or result.get("runtime", -1) <= 0:
         return
@@ -268,7 +267,7 @@ def add_difference(entry, task):
 
 
 def scores(checkout, entries):
-    """The suite's fast_p of each row and form, over the tasks that were evaluated."""
+    """Returns the suite's fast_p of each row and form, over the evaluated tasks."""
     open_suite(checkout)
     import numpy
     from kernelbench.score import fastp
@@ -283,14 +282,14 @@ def scores(checkout, entries):
         for which in ("eager", "compiled"):
             times = [(e.get(which) or {}).get("mean") or 0.0 for e in mine]
             if not any(times):
-                continue  # the suite's model was not timed so
+                continue  # the suite's model was not timed this way
             base = numpy.array(times)
             made["/".join(key)][which] = {str(p): float(fastp(right, base, actual, len(mine), p)) for p in TARGETS}
     return made
 
 
 def prepare(args, work):
-    """Exports the solutions; returns one entry for each, with the paths of what it needs."""
+    """Exports the solutions; returns one entry for each, with the paths of its files."""
     entries = []
     for name in args.tasks.split(","):
         path = find_task(args.checkout, name)
@@ -331,7 +330,7 @@ def job_of(args, entry, work):
 
 
 def build_all(args, entries, work):
-    """Compiles the kernels, some at a time."""
+    """Compiles the kernels, several at a time."""
     todo = [e for e in entries if e["form"] == "kernel" and "_solution" in e]
     for i in range(0, len(todo), args.jobs):
         running = [run_job(job_of(args, e, work), "--build", args.timeout) for e in todo[i : i + args.jobs]]
@@ -342,7 +341,7 @@ def build_all(args, entries, work):
 
 
 def ask(args, entry, work, name):
-    """The answer of a job in a process of its own, or {"failed": why}."""
+    """Returns the result of a job in a separate process, or {"failed": why}."""
     job = job_of(args, entry, work)
     pathlib.Path(job["answer"]).unlink(missing_ok=True)
     failed = finish(*run_job(job, name, args.timeout))
@@ -350,7 +349,8 @@ def ask(args, entry, work, name):
 
 
 def measure(args, entry, work, made, references):
-    """@made and @references keep heed's own figures by problem, and the suite's of its model by task and precision."""
+    """@made caches heed's own figures by problem, @references the suite's figures of its model by task and
+    precision."""
     entry.update(ask(args, entry, work, "--evaluate"))
     if args.dry_run or "failed" in entry:
         return
@@ -381,7 +381,7 @@ def say(entry):
 
 
 def brief(own):
-    """heed's own measurement without its samples."""
+    """Returns heed's own measurement without its samples."""
     bench = own.get("bench")
     if not bench or "rows" not in bench:
         return own
@@ -413,13 +413,13 @@ def write_report(args, entries):
 
 
 def known(args):
-    """Evaluations of an earlier run, by task, row and form."""
+    """Returns the evaluations of an earlier run, by task, row and form."""
     path = args.out / "kernelbench_report.json"
     if args.again or args.dry_run or not path.exists():
         return {}
     report = json.loads(path.read_text())
     if report.get("schema") != SCHEMA:
-        raise SystemExit(f"kernelbench: {path} is no report of this script")
+        raise SystemExit(f"kernelbench: {path} is not a report of this script")
     return {(e["task"], e["row"], e["form"]): e for e in report["evaluations"]
             if "result" in e and "failed" not in e}
 
@@ -451,7 +451,7 @@ def parse(arguments):
         if unknown:
             parser.error(f"{option}: {unknown[0]!r} is not one of {', '.join(there)}")
     if not (args.checkout / "src" / "kernelbench" / "eval.py").is_file():
-        parser.error(f"{args.checkout} is no checkout of KernelBench: it has no src/kernelbench/eval.py")
+        parser.error(f"{args.checkout} is not a checkout of KernelBench: it has no src/kernelbench/eval.py")
     args.checkout = args.checkout.resolve()
     beside = args.heed.resolve().parent.parent / "src" / "libheed.so"
     args.library = args.library or (beside if beside.exists() else None)

@@ -1,8 +1,8 @@
 #!/bin/sh
-# lint.sh BUILD JOBS - format and static analysis of everything that is in the tree
+# lint.sh BUILD JOBS - checks format and runs static analysis on the whole tree
 #
-# BUILD is a configured build folder with a compile_commands.json. Runs every checker even after one
-# has complained, and fails at the end if any did.
+# BUILD is a configured build folder with a compile_commands.json. Runs every checker even after one has failed, and
+# fails at the end if any did.
 set -u
 build=$1
 jobs=$2
@@ -16,7 +16,7 @@ check() {
     "$@" || failed="$failed $name"
 }
 
-# Files that git knows or would add, by pattern.
+# Lists files that git tracks or would add, by pattern.
 files() {
     git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
         [ -f "$file" ] && printf '%s\n' "$file"
@@ -27,9 +27,9 @@ format() {
     files '*.c' '*.h' | xargs clang-format --dry-run -Werror
 }
 
-# One file per process: after the first, clang-tidy 14 takes every va_list for uninitialized. It counts the warnings
-# that it hid on stderr; its findings are on stdout. The command lines are gcc's. A file that was clean leaves its key,
-# and is not looked at again until that changes.
+# One file per process: after the first, clang-tidy 14 reports every va_list as uninitialized. It counts suppressed
+# warnings on stderr; its findings are on stdout. The command lines are gcc's. A clean file leaves its key, and is not
+# checked again until the key changes.
 tidy() {
     mkdir -p "$build/lint/clean"
     scripts/lint_commands.py "$build" >"$build/lint/files" || return
@@ -55,7 +55,7 @@ scripts() {
     { files '*.sh' && echo .ci/run; } | xargs shellcheck
 }
 
-# Texts of lab/suite have places, such as @TYPE@, that heed fills in.
+# Templates of lab/suite have placeholders, such as @TYPE@, that heed fills in.
 python() {
     files '*.py' | xargs -r python3 -c '
 import ast, re, sys
@@ -64,7 +64,7 @@ for path in sys.argv[1:]:
         ast.parse(re.sub("@[A-Z_]+@", "0", file.read()), path)'
 }
 
-# The types of the package alone, whatever is installed beside it: pyproject.toml has the rest.
+# Checks the types of only the package, independent of installed packages; pyproject.toml has the options.
 types() {
     command -v mypy >/dev/null || {
         echo "skipped: no mypy"

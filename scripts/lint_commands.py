@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Lists the work of the analysis: one command for each file that was compiled.
+"""Lists the compile commands for static analysis: one for each compiled file.
 
-lint_commands.py BUILD reads BUILD/compile_commands.json and writes BUILD/lint/compile_commands.json, in
-which each file stands once, with its shortest command: analysers take every command for a file, and a
-kernel is compiled for dozens of configs. Where a source is made of definitions and an #include, the
-command is that of what it includes. It prints a line for each file: a key and the file. The key
-changes with the file, with any header that the compiler read for it, with the command, with clang-tidy
-and with what that is to look for.
+lint_commands.py BUILD reads BUILD/compile_commands.json and writes BUILD/lint/compile_commands.json, which has each
+file once, with its shortest command: analysers use every command of a file, and a kernel is compiled for dozens of
+configs. If a source consists of definitions and an #include, its command is used for the included file. It prints a
+line for each file: a key and the file. The key changes with the file, with any header that the compiler read for it,
+with the command, and with clang-tidy and its configuration.
 """
 import hashlib
 import json
@@ -17,7 +16,7 @@ import sys
 
 
 def unwrapped(entry, build):
-    """The entry of the source that a source of the build includes after its definitions, or the same."""
+    """Returns the entry of the source that a generated source includes after its definitions, or the same entry."""
     if not entry["file"].startswith(os.path.realpath(build) + os.sep):
         return entry
     with open(entry["file"], encoding="utf-8") as file:
@@ -34,7 +33,7 @@ def unwrapped(entry, build):
 
 
 def depends(entry):
-    """The files that the compiler read, or the file alone where it has not said."""
+    """Returns the files that the compiler read, or only the file if there is no dependency file."""
     words = shlex.split(entry["command"])
     output = words[words.index("-o") + 1] if "-o" in words else ""
     notes = os.path.join(entry["directory"], output + ".d")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# not-run.sh HEED: says which kernels the tests could not run on this machine
+# not-run.sh HEED - lists the kernels that the tests could not run on this machine
 set -eu
 "$1" plan --explain --device cpu 'b1 h1 s64 d64 bf16' | awk '
     BEGIN { n = 0 }

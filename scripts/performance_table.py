@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Puts the performance tables of docs/performance.md, README.md and docs/story.md there, as `heed report --brief`
-makes them of benchmarks/, draws those of README.md as docs/performance.svg, and takes docs/roofline.svg from
-`heed report --final`.
+"""Writes the performance tables of docs/performance.md, README.md and docs/story.md, from the output of
+`heed report --brief` for benchmarks/, draws those of README.md as docs/performance.svg, and takes docs/roofline.svg
+from `heed report --final`.
 
     scripts/performance_table.py HEED            writes them between the two marker lines
     scripts/performance_table.py --check HEED    exits with 1 if they are not what it would write
 
-HEED is the program, such as build/release/cli/heed. A record is what `heed bench --record benchmarks`
-keeps: benchmarks/<device>/<date>/<name>.json. Each device has a table of each kind of problem (KINDS), of
-the newest date that has such rows: no geometric mean covers rows of two kinds. README.md has an excerpt: of
-the last device the problems of EXCERPT, beside the means of all of them. docs/story.md has the means of
-every table alone.
+HEED is the program, such as build/release/cli/heed. A record is a file of `heed bench --record benchmarks`:
+benchmarks/<device>/<date>/<name>.json. Each device has a table for each kind of problem (KINDS), of the newest date
+with such rows: no geometric mean covers rows of two kinds. README.md has an excerpt: the problems of EXCERPT for the
+last device, and the means over all problems. docs/story.md has only the means of every table.
 """
 
 import argparse
@@ -39,8 +38,8 @@ COLOURS = ("#1b6ec2", "#9aa0a8", "#c4c8ce", "#6b717b", "#dcdfe3")
 
 RECORDS = "[the records]("
 
-# Kinds of problems: the first words of a table's heading, the list that such records are made of, and the words of
-# which one at least is in a record of that kind. A row without any belongs there too if the list has it.
+# Kinds of problems: the first words of a table's heading, the list of problems of such records, and words of which at
+# least one is in a record of that kind. A row without any of them has that kind too if the list has its problem.
 PLAIN = "plain"
 KINDS = {
     PLAIN: ("", None, set()),
@@ -76,14 +75,14 @@ def rows_with(path, kind):
 
 
 def newest(benchmarks, kind):
-    """Yields the records of that kind, of the newest date of each device that has some."""
+    """Yields the records of that kind, of each device's newest date with such records."""
     for device in sorted({path.parent.parent for path in benchmarks.glob("*/*/*.json")}):
         found = [path for path in sorted(device.glob("*/*.json")) if rows_with(path, kind)]
         yield from (path for path in found if path.parent == found[-1].parent)
 
 
 def tables_of(heed, benchmarks, kind):
-    """Returns the tables that `heed report --brief` makes of the rows of that kind, by device."""
+    """Returns the tables of `heed report --brief` for the rows of that kind, by device."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = pathlib.Path(scratch) / benchmarks.name
         for path in newest(benchmarks, kind):
@@ -97,7 +96,7 @@ def tables_of(heed, benchmarks, kind):
 
 
 def tables(heed, benchmarks):
-    """Returns all tables as Markdown, and the last one without words; "" of each if there is none."""
+    """Returns all tables as Markdown, and the last table without words; "" in place of a missing one."""
     made = [tables_of(heed, benchmarks, kind) for kind in KINDS]
     devices = dict.fromkeys(device for found in made for device in found)
     plain = list(made[0].values())
@@ -105,7 +104,7 @@ def tables(heed, benchmarks):
 
 
 def report(heed, benchmarks):
-    """Returns the Markdown that `heed report --brief` makes of the records; "" without any."""
+    """Returns the Markdown of `heed report --brief` for the records; "" without any."""
     if not any(benchmarks.glob("*/*/*.json")):
         return ""
     command = [heed.resolve(), "report", "--brief", benchmarks.name]
@@ -117,7 +116,7 @@ def report(heed, benchmarks):
 
 
 def excerpt(text):
-    """Returns the table with no other problems than those of EXCERPT."""
+    """Returns the table with only the problems of EXCERPT."""
     kept, in_body = [], False
     for line in text.splitlines(keepends=True):
         row = in_body and line.startswith("|")
@@ -128,12 +127,12 @@ def excerpt(text):
 
 
 def rows_of(text):
-    """Returns how many problems the table has, over all of which its means are."""
+    """Returns the number of problems of the table, over which its means are."""
     return sum(line.startswith("|") for line in text.splitlines()) - 3
 
 
 def means(text):
-    """Returns every table with its means alone, beside over how many rows they are."""
+    """Returns every table with only its means and the number of rows."""
     made = ""
     for block in re.split(rf"(?m)^(?=.*{re.escape(RECORDS)})", text)[1:]:
         lines = block.splitlines()
@@ -158,7 +157,7 @@ def bars(row, names):
 
 
 def picture(text):
-    """Returns the first table of @text as an SVG: the speed of each rival beside heed's, per problem."""
+    """Returns the first table of @text as an SVG: the speed of each rival relative to heed's, per problem."""
     table = [cells(line) for line in text.partition("\n\n")[2].splitlines() if line.startswith("|")]
     title = text.partition(" (")[0]
     parts, y = [], 52
@@ -183,7 +182,7 @@ def picture(text):
 
 
 def roofline(heed, benchmarks):
-    """Returns the roofline of the last device that heed has ceilings of, as a page; "" without one."""
+    """Returns the roofline, as SVG, of the last device with ceilings; "" without one."""
     folders = {path.parent for path in newest(benchmarks, PLAIN)}
     with tempfile.TemporaryDirectory() as scratch:
         drawing = pathlib.Path(scratch) / "final" / "roofline.svg"
@@ -191,7 +190,7 @@ def roofline(heed, benchmarks):
             named = sorted(folder.glob("*.json"))
             board = ["--board", f"{scratch}/{folder.parent.name}.db"]
             for command in (["board", "add", *board, *named], ["report", "--final", drawing.parent, *board]):
-                # Ceilings that were measured on this machine are none of the tree's.
+                # Ceilings measured on this machine are not part of the tree.
                 done = subprocess.run([heed.resolve(), *command], capture_output=True, check=False,
                                       env={**os.environ, "HEED_CACHE": scratch})
                 if done.returncode != 0:
@@ -202,8 +201,8 @@ def roofline(heed, benchmarks):
 
 
 def update(page, text, benchmarks, check, rows=0):
-    """Writes @text between the markers of @page, or with @check ends if it is not there. A sentence ahead of it that
-    says over how many rows the means are gets to say @rows."""
+    """Writes @text between the markers of @page, or with @check ends the program if it differs. The sentence before it
+    with the number of rows of the means gets the number @rows."""
     before, found, rest = page.read_text().partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not found or not ended:
@@ -215,7 +214,7 @@ def update(page, text, benchmarks, check, rows=0):
 
 
 def replace(file, right, benchmarks, check):
-    """Lets @file hold @right, or with @check ends if it does not."""
+    """Writes @right to @file, or with @check ends the program if it differs."""
     old = file.read_text() if file.exists() else ""
     if check and old != right:
         raise SystemExit(f"{file}: its figures are not those of {benchmarks}: "

@@ -5,8 +5,8 @@
     scripts/predicted_table.py --check HEED    exits with 1 if it is not what it would write
 
 HEED is the program, such as build/release/cli/heed, which compiles each problem's best config with
-NVRTC and reads the resource usage of the machine code; no GPU is needed. Another compiler allots registers in
-another way, so without NVRTC, or with one of another version than the document's, --check exits
+NVRTC and reads the resource usage of the machine code; no GPU is needed. Another compiler allocates
+registers differently, so without NVRTC, or with another version than the document's, --check exits
 with 77, for "skipped".
 """
 
@@ -26,20 +26,20 @@ SKIPPED = 77
 
 HEAD = """# Predicted: heed on an NVIDIA L4
 
-**Nothing on this page was measured.** No device of compute capability 8.9 was at hand. The code of every row was compiled
-for sm_89, and its resource usage was read from the machine code; times are the cost model's.
+**Nothing on this page was measured.** No device of compute capability 8.9 was available. The code of every row was
+compiled for sm_89, and its resource usage was read from the machine code; times are the cost model's.
 
-Made by `scripts/predicted_table.py` from `heed inspect --arch sm_89` with the compiler {compiler}; do not edit. After a change
-of a kernel, its configs or its costs: `scripts/predicted_table.py build/release/cli/heed`.
+Made by `scripts/predicted_table.py` from `heed inspect --arch sm_89` with the compiler {compiler}; do not edit. After a
+change of a kernel, its configs or its costs: `scripts/predicted_table.py build/release/cli/heed`.
 
-- **config**: of `{kernel}`, the one with the least predicted time among those that fit.
-- **registers** are per thread; none of them spills to memory. **Shared memory** is in bytes per block, of which an L4 can have
-  {smem_max}.
-- **blocks, warps**: how many a multiprocessor holds at a time, of {warps_max} possible warps, and what limits it.
-- **predicted**: seconds of one call by the cost model.
-- **roofline**: no kernel can take less time: operations at 121 TFLOP/s (dense float16 products), or bytes at 300 GB/s, each by
-  the L4's data sheet, whichever takes longer. **Share** is roofline by predicted. Data that are still in the 48 MiB of L2 from an
-  earlier call can pass the second limit.
+- **config**: of `{kernel}`, the one with the smallest predicted time among those that fit.
+- **registers** are per thread; none of them spills to memory. **Shared memory** is in bytes per block, of which an L4
+  can have {smem_max}.
+- **blocks, warps**: the number resident on a multiprocessor, of {warps_max} possible warps, and what limits it.
+- **predicted**: the time of one call by the cost model.
+- **roofline**: the lower bound on the time: operations at 121 TFLOP/s (dense float16 products), or bytes at 300 GB/s,
+  each by the L4's data sheet, whichever takes longer. **Share** is roofline / predicted. Data that are still in the
+  48 MiB of L2 from an earlier call may take less time than the second bound.
 """
 
 
@@ -58,7 +58,7 @@ def inspect(heed):
 
 
 def check_row(row):
-    """The promises that the document makes for all rows."""
+    """Checks the statements of the document about all rows."""
     where = f"{row['problem']}: {row['kernel']}"
     if row["spill_store_bytes"] != 0 or row["spill_load_bytes"] != 0:
         raise SystemExit(f"{where}: spills")
@@ -69,7 +69,7 @@ def check_row(row):
 
 
 def best(kernels):
-    """Returns the row with the least predicted time of each problem, in their order."""
+    """Returns the row with the smallest predicted time of each problem, in order of problems."""
     rows = {}
     for kernel in kernels:
         other = rows.get(kernel["problem"])
@@ -79,7 +79,7 @@ def best(kernels):
 
 
 def duration(seconds):
-    """Three digits and a unit."""
+    """Formats a time with three digits and a unit."""
     for factor, unit in ((1e6, "us"), (1e3, "ms"), (1, "s")):
         text = f"{seconds * factor:#.3g}".rstrip(".")
         if float(text) < 1000:

@@ -20,7 +20,7 @@ import tokenize
 RELATIVE = r"(?:what|who|whom|whose|whoever|whatever)\b"
 NEGATION = r"\b(?:no|not|never|neither|cannot|nothing|none|nobody|nowhere|without|nor|hardly)\b|n't\b"
 PATTERNS = {
-    # The first words of a sentence, of a comment beside code, or behind a colon, unless it is a question. {what} and
+    # The first words of a sentence, of a comment beside code, or after a colon, unless it is a question. {what} and
     # @what are variables.
     "opening": re.compile(rf"^[^\w{{@]*{RELATIVE}(?!.*\?$)", re.I),
     # The title line of a file: "x.c - what ..." or "x.sh FILE - what ...".
@@ -36,7 +36,7 @@ C_TOKENS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\
 C_SUFFIXES = {".c", ".h", ".cu", ".cuh", ".def"}
 HASH_SUFFIXES = {".cmake", ".txt", ".sh"}
 HASH_NAMES = {"Makefile", "run"}  # run: of .ci
-# Boards keep the text of their tables, comments included, and the laboratory compares it: these stay.
+# Boards contain the text of their tables, comments included, and the laboratory compares it: these must not change.
 FROZEN = {"what `seconds` is; the two never compare", "what it was, where that is on the board"}
 SENTENCE_END = re.compile(r"(?<=[.:!?])[\")*_`]*\s+|\n")
 
@@ -65,14 +65,14 @@ def parts_of_c(text):
 
 
 def comments_after(mark, text):
-    """Yields the comments of lines that begin with the mark as one text, line for line, but for that of the shell."""
+    """Yields the comments of lines that begin with the mark as one text, line by line, without the #! line."""
     comments = (line.strip() if line.lstrip().startswith(mark) else "" for line in text.split("\n"))
     lines = ("" if line.startswith("#!/") else line.lstrip(mark) for line in comments)
     yield 1, "\n".join(lines)
 
 
 def parts_of_sql(text):
-    """Yields comments after --; code before one begins another."""
+    """Yields comments after --; code before a comment starts a new one."""
     comment, first = [], 1
     for number, line in enumerate(text.split("\n"), 1):
         code, mark, rest = line.partition("--")
@@ -99,7 +99,7 @@ def parts_of_python(text):
 
 
 def parts_of_notebook(text):
-    """Yields cells of text, and comments of cells of code, at the line of the cell's first line."""
+    """Yields text cells, and the comments of code cells, with the line of the cell's first line."""
     for cell in json.loads(text)["cells"]:
         source = "".join(cell["source"])
         line = text.count("\n", 0, text.find(json.dumps(cell["source"][0], ensure_ascii=False))) + 1 if source else 1
@@ -118,7 +118,7 @@ def parts_of(path):
 
 
 def paragraphs(text, first):
-    """Yields (line, paragraph): lines between blank ones, without rows of tables and fences."""
+    """Yields (line, paragraph): lines between blank ones, without table rows and fences."""
     lines, start = [], first
     for number, line in enumerate(text.split("\n") + [""], first):
         if line.strip() and not line.lstrip().startswith(("|", "```")):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the disassemblies in tests/data/inspect/sass again from the sources above them.
+"""Makes the disassemblies in tests/data/inspect/sass from the sources in its parent folder.
 
     scripts/record_sass.py HEED            writes those that differ
     scripts/record_sass.py --check HEED    changes nothing; exits with 1 if one differs
 
-HEED is the program, such as build/release/cli/heed, which compiles with NVRTC. FILE_smARCH.sass is
-FILE.cu for sm_ARCH by nvdisasm, FILE_MACRO_VALUE_smARCH.sass the same with -D MACRO=VALUE, .objdump
-by cuobjdump. To record a new one, create an empty file of such a name. The first line of a .sass
-has what the compiler said and both versions. nvdisasm and cuobjdump are taken from PATH (PyPI:
-nvidia-cuda-nvdisasm, nvidia-cuda-cuobjdump). Another version of NVRTC makes other code.
+HEED is the program, such as build/release/cli/heed, which compiles with NVRTC. FILE_smARCH.sass is FILE.cu for sm_ARCH
+by nvdisasm, FILE_MACRO_VALUE_smARCH.sass the same with -D MACRO=VALUE, .objdump by cuobjdump. To record a new one,
+create an empty file of such a name. The first line of a .sass has the compiler's resource usage and both versions.
+nvdisasm and cuobjdump are taken from PATH (PyPI: nvidia-cuda-nvdisasm, nvidia-cuda-cuobjdump). Another version of NVRTC
+produces different code.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def output_of(*command, expected=(0,), **variables):
 
 
 def compile_file(heed, path, scratch):
-    """Compiles the source of the recording @path; returns the machine code and what heed says of it."""
+    """Compiles the source of the recording @path; returns the machine code and heed's facts about it."""
     parts = NAME.match(path.stem)
     define = ["-D", f"{parts['macro']}={parts['value']}"] if parts["macro"] else []
     cubin, keeper = scratch / "code.cubin", scratch / "nvdisasm"
@@ -49,7 +49,7 @@ def compile_file(heed, path, scratch):
 
 
 def code_of(text):
-    """nvdisasm's output from the first label on, instructions without columns."""
+    """Returns nvdisasm's output from the first label on, with instructions unaligned."""
     lines = text[re.search(r"^\.text\.\w+:$", text, re.MULTILINE).start():].rstrip("\n").splitlines()
     return [" ".join(line.split()) if "/*" in line else line for line in lines if line]
 

@@ -1,12 +1,11 @@
 #!/bin/sh
-# require.sh GROUP... - see that the Debian packages of each group are there, and install those that are not
+# require.sh GROUP... - installs the missing Debian packages of each group
 #
-# Installs with apt-get, as root or through sudo, and says what and why. HEED_NO_INSTALL=1 forbids
-# that. Packages that are still missing are named, with the command that would install them, and the exit
-# status is 3.
+# Installs with apt-get, as root or through sudo, and prints what it installs and why. HEED_NO_INSTALL=1 forbids that.
+# If packages are still missing, it prints them and the command that would install them, and the exit status is 3.
 set -eu
 
-# group     package             how to tell that it is there     what it is for
+# group     package             check                            purpose
 packages() {
     cat <<'TABLE'
 build       gcc                 command:cc                       the C compiler
@@ -56,7 +55,7 @@ is_there() {
     esac
 }
 
-# Names of the packages of the groups "$@" that are missing; the reasons go to stderr.
+# Prints the missing packages of the groups "$@"; the reasons go to stderr.
 missing() {
     packages | while read -r group package test reason; do
         case " $* " in
@@ -86,7 +85,7 @@ command -v apt-get >/dev/null 2>&1 ||
 [ "${HEED_NO_INSTALL:-0}" = 0 ] || refuse "HEED_NO_INSTALL is set. To install them: $command"
 if [ -n "$as_root" ]; then
     command -v sudo >/dev/null 2>&1 || refuse "Neither root nor sudo. As root, type: ${command#sudo }"
-    # Without a terminal sudo could only wait for a password that nobody types.
+    # Without a terminal sudo would wait forever for a password.
     [ -t 0 ] || as_root="sudo -n"
 fi
 

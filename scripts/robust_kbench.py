@@ -2,15 +2,15 @@
 """Runs robust-kbench's filters and evaluator on heed's attention task, its solution, and five wrong or cheating ones.
 
     scripts/robust_kbench.py CHECKOUT [--heed FILE] [--out FOLDER] [--repetitions N] [--jobs N]
-    scripts/robust_kbench.py CHECKOUT --dry-run     makes all files and has the suite read the task; needs no GPU
+    scripts/robust_kbench.py CHECKOUT --dry-run     makes all files and lets the suite read the task; needs no GPU
 
-CHECKOUT is a checkout of robust-kbench, of which nothing is changed. The task is integrations/robust_kbench/tasks/
-heed_attention; heed's solution is made by `heed suite export --form cu`, the others are integrations/robust_kbench/
-solutions. robust_kbench_report.json in FOLDER has what the suite's filters of tasks say (none that asks a language
-model), its verdict and time for each solution, beside those of `heed suite judge`, and which of the two caught whom.
+CHECKOUT is an unmodified checkout of robust-kbench. The task is integrations/robust_kbench/tasks/heed_attention; heed's
+solution is made by `heed suite export --form cu`, the others are integrations/robust_kbench/solutions.
+robust_kbench_report.json in FOLDER has the verdicts of the suite's task filters (except those that use a language
+model), the verdicts and times of the suite and of `heed suite judge` for each solution, and which of them caught it.
 
-Modules for asking language models, and pycuda, which the suite asks for facts that go into its records alone, are
-replaced by empty ones where they are missing; the report names these.
+Missing modules for language models, and pycuda, which the suite uses only for its records, are replaced with empty
+ones, which the report names.
 """
 
 import argparse
@@ -51,8 +51,8 @@ STUBS = {  # module: files of its stand-in
         "driver.py": "class Device:\n    @staticmethod\n    def count():\n        return 0\n",
     },
 }
-#: For heed's judge: the extension that the suite has built and timed, or if there is none one of the same source. The
-#: solutions are heed's own: a stranger's has run by then, and could have put another extension there.
+#: For heed's judge: the extension that the suite has built and timed, or else one of the same source. This is safe only
+#: because the solutions are heed's own: an untrusted one has run by then, and could have replaced the extension.
 WRAPPER = """
 import importlib.util
 import pathlib
@@ -79,11 +79,11 @@ class ModelNew(nn.Module):
 """
 
 
-# ---- In processes of their own ----
+# ---- In child processes ----
 
 
 def run_filters(job):
-    """The verdicts of the suite's filters on the task: true means that they would drop it."""
+    """Returns the verdicts of the suite's filters on the task: true means that they would drop it."""
     from robust_kbench.filter import forward
     from robust_kbench.kernel_task import KernelTask
 
@@ -105,7 +105,7 @@ def run_correct(job):
 
 
 def extensions(solution):
-    """Where the extension that is timed is built: without this all solutions share one place."""
+    """Returns the build folder of the timed extension: without it all solutions would share one."""
     return pathlib.Path(solution).parent / "extensions"
 
 
@@ -117,8 +117,8 @@ def run_time(job):
 
 
 def run_build(job):
-    """Builds what run_time() loads, so that solutions can be built side by side and timed one after another. The suite's
-    own compile step has other flags: its timer would build again."""
+    """Builds the extension that run_time() loads, so that solutions can be built in parallel and timed one after
+    another. The suite's own compile step has different flags: its timer would build again."""
     return run_time(dict(job, repetitions=1))
 
 
@@ -134,11 +134,11 @@ WORKERS = {"--filters": run_filters, "--correct": run_correct, "--build": run_bu
            "--reference": run_reference}
 
 
-# ---- In the process that asks for them ----
+# ---- In the parent process ----
 
 
 def make_stubs(folder):
-    """Stand-ins for the modules that are missing; returns their names."""
+    """Writes stubs for missing modules; returns their names."""
     made = []
     for name, files in STUBS.items():
         try:
@@ -156,10 +156,11 @@ def make_stubs(folder):
 
 
 def environment(args, work):
-    """PYTHONPATH with the suite and the stubs, and a `python` that is this one: the suite starts that."""
+    """Returns an environment with the suite and the stubs in PYTHONPATH, and this Python as `python`, which the suite
+    starts."""
     (work / "bin").mkdir(exist_ok=True)
     python = work / "bin" / "python"
-    if not python.exists():  # no link: a virtual environment is not found through one
+    if not python.exists():  # not a symlink: a virtual environment is not found through one
         python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
         python.chmod(0o755)
     paths = [str(args.checkout), str(work / "stubs"), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -168,7 +169,7 @@ def environment(args, work):
 
 
 def ask(args, work, name, **job):
-    """Has a worker do a job; returns its answer, or {"failed": why}."""
+    """Runs a job in a worker; returns its result, or {"failed": why}."""
     folder = pathlib.Path(job["solution"]).parent if "solution" in job else work
     job.update(task=str(work / "heed_attention"), gpu=not args.dry_run, timeout=args.timeout, atol=args.atol,
                repetitions=args.repetitions, answer=str(folder / f"answer{name}.json"))
@@ -184,7 +185,7 @@ def ask(args, work, name, **job):
 
 
 def prepare(args, work):
-    """Copies the task and all solutions, each into a folder of its own, since the suite writes beside them."""
+    """Copies the task and all solutions, each into a separate folder, since the suite writes there."""
     shutil.copytree(HERE / "tasks" / "heed_attention", work / "heed_attention")
     task = work / "heed_attention" / "func_forward.py"
     code, answer = kernelbench.heed_json(args.heed, "suite", "export", "kernelbench", task, "--form", "cu", "--machine",
@@ -203,7 +204,7 @@ def prepare(args, work):
 
 
 def evaluate(args, work, report, found):
-    """The suite's verdicts, some side by side, and then its times, one after another."""
+    """Gets the suite's verdicts, several in parallel, and then its times, one after another."""
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         asked = {name: pool.submit(ask, args, work, "--correct", solution=str(path)) for name, path in found.items()}
         for path in found.values():
@@ -218,7 +219,7 @@ def evaluate(args, work, report, found):
 
 
 def judge(args, work, name):
-    """heed's verdict on a solution."""
+    """Returns heed's verdict on a solution."""
     command = [str(args.heed), "suite", "judge", str(work / "judged" / name), "--tasks",
                str(work / "heed_attention" / "func_forward.py"), "--device", "cuda", "--json"]
     command += ["--unsafe-candidates"] if args.unsafe else []
@@ -235,7 +236,8 @@ def judge(args, work, name):
 
 
 def judge_all(args, work, report):
-    """heed's verdicts, some side by side; those that may rest on a time once more, with nothing beside them."""
+    """Gets heed's verdicts, several in parallel; verdicts that may depend on a time are repeated with nothing else
+    running."""
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         asked = {name: pool.submit(judge, args, work, name) for name in report["solutions"]}
     for name, row in report["solutions"].items():
@@ -248,8 +250,8 @@ def judge_all(args, work, report):
 
 
 def caught(row):
-    """Whether each side calls a solution bad: the suite by its correctness, heed by its word. None: it did not judge, such as
-    one that was not built."""
+    """Returns whether each side rejects a solution: the suite by its correctness, heed by its verdict. None means that
+    it did not judge, for example because the build failed."""
     suite, ours = row.get("suite", {}), row.get("heed", {})
     verdict = ((suite.get("correct") or {}).get("summary") or {}).get("correct")
     judged = "judged" in ours and ours.get("verdict") != "compile"
@@ -258,7 +260,7 @@ def caught(row):
 
 
 def without_logs(value):
-    """Leaves out the output of compilers, and the paths of files."""
+    """Removes compiler output and file paths."""
     if not isinstance(value, dict):
         return value
     return {name: without_logs(item) for name, item in value.items() if name not in LOGS}
@@ -287,7 +289,7 @@ def parse(arguments):
     if args.jobs < 1:
         parser.error(f"--jobs is {args.jobs}; it must be 1 or more")
     if not (args.checkout / "robust_kbench" / "kernel_task.py").is_file():
-        parser.error(f"{args.checkout} is no checkout of robust-kbench: it has no robust_kbench/kernel_task.py")
+        parser.error(f"{args.checkout} is not a checkout of robust-kbench: it has no robust_kbench/kernel_task.py")
     args.checkout = args.checkout.resolve()
     return args
 

@@ -1,16 +1,16 @@
 #!/bin/sh
-# run.sh BUILD - `make run`: tune attention for this machine, on the best device present
+# run.sh BUILD - `make run`: verifies and tunes attention on this machine, on the best device
 #
-# Takes the values that a real text model computed, in tests/data, and the canonical shapes of
-# shapes/seed.txt; HEED_RUN_SECONDS in all for that, 60 if that is not set. Its findings are on a board,
-# BUILD/run/board.db, from which BUILD/run/heed.wisdom is made. Each step prints the command that it runs.
+# Uses the values of a real text model in tests/data, and the canonical shapes of shapes/seed.txt, for HEED_RUN_SECONDS
+# in all [default: 60]. The results are on the board BUILD/run/board.db, from which BUILD/run/heed.wisdom is made. Each
+# step prints its command.
 set -eu
 heed=$1/cli/heed
 captured=tests/data/minilm.safetensors
 out=$1/run
 mkdir -p "$out"
 
-# A head line, and the command below it in lines of at most 120 columns, which a shell takes as one.
+# Prints a title, and the command below it in continued lines of at most 120 columns.
 title() {
     printf '\n## %s\n' "$1"
     shift
@@ -26,9 +26,8 @@ step() {
 step "Attention of a real model's first layer" run --tensors "$captured" --prefix layer0. --out "$out/O.npy"
 step "The proof, on its values" verify --tensors "$captured" --prefix layer0. --once
 
-# The doctor starts every rival: those that can run are compared below, and it says once what the others lack. The naive
-# one, three loops, is nobody's rival. The exit status says whether the doctor found something worth a warning; that
-# ends nothing here.
+# The doctor starts every rival: those that run are compared below, and it prints what the others lack. The naive rival,
+# three loops, is left out. The exit status says whether the doctor has a warning, which does not end this script.
 title "This machine, and the rivals on it" doctor
 "$heed" doctor >"$out/doctor.txt" || [ $? -eq 1 ] || [ $? -eq 3 ]
 cat "$out/doctor.txt"
@@ -37,7 +36,7 @@ rivals=$(awk '$1 == "OK" && $2 == "rival" && $3 != "naive" { list = list (list ?
 
 step "How fast that is, beside them" bench --tensors "$captured" --seconds 0.3 --peers "${rivals:-none}"
 
-# The gates by which everything on the board is trusted or not are tried themselves.
+# The gates, on which trust in the board depends, are tested themselves.
 set -- selftest --record --board "$out/board.db"
 case ${HEED_DEVICE:-auto} in
 cpu) ;;
@@ -52,6 +51,6 @@ step "A search for the fastest kernels here, beside the rivals" tune --tensors "
     --shapes shapes/seed.txt --seconds "${HEED_RUN_SECONDS:-60}" --board "$out/board.db" --peers "${rivals:-none}"
 step "The leaders" board --board "$out/board.db"
 
-# Nothing to export is no failure: a board may have leaders of other numbers of threads alone.
+# Having nothing to export is not an error: a board may have leaders only for other numbers of threads.
 title "Wisdom, to plan with from now on" wisdom export --board "$out/board.db" ">$out/heed.wisdom"
 "$heed" wisdom export --board "$out/board.db" >"$out/heed.wisdom" || [ $? -eq 1 ]

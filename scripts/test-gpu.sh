@@ -1,18 +1,18 @@
 #!/bin/sh
-# test-gpu.sh [HEED [TESTS]] - everything that only a GPU can show, on the GPU of this machine
+# test-gpu.sh [HEED [TESTS]] - all tests that need a GPU, on the GPU of this machine
 #
-# HEED is the program, TESTS the folder with test_on_gpu; those of build/release if not given. Needs no
-# build tools. HEED_DEVICE=cuda:N chooses the device. In six parts:
+# HEED is the program, TESTS the folder with test_on_gpu [default: those of build/release]. Needs no build tools.
+# HEED_DEVICE=cuda:N chooses the device. There are six parts:
 #
-#   selftest    wrong kernels that the gates must kill, and an honest one
+#   selftest    wrong kernels that the gates must kill, and a correct one
 #   verify      heed verify with every CUDA kernel over all shape files, captured values, many configs
 #   sanitizer   compute-sanitizer's four tools over a few problems that cover every kernel
-#   tests       graphs, streams, threads, refusals, a lost device
-#   trials      built-in sources as candidates in a process of their own, and candidates with a fault each
-#   laboratory  sweep, evolve, tune, board and gate, killed and gone on with
+#   tests       graphs, streams, threads, refusals, an unusable device
+#   trials      built-in sources as candidates in a separate process, and candidates with one fault each
+#   laboratory  sweep, evolve, tune, board and gate, killed and resumed
 #
-# Names of parts after "--" choose some. Ends with a line that counts what passed, failed and was
-# skipped; the exit status is 1 if anything failed, 77 if there is no GPU.
+# Names of parts after "--" select some. Ends with a line that counts what passed, failed and was skipped; the exit
+# status is 1 if anything failed, 77 if there is no GPU.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
 heed=$here/build/release/cli/heed
@@ -53,7 +53,7 @@ verify() {
     shift
     "$heed" verify --time-limit 1 "$@" >"$out/verify" 2>"$out/errors"
     code=$?
-    # Nothing to verify is no failure: a kernel may do none of these problems.
+    # Having nothing to verify is not a failure: a kernel may support none of these problems.
     if [ $code -eq 4 ]; then
         skipped=$((skipped + 1))
         note "verify $name: skipped: $(tail -1 "$out/errors")"
@@ -64,7 +64,7 @@ verify() {
     [ $code -eq 0 ] || sed 's/^/        /' "$out/errors"
 }
 
-# The kernels that have been compiled for the device by name, such as fwd_any_sm80_naive.
+# Prints the names of the CUDA kernels, such as fwd_any_sm80_naive.
 kernels() {
     "$heed" plan --list --json | sed -n 's/^ *"name": "\(fwd_[a-z0-9]*_sm[a-z0-9_]*\)",$/\1/p'
 }
@@ -91,7 +91,7 @@ part_verify() {
         "b1 h8/2 s1/3000 d64 f16" "b1 h1 s131 d80/40 f16"
 }
 
-# A problem for every feature: masks, groups, tails, dims, strides, few queries, every type, and for every kernel.
+# Problems for every feature and every kernel: masks, groups, tails, dims, strides, few queries, every type.
 sanitized="b1_h2_s100_d64_f16_causal b1_h4/2_s40/150_d128_bf16 b2_h2_s1/700_d64_f16 b1_h1_s33/70_d40/24_f16_causal=br
 b1_h1_s20_d256_bf16 b1_h2_s30_d33_f32 b1_h2_s70_d64_f32_causal b1_h1_s66/530_d264_f32_causal=br b1_h1_s66/140_d320_bf16
 b1_h16/1_s2/150_d576/512_bf16_shared b1_h1_s65_d64_f16_q=7000:67:64_k=7000:66:64_v=7000:65:64_o=7000:68:64"
@@ -106,7 +106,7 @@ find_sanitizer() {
     done
 }
 
-# sanitize TOOL KERNEL PROBLEMS...: leaves what it says and returns in $out/TOOL-KERNEL.*
+# sanitize TOOL KERNEL PROBLEMS...: leaves output and exit status in $out/TOOL-KERNEL.*
 sanitize() {
     name=$1-$2
     tool=$1 kernel=$2
@@ -116,12 +116,12 @@ sanitize() {
     echo $? >"$out/$name.code"
 }
 
-# racecheck is mistaken about one pattern: some of a block's warps store behind a barrier of their own (bar.sync 3,
-# 128), then arrive at another one (bar.arrive 1, 256) that other warps wait for before they read (bar.sync 1, 256).
+# racecheck misjudges one pattern: some of a block's warps store after a barrier for these warps (bar.sync 3, 128), then
+# arrive at another one (bar.arrive 1, 256) that other warps wait for before they read (bar.sync 1, 256).
 # docs/kernels/attn_mla.md has a kernel of ten lines that shows it. The emulator checks attn_mla for races.
 misjudged="racecheck-fwd_16bit_sm90_mla"
 
-# All at a time: each is slow, and none of them is a time that anybody reads.
+# All run in parallel: each is slow, and their times do not matter.
 part_sanitizer() {
     sanitizer=$(find_sanitizer)
     if [ -z "$sanitizer" ]; then
@@ -191,7 +191,7 @@ part_laboratory() {
     program laboratory test_laboratory "$heed"
 }
 
-# Looking for wisdom makes a context and nothing else: it says whether there is a GPU that heed can use.
+# Planning from wisdom only creates a context, which shows whether there is a usable GPU.
 "$heed" plan --effort wisdom b1 h1 s64 d64 f16 >"$out/plan" 2>&1
 if [ $? -eq 3 ]; then
     echo "skipped: no GPU to test on: $(tail -1 "$out/plan")"

@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Times prefill and decoding of a Llama model with random weights, with heed and with PyTorch's backends.
+"""Times prefill and decode of a Llama model with random weights, with heed and with PyTorch's backends.
 
     scripts/torch_models.py [--model 8b] [--device cuda] [--json FILE]
 
-Prints for each case and backend the time of a step, tokens per second, and the share of the step that is attention. A
-case is BATCHxLENGTH: the prompt's tokens of a prefill, or the tokens in the cache ahead of a step of decoding, which
-computes one token for each sequence. The model is transformers' LlamaForCausalLM; nothing is loaded from anywhere.
+Prints for each case and backend the time of a step, tokens per second, and the share of attention in the step. A case
+is BATCHxLENGTH: the prompt's tokens of a prefill, or the tokens in the cache before a decode step, which computes one
+token for each sequence. The model is transformers' LlamaForCausalLM; nothing is downloaded.
 
-Backends, as far as they are there and take the case:
+Backends, if they are installed and support the case:
 
     heed           attn_implementation="heed" (heed.transformers)
     heed-sdpa      attn_implementation="sdpa" under heed.torch.enable()
-    sdpa           attn_implementation="sdpa", whichever backend PyTorch picks
-    sdpa-flash, sdpa-cudnn, sdpa-efficient    the same with that backend alone
+    sdpa           attn_implementation="sdpa", with the backend that PyTorch chooses
+    sdpa-flash, sdpa-cudnn, sdpa-efficient    the same with only that backend
     flash-attn-2, flash-attn-3                transformers' own, where these packages are installed
 
-Backends take turns, --repeat turns of each; figures are medians, of the device's clock on a GPU. The share of attention
-is taken in turns of its own, in which each layer's call of attention is timed: on a GPU what lies between two events,
-and so also where the device waits for the host. The cache is cut back after each step of decoding, so that all steps
-have the same length. Before it is timed, each backend's last logits are compared with those of sdpa: the largest
-difference over the largest logit, and how many sequences have the same first token.
+Backends take turns, --repeat times each; figures are medians, by the device's clock on a GPU. The share of attention is
+measured in separate turns, in which each layer's call of attention is timed: on a GPU the time between two events,
+which includes waits of the device for the host. The cache is truncated after each decode step, so that all steps have
+the same length. Before it is timed, each backend's last logits are compared with those of sdpa: the largest difference
+over the largest logit, and the share of sequences with the same first token.
 
 python/heed is imported from the source tree if HEED_LIBRARY is set, else the installed package.
 """
@@ -53,7 +53,7 @@ MODELS = {
     "tiny": {"vocab_size": 512, "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
              "num_attention_heads": 4, "num_key_value_heads": 2},
 }
-#: Name, attn_implementation, and the context that it runs in.
+#: Name, attn_implementation, and context.
 BACKENDS = (
     ("heed", "heed", contextlib.nullcontext),
     ("heed-sdpa", "sdpa", lambda: heed.torch.enable()),
@@ -87,7 +87,7 @@ def cases(text):
 
 
 class Clock:
-    """Seconds of a function: by the device's events on a GPU."""
+    """Returns the seconds of a function, by the device's events on a GPU."""
 
     def __init__(self, device):
         self.cuda = torch.device(device).type == "cuda"
@@ -142,7 +142,7 @@ class Watch:
 
 
 class Prefill:
-    """All tokens of a prompt, and the logits of the last."""
+    """Computes all tokens of a prompt, and the logits of the last."""
 
     kind = "prefill"
 
@@ -154,7 +154,7 @@ class Prefill:
 
 
 class Decode:
-    """One token for each sequence behind a cache of random keys and values, which is then cut back."""
+    """Computes one token for each sequence after a cache of random keys and values, which is then truncated."""
 
     kind = "decode"
 
@@ -171,13 +171,13 @@ class Decode:
     def __call__(self):
         try:
             return self.model(self.ids, past_key_values=self.cache, use_cache=True).logits
-        finally:  # also of the layers that a backend came to before it refused
+        finally:  # also in layers that a backend computed before it refused
             for layer in self.cache.layers:
                 layer.keys, layer.values = layer.keys[..., : self.length, :], layer.values[..., : self.length, :]
 
 
 class Generate:
-    """A whole reply, whose cache grows with each token."""
+    """Generates a whole reply, whose cache grows with each token."""
 
     kind = "generate"
 
@@ -192,7 +192,7 @@ class Generate:
 
 @contextlib.contextmanager
 def running(model, backend):
-    """The model with the backend; raises where that is not there."""
+    """Returns the model with the backend; raises an exception if the backend is missing."""
     _, implementation, context = backend
     model.set_attn_implementation(implementation)
     with torch.no_grad(), context():
@@ -204,7 +204,7 @@ def reason_of(error):
 
 
 def compare(found, wanted):
-    """How far logits, or whole replies, are apart."""
+    """Returns the difference of logits, or of whole replies."""
     if not found.is_floating_point():
         return {"same_tokens": (found == wanted).float().mean().item()}
     a, b = found[:, -1].float(), wanted[:, -1].float()
@@ -213,7 +213,7 @@ def compare(found, wanted):
 
 
 def measure(model, step, backends, clock, repeat):
-    """A row for each backend."""
+    """Returns a row for each backend."""
     rows, live = [], []
     with running(model, ("sdpa", "sdpa", contextlib.nullcontext)):
         wanted = step()
@@ -225,7 +225,7 @@ def measure(model, step, backends, clock, repeat):
                 row.update(compare(step(), wanted))
                 step()
             live.append((backend, row, []))
-        except Exception as error:  # it is not there, or does not take the case
+        except Exception as error:  # it is missing, or does not support the case
             row["reason"] = reason_of(error)
     for _ in range(repeat):
         for backend, _, times in live:

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs tritonbench's operator flash_attention, unmodified, with a row of heed beside its own.
+"""Runs tritonbench's unmodified operator flash_attention with an additional row for heed.
 
     scripts/tritonbench.py CHECKOUT [--out FOLDER] [--library FILE] [--only ROWS] [tritonbench's own options]
 
-CHECKOUT is a checkout of tritonbench (db2155c), of which nothing is changed: integrations/tritonbench/heed_row.py adds
-the row, and its run.py does the rest, in a process of its own. Without options of its own the operator's shapes are
-those that it has, b4 h48 d64 and 128 to 16384 keys in bf16; --causal, --d-head, --seq-len and --device are among
-them. tritonbench_report.json in FOLDER has the suite's own figures for each shape and row, and its commit.
+CHECKOUT is an unmodified checkout of tritonbench (db2155c): integrations/tritonbench/heed_row.py adds the row, and
+tritonbench's run.py does the rest, in a separate process. By default the operator's shapes are b4 h48 d64 and 128 to
+16384 keys in bf16; tritonbench's options include --causal, --d-head, --seq-len and --device. tritonbench_report.json in
+FOLDER has the suite's own figures for each shape and row, and its commit.
 
-Inputs ask for gradients, as the operator makes them, so the other rows keep a log-sum-exp for a backward pass that
-does not come; heed's does not. (--fwd-no-grad is no way out: there the rows return nothing to check.) The row sdpa is
-FLASH_ATTENTION alone, unless --native-sdpa is given; cudnn runs because --only names it.
+The operator's inputs require gradients, so the other rows store a log-sum-exp for a backward pass that never runs;
+heed's does not. (--fwd-no-grad does not help: with it the rows return nothing to check.) The row sdpa is only
+FLASH_ATTENTION, unless --native-sdpa is given; cudnn runs because --only names it.
 """
 
 import argparse
@@ -36,7 +36,7 @@ NUMBER = re.compile(r"[-+0-9.e]+")
 
 
 def run_suite(checkout, words):
-    """Inside the process that measures: the row, then tritonbench's own run.py."""
+    """Runs in the measuring process: adds the row, then runs tritonbench's own run.py."""
     sys.path[:] = [path for path in sys.path if pathlib.Path(path or ".").resolve() != ROOT / "scripts"]
     sys.path[:0] = [str(checkout), str(ROOT / "integrations" / "tritonbench"), str(ROOT / "python")]
     import heed_row
@@ -47,7 +47,7 @@ def run_suite(checkout, words):
 
 
 def rows_of(figures):
-    """{shape: {row: {metric: value}}} of what the suite wrote; a time is in milliseconds."""
+    """Returns {shape: {row: {metric: value}}} from the suite's output; times are in milliseconds."""
     shapes = {}
     for name, value in figures.items():
         found = FIGURE.search(name)
@@ -60,7 +60,7 @@ def rows_of(figures):
 
 
 def listen(command, environment):
-    """Runs the suite, and returns its status and the line after which it left shapes out, which its status hides."""
+    """Runs the suite; returns its exit status, and the line after which it skipped shapes, which the status hides."""
     early, last = None, None
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, errors="replace") as process:
         for line in process.stderr:
@@ -81,7 +81,7 @@ def parse(arguments):
     parser.add_argument("--baseline", default="sdpa", help="the baseline of speed-up and accuracy; aten fills memory")
     args, words = parser.parse_known_args(arguments)
     if not (args.checkout / "tritonbench" / "operators" / "flash_attention").is_dir():
-        parser.error(f"{args.checkout} is no checkout of tritonbench: it has no operator flash_attention")
+        parser.error(f"{args.checkout} is not a checkout of tritonbench: it has no operator flash_attention")
     args.checkout = args.checkout.resolve()
     return args, words
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # wheel.sh FOLDER [CUBINS] - build the Python package's wheel into FOLDER, with the compiled kernels that are in CUBINS
 #
-# The wheel has the oldest manylinux tag that its libraries permit: they need the C library alone, no newer one than the
-# build's. It is the same file for the same sources and tools: files have the date of the commit.
+# The wheel has the oldest manylinux tag that its libraries permit: they need only the C library, at most of the build
+# machine's version. The same sources and tools give the same file: files have the date of the commit.
 set -eu
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)

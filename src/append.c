@@ -1,5 +1,5 @@
 /*
- * append.c - new keys and values: the rest of a problem, and the first step of a plan
+ * append.c - new keys and values: the problem left after appending, and the append step of a plan
  */
 #include "append.h"
 
@@ -22,7 +22,7 @@ heed_problem heed_append_rest(const heed_problem *problem)
     return rest;
 }
 
-/* A workspace that is not used up ends at a multiple of its alignment. */
+/* Size of the kernel's workspace, rounded up to the alignment if more follows. */
 static size_t rest_workspace(const heed_plan *plan)
 {
     const size_t unit = HEED_ALIGNMENT;

@@ -1,12 +1,12 @@
 /*
- * check.c - lengths, cumulative lengths and page tables before an execution: always on a CPU, where
- * they are at hand and a wrong one would have memory of others read or written; on a CUDA device
- * where the environment asks, with HEED_CHECK=1
+ * check.c - checks lengths, cumulative lengths and page tables before an execution: always on a
+ * CPU, where a wrong one would make it access memory out of bounds; on a CUDA device if
+ * HEED_CHECK=1 is in the environment
  *
- * There they are read from the device after all of its work has ended, which takes time. So it is
- * for finding a fault of the caller, not for use. While a stream is captured nothing can be waited
- * for, and what the graph will read may not be there yet: such an execution is not checked, but the
- * launches of a heed_graph are.
+ * There they are read from the device after all of its work has finished, which takes time: use it
+ * for debugging only. While a stream is captured, waiting is not possible, and the data that the
+ * graph will read may not exist yet: such an execution is not checked, but the launches of a
+ * heed_graph are.
  */
 #include <stdlib.h>
 
@@ -37,13 +37,13 @@ static heed_status read_operand(const heed_plan *plan, const heed_buffers *buffe
     return heed_device_download(plan->context, *numbers, heed_operand_buffer(buffers, index), size);
 }
 
-/* The operands that are checked, as far as the problem has them. */
+/* The operands that are checked; NULL where the problem does not have one. */
 typedef struct numbers {
     const int32_t *lengths, *table;
     const void *cu[2]; /* of queries and keys */
 } numbers;
 
-/* The pages of batch element @b, which has @length keys; those of a prefix are looked at once. */
+/* The pages of batch element @b, which has @length keys; those of a prefix are checked once. */
 static heed_status check_pages(const heed_problem *p, const int32_t *table, int64_t b,
                                int64_t length)
 {
@@ -63,7 +63,7 @@ static int64_t cumulative(const heed_problem *p, const void *cu, int index, int6
                                                                  : ((const int32_t *)cu)[n];
 }
 
-/* Cumulative lengths of up to @seq each, of @tokens rows. */
+/* Checks cumulative lengths of up to @seq each, within @tokens rows. */
 static heed_status check_cumulative(const heed_problem *p, const void *cu, int index, int64_t seq,
                                     int64_t tokens)
 {
@@ -100,8 +100,8 @@ static heed_status check_length(const heed_problem *p, const numbers *all, int64
         return HEED_OK;
     return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be %lld to %lld%s",
                      (long long)b, (long long)length, (long long)least, (long long)p->seq_k,
-                     p->prefix > 0   ? ": it counts the prefix, and what is behind it"
-                     : p->append > 0 ? ": it counts new keys"
+                     p->prefix > 0   ? ": it includes the prefix, and the keys that must follow it"
+                     : p->append > 0 ? ": it includes new keys"
                                      : "");
 }
 
@@ -144,7 +144,8 @@ static heed_status check_on_cpu(const heed_problem *p, const heed_buffers *buffe
     return check_read(p, at);
 }
 
-/* Is the stream being captured? If not, checks that what is to be read is memory of the device. */
+/* Sets *@captured if the stream is being captured. If not, checks that the memory to read is the
+ * device's. */
 static heed_status check_readable(const heed_plan *plan, const heed_buffers *buffers,
                                   bool *captured)
 {

@@ -1,5 +1,5 @@
 /*
- * config.c - one value per knob: enumerate, print, parse
+ * config.c - configs, one value per knob: enumerate, print, parse
  */
 #include <limits.h>
 #include <string.h>

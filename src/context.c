@@ -53,7 +53,7 @@ static bool parse_device(const char *text, heed_backend *backend, int *ordinal)
     return *end == '\0' && number <= ORDINAL_MAX;
 }
 
-/* The device that @options ask for, or the environment. */
+/* The device that @options or the environment selects. */
 static heed_status find_device(const heed_options *options, heed_backend *backend, int *ordinal)
 {
     const char *field = "device";
@@ -76,7 +76,7 @@ static heed_status open_cpu(heed_context *context, const heed_options *options)
                             options->pool);
 }
 
-/* The machine is then the device; no thread of the host works for it. */
+/* The context's machine describes the GPU; it has no host threads. */
 static heed_status open_cuda(heed_context *context, int ordinal, const heed_options *options)
 {
     heed_machine *machine = &context->machine;
@@ -180,8 +180,8 @@ const char *heed_context_backend(const heed_context *context)
     return context->machine.backend == HEED_BACKEND_CPU ? "cpu" : "cuda";
 }
 
-/* A GPU's code is made by its driver and the compiler as well. "+" stands behind the one that made
- * what came with the library. */
+/* GPU code also depends on the driver and the compiler. "+" follows the version of the compiler
+ * that compiled the kernels shipped with the library. */
 static void gpu_features(const heed_machine *machine, char text[HEED_FEATURES_SIZE])
 {
     const heed_nvrtc *nvrtc;

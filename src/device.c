@@ -1,5 +1,5 @@
 /*
- * device.c - memory and timing on the device of a context: the CPU's, and the way to CUDA's
+ * device.c - memory and timing on the device of a context: for the CPU, and dispatch to CUDA
  */
 #include "device.h"
 
@@ -18,7 +18,7 @@
 
 #define ALIGNMENT ((size_t)256)
 
-/* Wide enough that an index a few tiles off still hits the wall. */
+/* Wide enough that an index that is off by a few tiles still hits the wall. */
 #define WALL_PAGES 16
 
 /* -------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static heed_status host_allocate(size_t size, void **memory)
     return *memory ? HEED_OK : heed_fail(HEED_ERR_NO_MEMORY, "no memory for %zu bytes", size);
 }
 
-/* The pages for @size bytes, and one wall. */
+/* Computes the sizes of the pages for @size bytes and of one wall. */
 static bool host_extent(size_t size, size_t *room, size_t *wall)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -161,7 +161,7 @@ bool heed_device_read_state(heed_context *context, heed_device_state *state)
     if (!heed_nvml_read_state(bus_id, state))
         return false;
     if (state->other_processes > 0)
-        state->other_processes--; /* one of them is this */
+        state->other_processes--; /* not counting this one */
     return true;
 }
 
@@ -246,7 +246,7 @@ typedef struct timed_work {
     heed_work_fn *work;
     void *data;
     heed_call_times *times;
-    int64_t start; /* of the first call, heed_clock_ns() */
+    int64_t start; /* heed_clock_ns() at the first call */
 } timed_work;
 
 static heed_status timed_call(void *data, int index, void *stream)

@@ -1,8 +1,8 @@
 /*
- * error.c - statuses, and the text that explains the last failure
+ * error.c - status names, and the thread's last error message
  *
- * The text is per thread, as errno is: a problem can be refused before there is a context to keep
- * it in, and a plan may be executed by many threads at once.
+ * The message is per thread, as errno is: a problem can be refused before there is a context to
+ * store it in, and many threads may execute a plan at once.
  */
 #include <stdarg.h>
 #include <stdio.h>

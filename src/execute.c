@@ -67,7 +67,7 @@ static heed_status attend(const heed_plan *plan, const heed_buffers *buffers)
     return plan->prefix ? heed_prefix_run(plan, buffers) : heed_later_execute(plan, buffers);
 }
 
-/* The steps of a plan, of which most have one. */
+/* Runs the steps of a plan; most plans have one. */
 static heed_status execute_steps(const heed_plan *plan, const heed_buffers *buffers)
 {
     heed_buffers rest;
@@ -86,14 +86,14 @@ static heed_status execute_watched(const heed_plan *plan, const heed_buffers *bu
     return status;
 }
 
-/* Copies @buffers, with the address of K for V, which is a part of it. */
+/* Copies @buffers, with V set to the address of K, which contains it. */
 static heed_status take_shared(heed_buffers *own, const heed_buffers *buffers)
 {
     if (own != buffers)
         *own = *buffers;
     if (own->v && own->v != own->k)
         return heed_fail(HEED_ERR_INVALID,
-                         "v is %p; the plan's problem has it in K, so it must be NULL or k, %p",
+                         "v is %p; the plan's problem shares it with K: it must be NULL or k, %p",
                          own->v, own->k);
     own->v = own->k;
     return HEED_OK;

@@ -12,7 +12,7 @@
 
 struct heed_graph {
     heed_replay replay;
-    const heed_plan *plan; /* these two are for the capture, and to check launches */
+    const heed_plan *plan; /* these two are used for the capture, and to check launches */
     heed_buffers buffers;
 };
 
@@ -32,13 +32,13 @@ static heed_status check(const heed_plan *plan, const heed_buffers *buffers)
         return heed_fail(HEED_ERR_INVALID, "buffers is NULL; it must point to heed_buffers");
     if (!plan->context->cuda)
         return heed_fail(HEED_ERR_INVALID,
-                         "plan is for %s, whose executions no CUDA graph can hold; execute it",
+                         "plan is for %s, which has no CUDA graphs; call heed_execute()",
                          plan->context->machine.device);
     return heed_context_check(plan->context);
 }
 
-/* The graph has the chosen kernel, unless that cannot be made: then the one that serves, and the
- * caller's message stays. */
+/* The graph gets the chosen kernel, or the stand-in if that cannot be made, and then the caller's
+ * message stays. */
 static void wait_for_kernel(const heed_plan *plan)
 {
     char before[HEED_MESSAGE_SIZE];
@@ -72,8 +72,8 @@ heed_status heed_graph_create(heed_graph **graph, const heed_plan *plan,
     return status;
 }
 
-/* Checks the numbers that heed_execute() checks where no stream is captured. Threads may launch a
- * graph at the same time: it stays as it is. */
+/* Checks the lengths and tables that heed_execute() checks where no stream is captured. Several
+ * threads may launch a graph at once, so it is not modified. */
 static heed_status check_launch(const heed_graph *graph, void *stream)
 {
     heed_buffers buffers = graph->buffers;

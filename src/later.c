@@ -1,5 +1,5 @@
 /*
- * later.c - plans whose kernel is compiled in the background while another one serves
+ * later.c - plans whose kernel is compiled in the background while another one runs
  */
 #include "later.h"
 
@@ -15,7 +15,7 @@
 
 struct heed_turns {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a turn, a state, or that a plan is given up */
+    pthread_cond_t changed; /* signals a change of turn, of state, or of given_up */
     bool taken;
 };
 
@@ -42,7 +42,7 @@ void heed_turns_destroy(heed_turns *turns)
 
 /* ---- The thread ---- */
 
-/* Waits for a turn; false if the plan is given up first. */
+/* Waits for a turn; returns false if the plan is given up first. */
 static bool take_turn(heed_turns *turns, const heed_later *later)
 {
     pthread_mutex_lock(&turns->lock);
@@ -54,8 +54,7 @@ static bool take_turn(heed_turns *turns, const heed_later *later)
     return mine;
 }
 
-/* Ends a turn. The state is the last that the thread writes: executions that see it see the code.
- */
+/* Ends a turn. The thread writes the state last: executions that see it also see the code. */
 static void end_turn(heed_turns *turns, heed_later *later, heed_status status)
 {
     pthread_mutex_lock(&turns->lock);
@@ -69,7 +68,7 @@ static void end_turn(heed_turns *turns, heed_later *later, heed_status status)
     pthread_mutex_unlock(&turns->lock);
 }
 
-/* Code is loaded here, whatever stream other threads capture. */
+/* Code is loaded here, even while other threads capture a stream. */
 static void *make(void *data)
 {
     heed_plan *plan = data;
@@ -85,8 +84,8 @@ static void *make(void *data)
 
 /* ---- Plans ---- */
 
-/* May executions of @plan run one kernel first and another one later, and is there a compiler? The
- * bits of an invariant problem's results must stay. */
+/* True if executions of @plan may switch from one kernel to another, and there is a compiler. The
+ * result bits of an invariant problem must not change. */
 static bool may_change(const heed_plan *plan)
 {
     return plan->context->turns && !plan->problem.invariant && !heed_jit_lacks_compiler();
@@ -100,7 +99,7 @@ static heed_status choose_if_ready(heed_plan *plan, heed_considered *candidate)
     return status;
 }
 
-/* A copy of @plan that runs the best config that is ready. */
+/* Makes a copy of @plan that runs the best config that is ready. */
 static heed_status make_standin(heed_plan *standin, const heed_plan *plan)
 {
     heed_considered *candidate = NULL;
@@ -113,7 +112,7 @@ static heed_status make_standin(heed_plan *standin, const heed_plan *plan)
     return status;
 }
 
-/* Makes @plan run a stand-in, and its thread make @candidate. */
+/* Makes @plan run a stand-in, and starts a thread that prepares @candidate. */
 static heed_status begin(heed_plan *plan, heed_considered *candidate)
 {
     heed_plan_unset(plan);
@@ -167,7 +166,7 @@ void heed_later_end(heed_plan *plan)
         pthread_mutex_unlock(&turns->lock);
         pthread_join(later->thread, NULL);
     } else if (atomic_load_explicit(&later->state, memory_order_acquire) == HEED_LATER_MAKING)
-        plan->code = NULL; /* half made by a thread that this process does not have */
+        plan->code = NULL; /* unfinished, by a thread that this process does not have */
     heed_plan_unset(&later->standin);
     free(later);
     plan->later = NULL;
@@ -201,13 +200,13 @@ void heed_later_explain(heed_text *text, const heed_plan *plan)
     const heed_later *later = plan->later;
     switch (atomic_load_explicit(&later->state, memory_order_acquire)) {
     case HEED_LATER_MAKING:
-        heed_text_add(text, "it is being compiled; until then %s serves\n", later->standin.name);
+        heed_text_add(text, "it is being compiled; %s runs meanwhile\n", later->standin.name);
         break;
     case HEED_LATER_FAILED:
-        heed_text_add(text, "it could not be made: %s; so %s serves\n", later->message,
+        heed_text_add(text, "it could not be made: %s; %s runs instead\n", later->message,
                       later->standin.name);
         break;
     default:
-        heed_text_add(text, "it serves; %s did while it was compiled\n", later->standin.name);
+        heed_text_add(text, "it is in use; %s ran while it was compiled\n", later->standin.name);
     }
 }

@@ -20,8 +20,8 @@ static heed_status repeat(heed_sample_fn *fn, void *data, int64_t calls)
     return status;
 }
 
-/* Runs untimed, and finds how many calls make one sample long enough: the count doubles, so that a
- * call much shorter than the clock's resolution needs few looks at the clock. */
+/* Runs untimed, and finds how many calls make a sample long enough: the count doubles, so that even
+ * a call much shorter than the clock's resolution needs few clock reads. */
 static heed_status warm_up(heed_sample_fn *fn, void *data, const heed_sampling *sampling,
                            int64_t *calls)
 {

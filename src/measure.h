@@ -1,8 +1,8 @@
 /*
- * measure.h - the clock and the sampler: the only timer in heed
+ * measure.h - the clock and the sampler: heed's only timer on the host
  *
- * The planner times candidates with it, and so does the laboratory. The meaning of samples
- * (medians, intervals, verdicts) is not decided here.
+ * Both the planner and the laboratory time candidates with it. Statistics of the samples (medians,
+ * intervals, verdicts) are computed elsewhere.
  */
 #ifndef HEED_MEASURE_H
 #define HEED_MEASURE_H
@@ -20,7 +20,7 @@ typedef heed_status heed_sample_fn(void *data);
 
 /* How long to sample. */
 typedef struct heed_sampling {
-    int64_t warmup_ns; /* run untimed for at least this long, and once */
+    int64_t warmup_ns; /* run untimed for at least this long, and at least once */
     int64_t sample_ns; /* repeat the call within one sample until it lasts this long; 0: every call
                           is a sample */
     int64_t budget_ns; /* take samples until this long has passed ... */
@@ -29,18 +29,18 @@ typedef struct heed_sampling {
 } heed_sampling;
 
 /* heed_sample() times fn(data) and writes seconds per call to @seconds, *@count of them. Returns
- * the status of fn; on failure the samples taken so far are there. */
+ * the status of fn; on failure @seconds has the samples taken so far. */
 heed_status heed_sample(heed_sample_fn *fn, void *data, const heed_sampling *sampling,
                         double *seconds, int *count);
 
-/* heed_context_stop() lets @stop, from any thread, end what takes long in calls with @context: a
- * heed_plan_create() that measures asks it before each execution, on a CPU before each task of one,
- * and returns HEED_ERR_SYSTEM with nothing learnt of that problem once it says true. NULL: nobody
- * ends it. */
+/* heed_context_stop() sets a callback that may end long calls with @context: a heed_plan_create()
+ * that measures calls it, from any thread, before each execution, and on a CPU before each task of
+ * an execution. Once it returns true, the call returns HEED_ERR_SYSTEM and adds no wisdom for that
+ * problem. NULL: no callback. */
 typedef bool heed_stop_fn(void);
 void heed_context_stop(heed_context *context, heed_stop_fn *stop);
 
-/* heed_context_stopped() asks that @stop. */
+/* heed_context_stopped() returns the result of that callback. */
 bool heed_context_stopped(const heed_context *context);
 
 #endif /* HEED_MEASURE_H */

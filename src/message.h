@@ -6,7 +6,7 @@
 
 #include "heed.h"
 
-/* heed_fail() formats what heed_message() returns and returns @status, so that a check reads
+/* heed_fail() formats the text that heed_message() returns, and returns @status, so a check reads
  * "return heed_fail(HEED_ERR_INVALID, "batch is %lld; it must be 1 or more", ...)". heed_note()
  * sets it without failing. */
 #define HEED_MESSAGE_SIZE 1024

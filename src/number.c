@@ -47,8 +47,8 @@ static bool read_exponent(const char *text, const char *end, int *exponent)
 }
 
 /* Rewrites a decimal number without its point: "-0.125e3" becomes "-0125e0", which strtod() reads
- * alike in every locale. Returns false if the text is not a decimal number. @plain has room for
- * twice HEED_NUMBER_SIZE. */
+ * the same way in every locale. Returns false if the text is not a decimal number. @plain has room
+ * for twice HEED_NUMBER_SIZE. */
 static bool remove_point(const char *text, size_t length, char *plain)
 {
     if (length >= HEED_NUMBER_SIZE)
@@ -104,8 +104,7 @@ bool heed_number_float(const char *text, size_t length, float *value)
     return true;
 }
 
-/* Writes @value with @digits significant digits and a point, whatever sign the locale has for it.
- */
+/* Writes @value with @digits significant digits and a point, whatever the locale's decimal sign. */
 static void print_digits(char *text, double value, int digits)
 {
     char local[HEED_NUMBER_SIZE];
@@ -115,7 +114,7 @@ static void print_digits(char *text, double value, int digits)
         if (is_digit(*c) || *c == '-' || *c == '+' || *c == 'e')
             text[filled++] = *c;
         else if (filled > 0 && text[filled - 1] != '.')
-            text[filled++] = '.'; /* one for all the bytes of the locale's sign */
+            text[filled++] = '.'; /* replaces all bytes of the locale's sign */
     text[filled] = '\0';
 }
 

@@ -3,8 +3,8 @@
  *
  * The C library's strtod() also takes "nan", "0x1p3", leading blanks and the locale's decimal sign,
  * and printf() writes that sign. These functions accept and produce plain decimal numbers with a
- * point, nothing else. The conversion itself is still the C library's, which rounds correctly: the
- * text is handed over as whole digits and an exponent, so that no decimal sign is involved.
+ * point, nothing else. The conversion itself is still done by the C library, which rounds
+ * correctly: the text is passed as whole digits and an exponent, so no decimal sign is involved.
  */
 #ifndef HEED_NUMBER_H
 #define HEED_NUMBER_H
@@ -31,8 +31,8 @@ bool heed_number_double(const char *text, size_t length, double *value);
 /* heed_number_float() is like heed_number_double(), but rounds to the nearest float in one step. */
 bool heed_number_float(const char *text, size_t length, float *value);
 
-/* heed_number_print_double() writes the finite @value with as few digits (6 or more, less trailing
- * zeros) as read back to the same double. @text has room for HEED_NUMBER_SIZE bytes. */
+/* heed_number_print_double() writes the finite @value with the fewest digits (6 or more, without
+ * trailing zeros) that read back as the same double. @text has room for HEED_NUMBER_SIZE bytes. */
 void heed_number_print_double(char *text, double value);
 
 /* heed_number_print_float() is like heed_number_print_double(), for a float. */

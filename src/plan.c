@@ -2,8 +2,8 @@
  * plan.c - choose a kernel and a config for a problem on a machine
  *
  * Every kernel of the table is considered. Those that apply are ranked by their algorithm's cost
- * model; wisdom overrules the model, and measuring overrules both. Nothing here knows what a kernel
- * does.
+ * model; wisdom overrules the model, and measuring overrules both. Nothing here depends on how a
+ * kernel works.
  */
 #include <math.h>
 #include <stdio.h>
@@ -174,7 +174,7 @@ heed_status heed_plan_add_program(heed_plan *plan)
     return HEED_OK;
 }
 
-/* A plan for @problem with every kernel considered and none chosen. */
+/* Makes a plan for @problem with every kernel considered and none chosen. */
 static heed_status prepare(heed_plan **plan, heed_context *context, const heed_problem *problem)
 {
     if (!plan)
@@ -225,7 +225,7 @@ heed_status heed_plan_considers_named(const heed_context *context, const heed_pr
         normal = heed_prefix_rest(&normal);
     }
     if (status != HEED_OK || !kernel || !text)
-        return status; /* a kernel without a config has the best one */
+        return status; /* a kernel name without a config means the best one */
     if (heed_config_parse(kernel->algorithm, text, &config) &&
         heed_plan_legal(kernel, &normal, &context->machine, &config, &why) &&
         !heed_plan_worthwhile(kernel, &normal, &context->machine, &config, &why))
@@ -233,7 +233,7 @@ heed_status heed_plan_considers_named(const heed_context *context, const heed_pr
     return HEED_OK;
 }
 
-/* Sets @candidate to the config that @text spells, or says why that cannot be. */
+/* Sets @candidate to the config that @text names, or fails with the reason why it cannot. */
 static heed_status apply_config(heed_considered *candidate, const heed_plan *plan, const char *text)
 {
     const heed_kernel *kernel = candidate->kernel;
@@ -251,7 +251,7 @@ static heed_status apply_config(heed_considered *candidate, const heed_plan *pla
     return HEED_OK;
 }
 
-/* Chooses by @choose the kernel, and the config if there is one, that @name spells. */
+/* Chooses, with @choose, the kernel that @name names, and its config if it has one. */
 static heed_status choose_named(heed_plan *plan, const char *name, heed_choose_fn *choose)
 {
     const char *config = NULL;
@@ -262,7 +262,7 @@ static heed_status choose_named(heed_plan *plan, const char *name, heed_choose_f
     while (candidate->kernel != kernel)
         candidate++;
     const char *why = candidate->rejected;
-    if (config) /* any one that is legal will do */
+    if (config) /* any legal one will do */
         why = heed_plan_reject(kernel, &plan->problem, &plan->context->machine);
     if (why)
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", kernel->name, why);
@@ -275,8 +275,8 @@ static heed_status choose_named(heed_plan *plan, const char *name, heed_choose_f
     return status;
 }
 
-/* Takes the choice from wisdom, if there is one that this library and machine can still carry out.
- * If not, that is no failure of the caller's, whose message stays. */
+/* Takes the choice from wisdom, if there is one that still works with this library and machine. If
+ * not, that is not an error, and the caller's message stays. */
 static bool choose_wisdom(heed_plan *plan, heed_effort effort)
 {
     heed_choice choice;
@@ -295,8 +295,8 @@ static bool choose_wisdom(heed_plan *plan, heed_effort effort)
     return true;
 }
 
-/* Says why, by the first kernel of the table that is for the device at all: it is the one that can
- * do most. */
+/* Fails with the reason of the first kernel in the table that is for this device: it is the most
+ * general one. */
 static heed_status fail_all(const heed_plan *plan)
 {
     const heed_considered *first = plan->candidates;
@@ -413,6 +413,6 @@ int heed_plan_deterministic(const heed_plan *plan)
 {
     const heed_plan *prefix = plan && plan->prefix ? plan->prefix->plan : NULL;
     if (!plan || plan->later || (prefix && prefix->later))
-        return 0; /* two kernels may round otherwise */
+        return 0; /* two kernels may round differently */
     return 1;     /* tasks and merges do not depend on which thread runs them */
 }

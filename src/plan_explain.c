@@ -1,5 +1,5 @@
 /*
- * plan_explain.c - say what the planner thought
+ * plan_explain.c - the planner's candidates and choice as text
  */
 #include <string.h>
 
@@ -71,7 +71,8 @@ static void add_plan(heed_text *text, const heed_plan *plan)
     add_candidates(text, plan);
 }
 
-/* Of a problem with a prefix the candidates for the rest, and then all of the prefix. */
+/* For a problem with a prefix: the candidates for the remaining keys, and then everything for the
+ * prefix. */
 size_t heed_plan_explain(const heed_plan *plan, char *text, size_t size)
 {
     heed_text out = { .data = text, .size = size };

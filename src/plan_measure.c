@@ -1,11 +1,10 @@
 /*
- * plan_measure.c - time candidates on the machine at hand
+ * plan_measure.c - time candidates on this machine
  *
  * Tensors hold random values, never zeros, at the problem's own strides; so do operands and arrays
- * of floating-point numbers. Others hide no key: starts are 0, bytes and bits are set, arrays of
- * whole numbers are 0. A candidate that the cost
- * model puts far behind the best measured one is not timed: on a long problem the portable kernel
- * alone would take minutes.
+ * of floating-point numbers. The others hide no key: starts are 0, bytes and bits are set, arrays
+ * of integers are 0. A candidate that the cost model ranks far behind the best measured one is not
+ * timed: on a long problem the portable kernel alone would take minutes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 #include "problem/operand.h"
 #include "problem/problem.h"
 
-#define HOPELESS 10.0 /* times slower by prediction than the best by measurement */
+#define HOPELESS 10.0 /* predicted time relative to the best measured one */
 
 #define CHUNK ((int64_t)1 << 22) /* elements */
 #define REPLAYS 12
@@ -32,7 +31,7 @@ static const heed_sampling sampling = {
     .samples_max = 200,
 };
 
-/* Owned by this file from allocation to free: the tensors of one planning. */
+/* The tensors of one planning run, allocated and freed in this file. */
 typedef struct bench {
     heed_buffers buffers;
     void *tensor[HEED_TENSORS];
@@ -41,7 +40,8 @@ typedef struct bench {
     heed_plan trial;
 } bench;
 
-/* Values of about standard deviation 1: the sum of four uniform bytes, centred and scaled. */
+/* Fills with values of standard deviation about 1: the sum of four uniform bytes, centred and
+ * scaled. */
 static void fill(void *values, int64_t elements, heed_type type, uint64_t seed)
 {
     float row[256];
@@ -69,8 +69,8 @@ static heed_status upload(heed_context *context, void *to, const void *values, s
     return status;
 }
 
-/* Makes @tensor of @elements values. On a device they repeat after CHUNK elements, as making them
- * on the host would take longer than the measurement. */
+/* Makes @tensor of @elements values. On a device they repeat after CHUNK elements, as generating
+ * them all on the host would take longer than the measurement. */
 static heed_status make_tensor(heed_context *context, void **tensor, int64_t elements,
                                heed_type type, uint64_t seed)
 {
@@ -102,8 +102,8 @@ static heed_status make_operand(heed_context *context, void **operand, int64_t e
     return status == HEED_OK ? upload(context, *operand, values, sizeof values, size) : status;
 }
 
-/* Number @n of operand number @index, of whole numbers: all keys are there, each page is read once
- * as long as there are others, and packed sequences are equally long. */
+/* Element @n of operand number @index, an integer one: all keys exist, no page is read twice unless
+ * there are too few, and packed sequences have equal lengths. */
 static int64_t number_of(const heed_problem *p, int index, int64_t n)
 {
     switch (index) {
@@ -120,7 +120,7 @@ static int64_t number_of(const heed_problem *p, int index, int64_t n)
     }
 }
 
-/* Makes operand number @index of whole numbers. */
+/* Makes operand number @index, an integer one. */
 static heed_status make_numbers(heed_context *context, void **operand, const heed_problem *p,
                                 int index)
 {
@@ -191,7 +191,8 @@ static void free_all(bench *b)
     free(b->trial.program);
 }
 
-/* Asked before and after every execution: a long problem's may take minutes, and is cut short. */
+/* Called before and after every execution: one of a long problem may take minutes, and is cut
+ * short. */
 static heed_status go_on(const bench *b)
 {
     if (heed_context_stopped(b->trial.context))
@@ -217,7 +218,7 @@ static heed_status execute_on_stream(void *data, int index, void *stream)
     return heed_execute(&b->trial, &buffers);
 }
 
-/* The fastest sample, since what disturbs a timing only ever adds to it. */
+/* The fastest sample, since disturbances only ever add to a timing. */
 static heed_status sample_host(bench *b, double *seconds)
 {
     double samples[200];
@@ -229,7 +230,7 @@ static heed_status sample_host(bench *b, double *seconds)
     return status;
 }
 
-/* The same by the device's own timers. */
+/* The same with the device's timers. */
 static heed_status sample_device(bench *b, double *seconds)
 {
     heed_replay replay;
@@ -275,7 +276,7 @@ static heed_status measure(bench *b, const heed_kernel *kernel, const heed_confi
                                                  : sample_device(b, seconds);
 }
 
-/* Times the other configs of @candidate, and leaves it in the fastest. */
+/* Times the other configs of @candidate, and sets it to the fastest. */
 static heed_status search_configs(bench *b, const heed_plan *plan, heed_considered *candidate)
 {
     const heed_kernel *kernel = candidate->kernel;

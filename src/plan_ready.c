@@ -1,6 +1,5 @@
 /*
- * plan_ready.c - the best of the configs whose code is there: it came with the library, or is in
- * the cache
+ * plan_ready.c - the best config whose code is available: shipped with the library, or in the cache
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +50,7 @@ static size_t list_choices(const heed_plan *plan, choice *all)
     return count;
 }
 
-/* Makes the plan run the first of @all whose code is there. */
+/* Makes the plan run the first of @all whose code is available. */
 static heed_status set_first(heed_plan *plan, const choice *all, size_t count,
                              heed_considered **candidate)
 {

@@ -1,5 +1,5 @@
 /*
- * prefix.c - keys that all batch elements have in common: the steps of a plan
+ * prefix.c - shared key prefix: the steps of a plan
  */
 #include "prefix.h"
 
@@ -16,7 +16,8 @@ static heed_strides lse_strides(int64_t seq, int64_t heads)
     return (heed_strides){ .batch = heads * seq, .seq = 1, .head = seq };
 }
 
-/* Strides of what @part leaves as batch elements and queries have it; its own are @s. */
+/* Strides of a result of the prefix part, which are @s, in terms of batch elements and queries of
+ * @problem. */
 static heed_strides scattered(const heed_problem *problem, heed_strides s)
 {
     const heed_prefix_orders order = heed_prefix_order(problem);
@@ -88,7 +89,7 @@ void heed_prefix_destroy(heed_plan *plan)
     plan->prefix = NULL;
 }
 
-/* Bytes for either kernel: one is done before the other begins. */
+/* Bytes for either kernel: one ends before the other begins. */
 static size_t kernel_workspace(const heed_plan *plan)
 {
     const size_t prefix = plan->prefix->plan->workspace_size;
@@ -109,7 +110,7 @@ static const void *shifted(const void *data, int64_t bytes)
     return (const char *)data + bytes;
 }
 
-/* The keys behind the prefix. */
+/* Moves the buffers to the keys after the prefix. */
 static void skip_keys(heed_buffers *rest, const heed_problem *problem)
 {
     const int64_t bytes = problem->prefix * (int64_t)heed_type_size(problem->type);

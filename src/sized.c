@@ -1,5 +1,5 @@
 /*
- * sized.c - the structs of heed.h that begin with their size, of any version of it
+ * sized.c - copies the structs of heed.h that begin with their size, of any version of heed.h
  */
 #include "sized.h"
 
@@ -17,7 +17,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Where the first byte that is not zero is, from @begin up to @end, or @end. */
+/* Index of the first non-zero byte from @begin up to @end, or @end. */
 static size_t find_byte(const void *from, size_t begin, size_t end)
 {
     while (begin < end && ((const unsigned char *)from)[begin] == 0)
@@ -45,7 +45,7 @@ heed_status heed_sized_read(const heed_sized *kind, void *to, const void *from)
         return heed_fail(
             HEED_ERR_INVALID,
             "byte %zu of %s is not zero: the caller was compiled for a newer heed than "
-            "this one, %s, which knows %zu bytes of it",
+            "this one, %s, which has %zu bytes of it",
             at, kind->name, HEED_VERSION_STRING, kind->size);
     size = smaller(kind->size, size);
     memset(to, 0, kind->size);

@@ -1,7 +1,7 @@
 /*
- * survey.h - the parts of CUDA that this machine has, for reports on missing ones
+ * survey.h - which parts of CUDA this machine has, for reports on missing ones
  *
- * Unlike a context, which needs all of it and stops at the first that is not there.
+ * Unlike this, a context needs all of them and fails at the first missing one.
  */
 #ifndef HEED_SURVEY_H
 #define HEED_SURVEY_H
@@ -11,10 +11,10 @@
 
 #include "device.h"
 
-/* A part: its version and place, or why it will not do. */
+/* A part: its version and location, or why it cannot be used. */
 typedef struct heed_survey_part {
     bool found;
-    int version; /* of CUDA, 1000 * major + 10 * minor, that a driver or compiler is for; else 0 */
+    int version; /* of CUDA, 1000 * major + 10 * minor, for a driver or compiler; else 0 */
     char text[512];
 } heed_survey_part;
 
@@ -26,8 +26,8 @@ typedef struct heed_survey_gpu {
     size_t memory;
     bool old;                /* too old for heed */
     const char *mode;        /* the compute mode: "shared", "exclusive" or "prohibited" */
-    bool divided;            /* into instances (MIG) */
-    heed_device_state state; /* its other_processes are all that compute on it */
+    bool divided;            /* partitioned into instances (MIG) */
+    heed_device_state state; /* other_processes counts all that compute on it */
 } heed_survey_gpu;
 
 #define HEED_SURVEY_GPUS_MAX 16
@@ -36,13 +36,13 @@ typedef struct heed_survey {
     heed_survey_part driver;
     heed_survey_part nvrtc;
     heed_survey_part
-        shipped; /* kernels that came with the library, by a compiler of that version */
+        shipped; /* kernels shipped with the library; the version is their compiler's */
     heed_survey_part nvml;
     int gpu_count;
     heed_survey_gpu gpus[HEED_SURVEY_GPUS_MAX];
 } heed_survey;
 
-/* heed_survey_take() looks at everything, and makes no context. It cannot fail. */
+/* heed_survey_take() examines all parts without creating a context. It cannot fail. */
 void heed_survey_take(heed_survey *survey);
 
 #endif /* HEED_SURVEY_H */

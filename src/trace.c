@@ -1,10 +1,10 @@
 /*
- * trace.c - NVTX as a tool expects it, of the third version, without NVIDIA's header
+ * trace.c - the NVTX version 3 protocol, as tools expect it, without NVIDIA's header
  *
- * The protocol: a tool's library has InitializeInjectionNvtx2(get_table). It asks get_table for the
- * table of callbacks, that for the functions of a module, and gets an array of places: it writes
- * its own function where it has one. A place that stays NULL is a function that it does not care
- * for.
+ * The protocol: a tool's library exports InitializeInjectionNvtx2(get_table). It calls get_table
+ * for the table of callbacks, and one of these for the functions of a module, which returns an
+ * array of slots. The tool writes its functions to the slots; one that stays NULL is a function
+ * that it does not implement.
  */
 #include "trace.h"
 
@@ -18,14 +18,14 @@
 
 #define VERSION 3
 
-/* Tables that can be asked for. */
+/* Tables that can be requested. */
 enum {
     TABLE_CALLBACKS = 1,
     TABLE_VERSION = 3
 };
 
-/* Modules, and of the fifth the functions that are used here. The others are only kept for tools
- * that want to write to them. */
+/* Modules, and the functions of the fifth one that are used here. The others only exist because
+ * tools may write to them. */
 enum {
     MODULES = 7, /* numbers 1 to 6 */
     MODULE_DOMAINS = 5,
@@ -36,12 +36,12 @@ enum {
     FUNCTIONS_MAX = 16
 };
 
-/* Numbers from 0, for no function, to the last function of each module. */
+/* Number of slots of each module, including slot 0, which has no function. */
 static const unsigned function_counts[MODULES] = { 0, 16, 9, 15, 7, 16, 7 };
 
 typedef void any_fn(void);
 
-/* A range; 48 bytes on 64-bit machines. */
+/* Attributes of a range; 48 bytes on 64-bit machines. */
 typedef struct attributes {
     uint16_t version;
     uint16_t size;
@@ -92,13 +92,14 @@ static const struct {
     [HEED_TRACE_EXECUTE] = { "execute", 0xff59a14f },
 };
 
-/* The table that a tool writes to, once per process: its library is never unloaded. */
+/* The table that a tool writes to, one per process: the tool's library is never unloaded. */
 static struct {
     pthread_once_t once;
     bool watched;
     heed_trace trace;
     any_fn *functions[MODULES][FUNCTIONS_MAX];
-    any_fn **places[MODULES][FUNCTIONS_MAX + 1]; /* of functions; the first and the last are NULL */
+    any_fn **places[MODULES][FUNCTIONS_MAX + 1]; /* slots of functions; the first and the last are
+                                                    NULL */
 } process = { .once = PTHREAD_ONCE_INIT };
 
 static int get_functions(unsigned module, any_fn ****table, unsigned *count)
@@ -126,7 +127,7 @@ static const void *get_table(uint32_t table)
                                     : NULL;
 }
 
-/* The tool's function @number, as a pointer of another type; false: it has none. */
+/* Gets the tool's function @number, stored to a pointer of another type; false: it has none. */
 static bool find(unsigned number, void *function)
 {
     memcpy(function, &process.functions[MODULE_DOMAINS][number], sizeof(any_fn *));

@@ -1,8 +1,8 @@
 /*
- * wisdom.c - the choices that measuring has taught, here or elsewhere, looked up by problem
+ * wisdom.c - measured choices, from here or elsewhere, looked up by problem
  *
- * A table belongs to one context, so everything in it was measured on this machine with this
- * library; other lines are sorted out when a text is read.
+ * A table belongs to one context, so everything in it applies to this machine and this library;
+ * other lines are skipped when a text is read.
  */
 #include <math.h>
 #include <stdio.h>
@@ -103,8 +103,8 @@ static uint64_t hash_problem(const heed_problem *problem)
     return mix_strides(hash, problem->o);
 }
 
-/* The slot of @problem: the one that holds it, or the free one where it belongs. There are slots.
- */
+/* The slot of @problem: the one that holds it, or the free one where it belongs. The table must not
+ * be empty. */
 static size_t *find_slot(const heed_wisdom *wisdom, const heed_problem *problem)
 {
     size_t last = wisdom->slot_count - 1;

@@ -1,5 +1,5 @@
 /*
- * wisdom.h - shared by the three wisdom files: the table, its text, and the file that holds it
+ * wisdom.h - shared by the three wisdom sources: the table, its text format, and its files
  */
 #ifndef HEED_WISDOM_H
 #define HEED_WISDOM_H
@@ -16,8 +16,8 @@ typedef struct heed_wisdom_entry {
     heed_choice choice;
 } heed_wisdom_entry;
 
-/* Entries in the order in which their problems became known, and a hash table of indices + 1 into
- * them, 0 where free. The table has a power of two of slots, at least twice as many as entries. */
+/* Entries in the order in which their problems were added, and a hash table of their indices + 1, 0
+ * where free. The number of slots is a power of two, at least twice the number of entries. */
 struct heed_wisdom {
     pthread_mutex_t mutex;
     heed_wisdom_entry *entries;
@@ -28,14 +28,14 @@ struct heed_wisdom {
 };
 
 /* wisdom.c; the caller holds the mutex. heed_wisdom_reserve() makes room for @extra more problems,
- * so that as many heed_wisdom_put() cannot fail. heed_wisdom_put() keeps an earlier choice that
- * took more effort. */
+ * so that many calls of heed_wisdom_put() cannot fail. heed_wisdom_put() keeps an earlier choice
+ * that took more effort. */
 heed_status heed_wisdom_reserve(heed_wisdom *wisdom, size_t extra);
 void heed_wisdom_put(heed_wisdom *wisdom, const heed_problem *problem, const heed_choice *choice);
 
-/* wisdom_text.c. heed_wisdom_read() imports @length bytes, which may hold anything; @source says in
- * messages where they are from. heed_wisdom_write() is heed_wisdom_export() for a caller that holds
- * the mutex. */
+/* wisdom_text.c. heed_wisdom_read() imports @length bytes of any content; @source names their
+ * origin in messages. heed_wisdom_write() is heed_wisdom_export() for a caller that holds the
+ * mutex. */
 heed_status heed_wisdom_read(heed_context *context, const char *source, const char *text,
                              size_t length, size_t *taken, size_t *skipped);
 size_t heed_wisdom_write(heed_context *context, char *text, size_t size);

@@ -1,5 +1,5 @@
 /*
- * wisdom_file.c - wisdom in files
+ * wisdom_file.c - load and save wisdom files
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static heed_status fail_file(const char *path, const char *action)
 /* Load                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Reads up to @size bytes; a file that became shorter gives fewer. */
+/* Reads up to @size bytes; fewer if the file became shorter. */
 static heed_status read_bytes(int file, const char *path, char *text, size_t size, size_t *length)
 {
     *length = 0;
@@ -73,7 +73,7 @@ heed_status heed_wisdom_load(heed_context *context, const char *path, size_t *ta
     heed_status status = check_arguments(context, path);
     if (status != HEED_OK)
         return status;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
     if (file < 0)
         return fail_file(path, "open");
     status = load_open(context, path, file, taken, skipped);
@@ -85,10 +85,11 @@ heed_status heed_wisdom_load(heed_context *context, const char *path, size_t *ta
 /* Save                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Another process with the same number may have left files behind, so a few names are tried. */
+/* An earlier process with the same ID may have left files behind, so a few names are tried. */
 #define NAMES_TRIED 100
 
-/* Makes a new file beside @path. *@name is its name, to be freed by the caller, also on failure. */
+/* Makes a new file in the directory of @path. The caller frees *@name, its name, also on
+ * failure. */
 static heed_status open_beside(const char *path, char **name, int *file)
 {
     size_t size = strlen(path) + 48;
@@ -119,7 +120,7 @@ static heed_status write_bytes(int file, const char *name, const char *text, siz
     return HEED_OK;
 }
 
-/* A device or a pipe is written to, and nothing takes its place. */
+/* Writes to a device or a pipe directly, without replacing it. */
 static heed_status write_device(const char *path, const char *text, size_t length)
 {
     int file = open(path, O_WRONLY | O_CLOEXEC);
@@ -131,7 +132,7 @@ static heed_status write_device(const char *path, const char *text, size_t lengt
     return status;
 }
 
-/* Replaces the file @path by one that holds @text: the old one is there until the new one is whole.
+/* Replaces the file @path by one that holds @text: the old one stays until the new one is complete.
  */
 static heed_status replace_regular(const char *path, const char *text, size_t length)
 {
@@ -153,7 +154,7 @@ static heed_status replace_regular(const char *path, const char *text, size_t le
     return status;
 }
 
-/* Replaces the content of @path by @text; of a symbolic link, that of its target. */
+/* Replaces the content of @path by @text; for a symlink, that of its target. */
 static heed_status replace_file(const char *path, const char *text, size_t length)
 {
     struct stat info;

@@ -1,13 +1,13 @@
 /*
- * wisdom_text.c - wisdom as text
+ * wisdom_text.c - the text format of wisdom: import and export
  *
  *     heed wisdom 1: problem, device, cpu, threads, build, kernel, seconds, effort
  *     b2 h8 s512 d64 f16<tab>AMD EPYC 9R14<tab>avx512bf16<tab>2<tab>...
  *     end 1 85c1f4a1b8c6d3e2
  *
- * One line per problem, in columns that are separated by tabs. The last line counts them and holds
- * the 64-bit FNV-1a hash of everything above it, so that a text that was cut or changed is told
- * from a good one. docs/file-formats.md describes the columns.
+ * One line per problem, in columns separated by tabs. The last line has the number of lines and the
+ * 64-bit FNV-1a hash of everything above it, so a truncated or changed text is detected.
+ * docs/file-formats.md describes the columns.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,11 +32,11 @@ enum column {
     COLUMNS
 };
 
-/* A longer line is not one that heed_wisdom_write() wrote. */
+/* heed_wisdom_write() does not write longer lines. */
 #define LINE_SIZE 1024
 #define WHY_SIZE (LINE_SIZE + 256)
 
-/* The columns DEVICE to BUILD as this context has them. */
+/* The columns DEVICE to BUILD for this context. */
 typedef struct identity {
     char device[sizeof((heed_machine *)0)->device];
     char threads[16];
@@ -51,7 +51,7 @@ typedef struct reader {
     const char *last; /* ... up to the last one, which counts them */
     size_t line;
     identity here;
-    heed_wisdom_visitor *visit; /* NULL: nobody wants to see the lines */
+    heed_wisdom_visitor *visit; /* NULL: no visitor */
     void *data;
 } reader;
 
@@ -161,7 +161,7 @@ static heed_status split_line(const reader *r, const char *line, size_t length, 
     return count == COLUMNS ? HEED_OK : fail_line(r, "fewer than 8 columns");
 }
 
-/* Reads what the columns say, whether it is for this machine or not. */
+/* Reads the columns, whether the line is for this machine or not. */
 static heed_status read_entry(const reader *r, char *const columns[COLUMNS],
                               heed_wisdom_entry *entry)
 {
@@ -197,7 +197,7 @@ bool heed_wisdom_kernel(const char *name)
     return kernel && heed_config_parse(kernel->algorithm, config_text, &config);
 }
 
-/* Is the line for this machine and library? If not, writes in which column they differ to @why. */
+/* True if the line is for this machine and library. If not, writes to @why which column differs. */
 static bool applies(const reader *r, char *const columns[COLUMNS], char why[WHY_SIZE])
 {
     const struct {
@@ -242,8 +242,8 @@ static void visit_line(const reader *r, char *const columns[COLUMNS],
     r->visit(r->data, &line);
 }
 
-/* Reads the lines between the first and the last one. Puts those that apply into @wisdom, unless it
- * is NULL, and counts. */
+/* Reads the lines between the first and the last one. Adds those that apply to @wisdom, unless it
+ * is NULL, and counts them. */
 static heed_status read_lines(reader r, heed_wisdom *wisdom, size_t *taken, size_t *skipped)
 {
     *taken = *skipped = 0;
@@ -270,7 +270,7 @@ static heed_status read_lines(reader r, heed_wisdom *wisdom, size_t *taken, size
     return HEED_OK;
 }
 
-/* Finds the first and the last line of the text and sets @r to read what is between them. */
+/* Finds the first and the last line of the text and sets @r to read the lines between them. */
 static heed_status find_lines(reader *r, const char *text, size_t length)
 {
     size_t header = strlen(HEADER);
@@ -309,7 +309,7 @@ static heed_status check_end(const reader *r, const char *text, size_t length, s
     return fail_line(&end, "count or hash do not fit the lines above: the text was changed");
 }
 
-/* Adds the lines, all of which are known to be good, or none. */
+/* Adds all lines, which are known to be valid, or none. */
 static heed_status take_lines(const reader *r, size_t *taken, size_t *skipped)
 {
     heed_wisdom *wisdom = r->context->wisdom;
@@ -321,7 +321,7 @@ static heed_status take_lines(const reader *r, size_t *taken, size_t *skipped)
     return status;
 }
 
-/* Looks at the whole text, and counts its lines. */
+/* Checks the whole text, and counts its lines. */
 static heed_status check_text(reader *r, const char *text, size_t length, size_t *taken,
                               size_t *skipped)
 {

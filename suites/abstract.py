@@ -1,7 +1,8 @@
-"""Values of a task that is read and never run: tensors that are shapes, strides and what is known of them.
+"""Abstract values of a task that is interpreted but never run: tensors with shapes, strides and facts, without
+elements.
 
-A tensor has no elements. `fact` says what they mean to attention (facts.py). Views of the same elements share a
-Storage, so that a write to one of them is seen by all.
+The `fact` of a tensor is the meaning of its elements for attention (facts.py). Views of the same elements share a
+Storage, so that a write to one of them affects all.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from facts import Fill, Logits, Lost, Softened, Triangle, Weights, changed, lost
 
 Shape = Tuple[int, ...]
 
-ELEMENTS_MAX = 1 << 46  # of a tensor, as heed has it
+ELEMENTS_MAX = 1 << 46  # heed's limit for a tensor
 
 
 class CannotTell(Exception):
-    """The task does something that this reader does not follow; `line` is where, 0 where that is not known."""
+    """The task does something that this reader does not support, in `line`, or 0 if that is unknown."""
 
     def __init__(self, what: str, line: int = 0) -> None:
         super().__init__(what)
@@ -26,7 +27,7 @@ class CannotTell(Exception):
 
 
 class Opaque:
-    """A value of which nothing is known, and why. It may be a view of the tensors `of`."""
+    """An unknown value, with the reason. It may be a view of the tensors `of`."""
 
     def __init__(self, why: str, line: int = 0, of: Any = ()) -> None:
         self.why = why
@@ -35,7 +36,7 @@ class Opaque:
 
 
 class Storage:
-    """The elements of a tensor, which its views share. `version` counts how often they were written to."""
+    """The elements of a tensor, shared by its views. `version` counts the writes."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -48,8 +49,8 @@ class Tensor:
     dtype: str = "f32"
     strides: Shape = ()
     fact: Any = None
-    learned: bool = False  # a parameter, as it is
-    factor: float = 1.0  # by which queries were multiplied ahead of the product
+    learned: bool = False  # an unchanged parameter
+    factor: float = 1.0  # by which queries were multiplied before the product
     origin: str = "an input"
     storage: Storage = field(default_factory=Storage)
 
@@ -87,18 +88,18 @@ def like(x: Tensor, **changes: Any) -> Tensor:
 
 
 def copied(x: Tensor, **changes: Any) -> Tensor:
-    """As like(), with elements of its own."""
+    """Like like(), with new elements."""
     return like(x, **{"fact": x.fact, "storage": Storage(), **changes})
 
 
 def same_view(x: Tensor, y: Tensor) -> bool:
-    """Are these the same elements, in the same order?"""
+    """Returns whether both have the same elements in the same order."""
     steps = [[t for s, t in zip(z.shape, z.strides) if s != 1] for z in (x, y)]
     return x.storage is y.storage and x.shape == y.shape and x.dtype == y.dtype and steps[0] == steps[1]
 
 
 def write(x: Tensor, made: Tensor) -> None:
-    """Makes x what `made` is, in place: of other views of its elements less is known then."""
+    """Makes x equal to `made`, in place; other views of its elements lose their facts."""
     fact = made.fact
     for view in x.storage.views:
         view.fact = spoiled(view.fact)
@@ -109,7 +110,7 @@ def write(x: Tensor, made: Tensor) -> None:
 
 
 def spoil(*values: Any) -> None:
-    """Something unknown may have been written to these."""
+    """Handles writes of unknown values to these."""
     for x in values:
         if isinstance(x, Tensor):
             write(x, like(x, fact=spoiled(x.fact), storage=Storage()))
@@ -139,7 +140,7 @@ def permuted(x: Tensor, order: Tuple[int, ...]) -> Tensor:
 
 
 def turned(x: Tensor, order: Tuple[int, ...]) -> Any:
-    """The fact of a tensor whose dimensions were put in another order: a triangle may be mirrored."""
+    """Returns the fact of a tensor with permuted dimensions: a triangle may be mirrored."""
     last, fact = len(order) - 1, x.fact
     if order[:-2] == tuple(range(last - 1)) and order[-2:] == (last, last - 1):
         if isinstance(fact, Triangle):
@@ -154,7 +155,7 @@ def turned(x: Tensor, order: Tuple[int, ...]) -> Any:
 
 
 def swapped(x: Tensor) -> Tensor:
-    """x with its last two dimensions in the other order."""
+    """Returns x with its last two dimensions swapped."""
     return like(x, shape=x.shape[:-2] + x.shape[:-3:-1], strides=x.strides[:-2] + x.strides[:-3:-1])
 
 
@@ -185,18 +186,18 @@ def viewed(x: Tensor, shape: Tuple[int, ...], copy: bool = False) -> Tensor:
 
 
 def same_matrix(a: Shape, b: Shape) -> bool:
-    """Do only dimensions of size 1 ahead of the last two differ?"""
+    """Returns whether the shapes differ only by dimensions of size 1 before the last two."""
     return tuple(s for s in a if s != 1) == tuple(s for s in b if s != 1) and a[-2:] == b[-2:]
 
 
 def regrouped(x: Tensor, shape: Shape) -> Any:
-    """Logits whose leading dimensions were cut otherwise are still logits."""
+    """Logits whose leading dimensions were split or merged are still logits."""
     whole = len(shape) >= 2 and len(x.shape) >= 2 and shape[-2:] == x.shape[-2:]
     return x.fact if whole and not isinstance(x.fact, Triangle) else lost(x.fact, "in another shape")
 
 
 def split_strides(x: Tensor, shape: Shape) -> Optional[Shape]:
-    """The strides of a view, by cutting runs of dimensions that follow each other densely; None if it needs a copy."""
+    """Returns the strides of a view, by splitting runs of contiguous dimensions; None if it needs a copy."""
     if count(shape) == 0:
         return dense(shape)
     strides: List[int] = [0] * len(shape)

@@ -1,4 +1,4 @@
-"""The chain that is attention: a product of queries and keys, a softmax, a product with values."""
+"""Recognizes attention: a product of queries and keys, a softmax, and a product with values."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from facts import (
 )
 from masks import LOW, Hiding, hiding, is_low, is_zero, number_of, with_values
 
-SCALE_SAME = 1e-6  # relative: a scale is that of 1/sqrt(d)
+SCALE_SAME = 1e-6  # relative tolerance for a scale of 1/sqrt(d)
 SCALE_MOST = 3e38  # of float32
 BITS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 
 
 @dataclass
 class Found:
-    """An attention. Sizes are [batch, heads, sequence, dim]; strides of q, k and v in that order."""
+    """An attention that was found. Sizes are [batch, heads, sequence, dim]; strides of q, k and v are in that order."""
 
     batch: int
     heads_q: int
@@ -61,7 +61,7 @@ class Found:
     rewrite: Any = None
     given: Tuple[Tensor, ...] = ()  # queries, keys and values as they were given, ...
     made: Optional[Tensor] = None  # ... and the output, where it is not inside a module
-    rounded: bool = False  # logits or weights, to fewer bits than the queries have
+    rounded: bool = False  # logits or weights are rounded to fewer bits than the queries have
 
     @property
     def operations(self) -> float:
@@ -69,11 +69,11 @@ class Found:
         return 2.0 * self.batch * self.heads_q * pairs * (self.dim_qk + self.dim_v)
 
     def word(self) -> Any:
-        """The mask as heed.attention() has it."""
+        """Returns the mask as an argument of heed.attention()."""
         return self.causal if self.causal and self.seq_q != self.seq_k else bool(self.causal)
 
     def spec(self, scale: Optional[float]) -> str:
-        """The words of the problem with a scale, None for the usual one."""
+        """Returns the words of the problem with a scale, None for the default."""
         words = [f"b{self.batch}", pair("h", self.heads_q, self.heads_kv), pair("s", self.seq_q, self.seq_k)]
         words += [pair("d", self.dim_qk, self.dim_v), self.dtype]
         if self.causal:
@@ -91,36 +91,36 @@ def pair(word: str, first: int, second: int) -> str:
 
 @dataclass
 class Rewrite:
-    """An expression that one call of heed can stand for: kind "product", "sdpa" or "module"."""
+    """An expression that a call of heed can replace: kind "product", "sdpa" or "module"."""
 
     kind: str
     node: Any
     frame: Any
     parts: Tuple[Any, ...]  # of "product": the expressions of queries, keys as multiplied, values
-    causal: Any  # False, True, or where queries and keys are not as many how it is aligned
-    scale: Optional[float]  # that of the product alone
+    causal: Any  # False, True, or the alignment if the numbers of queries and keys differ
+    scale: Optional[float]  # the scale of the product alone
     refusal: str = ""
     rank: int = 4  # of its tensors: [batch, heads, sequence, dim], or 3 without heads
 
 
 @dataclass
 class Notebook:
-    """All that a task was seen to do that matters here."""
+    """A record of what a task does, as far as it concerns attention."""
 
     found: List[Found] = field(default_factory=list)
     softmaxes: List[str] = field(default_factory=list)  # softmaxes of something else, in words
-    stand_ins: List[str] = field(default_factory=list)  # weights by something else than a softmax
-    outside: Optional[Tuple[str, int]] = None  # a model that the file only names, by what
+    stand_ins: List[str] = field(default_factory=list)  # weights from something other than a softmax
+    outside: Optional[Tuple[str, int]] = None  # a model that the file only names, and the function that loads it
     opaque: List[Tuple[str, int]] = field(default_factory=list)  # what attention may hide in
-    handed: List[Tuple[str, int]] = field(default_factory=list)  # what got a function of the file, and may call it
-    products: Dict[Any, Tuple[str, float]] = field(default_factory=dict)  # logits that no attention was made of yet
-    open: Dict[Any, Tuple[str, int]] = field(default_factory=dict)  # weights that were not multiplied with values yet
-    plain: List[Any] = field(default_factory=list)  # calls and products that were something else than attention once
-    work: Dict[str, List[float]] = field(default_factory=dict)  # kind: how many, operations
-    kept: int = 0  # how often forward() gave a member of an object another value
+    handed: List[Tuple[str, int]] = field(default_factory=list)  # got a function of the file, and may call it
+    products: Dict[Any, Tuple[str, float]] = field(default_factory=dict)  # logits not yet used in attention
+    open: Dict[Any, Tuple[str, int]] = field(default_factory=dict)  # weights not yet multiplied by values
+    plain: List[Any] = field(default_factory=list)  # calls and products that were not attention at least once
+    work: Dict[str, List[float]] = field(default_factory=dict)  # kind: count, operations
+    kept: int = 0  # number of times that forward() assigned to a member of an object
     init: Any = None  # the arguments of Model, ...
     inputs: Any = None  # ... those of its call, ...
-    result: Any = None  # ... and what it made
+    result: Any = None  # ... and its result
 
     def add_work(self, kind: str, operations: float) -> None:
         entry = self.work.setdefault(kind, [0, 0.0])
@@ -128,19 +128,19 @@ class Notebook:
         entry[1] += operations
 
     def close(self, logits: Logits) -> None:
-        """Attention was made of the product, or what stands in its place."""
+        """Records that the product, or a replacement for it, became attention."""
         self.products.pop(logits.root, None)
         self.open.pop(logits.root, None)
 
     def settle(self) -> None:
-        """Products that did not become attention are other work."""
+        """Counts products that did not become attention as other work."""
         for kind, operations in self.products.values():
             self.add_work(kind, operations)
         self.products = {}
 
 
 def heads_first(x: Tensor) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
-    """Sizes and strides as [batch, heads, sequence, dim] of [..., sequence, dim]."""
+    """Returns sizes and strides of [..., sequence, dim] as [batch, heads, sequence, dim]."""
     shape, strides = x.shape, x.strides
     if len(shape) == 2:
         return (1, 1, *shape), (0, 0, *strides)
@@ -156,7 +156,7 @@ def heads_first(x: Tensor) -> Tuple[Tuple[int, ...], Tuple[int, ...]]:
 
 
 def together(q: Tensor, k: Tensor, v: Tensor, grouped: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    """All three with equal leading dimensions; where `grouped`, but for the heads."""
+    """Returns all three with equal leading dimensions, except for the heads if `grouped`."""
     kept = 3 if grouped else 2
     lead: Tuple[int, ...] = ()
     for x in (q, k, v):
@@ -166,7 +166,7 @@ def together(q: Tensor, k: Tensor, v: Tensor, grouped: bool) -> Tuple[Tensor, Te
 
 
 def kv_heads(q: Any, k: Any, v: Any) -> int:
-    """Key/value heads, of sizes and strides: one where all query heads read the same memory."""
+    """Returns the number of key/value heads from sizes and strides: one if all query heads read the same memory."""
     one = all(sizes[1] > 1 and strides[1] == 0 for sizes, strides in (k, v))
     return 1 if one else int(k[0][1])
 
@@ -175,8 +175,8 @@ def describe(
     q: Tensor, k: Tensor, v: Tensor, scale: float, causal: str, unfit: List[str], how: str, line: int,
     grouped: bool = False,
 ) -> Found:
-    """The problem of queries [..., s, d], keys [..., t, d] and values [..., t, e]. Where `grouped`, several heads of
-    queries share one of keys and values."""
+    """Returns the problem of queries [..., s, d], keys [..., t, d] and values [..., t, e]. If `grouped`, several query
+    heads share one key/value head."""
     given = (q, k, v)
     all_three = tuple(heads_first(x) for x in together(q, k, v, grouped))
     (qs, qt), (ks, kt), (vs, vt) = all_three
@@ -205,7 +205,7 @@ def describe(
 
 
 def output_strides(q: Tuple[int, ...], sizes: Tuple[int, ...]) -> Tuple[int, ...]:
-    """A dense O whose dimensions lie in the order of Q's."""
+    """Returns a dense O with dimensions in the order of Q's."""
     made, step = [0, 0, 0], sizes[3]
     order = sorted(range(3), key=lambda i: (q[i] if sizes[i] > 1 else -1, i != 2))
     for i in order:
@@ -215,13 +215,13 @@ def output_strides(q: Tuple[int, ...], sizes: Tuple[int, ...]) -> Tuple[int, ...
 
 
 class Attention:
-    """The steps from logits to attention. `book` is the notebook."""
+    """Follows the steps from logits to attention. `book` is the notebook."""
 
     def __init__(self, book: Notebook) -> None:
         self.book = book
 
     def see(self, line: int, *tensors: Any) -> None:
-        """Something that was attention on its way, and was lost, is multiplied or goes through a softmax."""
+        """Handles a product or a softmax of a value that was part of attention until it could not be followed."""
         for x in tensors:
             if isinstance(x, Tensor) and isinstance(x.fact, Lost):
                 self.book.opaque.append((x.fact.words, line))
@@ -244,7 +244,7 @@ class Attention:
         if isinstance(a.fact, Weights):
             return self.close(a, b, shape, nodes, node, scope)
         self.book.plain.append(node)
-        for x in (a, b):  # a softmax is not asked for here: that of logits along keys went another way
+        for x in (a, b):  # no softmax is handled here: that of logits along keys is handled elsewhere
             forms = (Exponent, LogWeights) if x is a else (Exponent, LogWeights, Weights)
             self.see(line, like(x, fact=lost(x.fact)) if isinstance(x.fact, forms) else x)
         operations = 2.0 * math.prod(shape) * a.shape[-1]
@@ -294,7 +294,7 @@ class Attention:
 
     @staticmethod
     def refusal_of(logits: Logits, regrouped: bool, nodes: Any, scope: Any) -> str:
-        """Why one call cannot stand for the product of these logits and values, or nothing."""
+        """Returns why one call cannot replace the product of these logits and values, or ""."""
         if scope is None or scope.frame is not logits.frame or nodes[1] is None:
             return "its products stand in two functions"
         if None in logits.nodes:
@@ -315,13 +315,13 @@ class Attention:
         return copied(x, fact=made, learned=False)
 
     def added(self, x: Tensor, y: Any, sign: int = 1) -> Any:
-        """The fact of logits + y, or - y; `y` is a tensor or a number."""
+        """Returns the fact of logits + y, or - y; `y` is a tensor or a number."""
         logits: Logits = x.fact
         number = number_of(y)
         if number is not None and math.isfinite(number):
             return changed(logits, offset=logits.offset + sign * number)
         if isinstance(y, Tensor) and not isinstance(y.fact, (Fill, Triangle, Lost)) and y.shape[-1:] in ((), (1,)):
-            return changed(logits, shifted=True)  # all logits of a row alike: a softmax does not see it
+            return changed(logits, shifted=True)  # the same for all logits of a row: no effect on a softmax
         if isinstance(y, Tensor) and isinstance(y.fact, Triangle):
             mask = like(y, fact=with_values(y.fact, lambda value: sign * value))
             found = hiding(mask, x.shape, is_low, is_zero) if mask.fact else None
@@ -331,7 +331,7 @@ class Attention:
         return changed(logits, words=f"its logits have {kind}")
 
     def masked(self, x: Tensor, mask: Any, value: Any) -> Any:
-        """The fact of logits.masked_fill(mask, value)."""
+        """Returns the fact of logits.masked_fill(mask, value)."""
         logits: Logits = x.fact
         number = number_of(value)
         found = None
@@ -342,7 +342,7 @@ class Attention:
         return hidden(logits, Hiding(found.diagonal, number - logits.offset))
 
     def cast(self, x: Tensor, dtype: str) -> Any:
-        """The fact of logits or weights in another type."""
+        """Returns the fact of logits or weights in another type."""
         fact = x.fact
         if dtype not in BITS:
             return lost(fact, f"as {dtype}")
@@ -372,12 +372,12 @@ class Attention:
         return Tensor(x.shape, x.dtype, (), Softened(x.origin, along), origin="a softmax")
 
     def weights(self, x: Tensor, logits: Logits, line: int) -> Tensor:
-        """x, a softmax of `logits`."""
+        """Returns x, a softmax of `logits`."""
         self.book.open[logits.root] = ("a softmax of products of two tensors", line)
         return Tensor(x.shape, x.dtype, (), Weights(logits, "softmax"), origin="a softmax")
 
     def stand_in(self, x: Tensor, by: str) -> Any:
-        """The fact of logits after another function than a softmax."""
+        """Returns the fact of logits after a function other than a softmax."""
         return Weights(x.fact, by) if isinstance(x.fact, Logits) else of_other(x.fact, f" by {by}")
 
 
@@ -386,7 +386,7 @@ def fact_logits(fact: Any) -> Logits:
 
 
 def hidden(logits: Logits, by: Hiding) -> Logits:
-    """Logits with a mask more."""
+    """Returns logits with an additional mask."""
     if by.diagonal is None:
         return logits
     if logits.hidden is None:
@@ -395,7 +395,7 @@ def hidden(logits: Logits, by: Hiding) -> Logits:
 
 
 def take_form(made: Rewrite, q: Tensor, k: Tensor, v: Tensor) -> None:
-    """Calls take tensors of [batch, heads, sequence, dim], or all three without heads."""
+    """Calls take tensors [batch, heads, sequence, dim], or all three without heads."""
     shapes = [x.shape for x in (q, k, v)]
     made.rank = len(shapes[0])
     alike = {len(s) for s in shapes} <= {made.rank} and len({s[0] for s in shapes}) == 1
@@ -406,7 +406,7 @@ def take_form(made: Rewrite, q: Tensor, k: Tensor, v: Tensor) -> None:
 
 
 def aligned(diagonal: Optional[int], queries: int, keys: int) -> Tuple[str, List[str]]:
-    """Finds the causal mask that hides keys beyond query + diagonal, and says why heed does not have it."""
+    """Finds the causal mask that hides keys beyond query + diagonal, or why heed does not support it."""
     if diagonal is None or diagonal >= keys - 1:
         return "", []
     if diagonal == 0:

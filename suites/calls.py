@@ -1,4 +1,4 @@
-"""Calls of a task that is followed (interpret.py): its functions, classes and objects, Python's own, and members."""
+"""Calls in an interpreted task (interpret.py): its functions, classes and objects, Python's builtins, and members."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BUILTINS: Dict[str, Callable[..., Any]] = {
 }
 PLAIN = (int, float, bool, str, bytes, type(None), tuple, list, dict, range, slice, set)
 SILENT = ("print",)
-#: Builtins and members through which a task could change what was read of it.
+#: Builtins and members through which a task could change facts that were already read.
 HIDDEN = ("exec", "eval", "compile", "globals", "locals", "vars", "delattr", "__import__")
-#: Methods of Python's own values that are followed; those that put something in take what is not known, too.
+#: Supported methods of Python's own values; those that insert values also accept unknown ones.
 PUTTING = ("append", "extend", "insert", "add", "update", "setdefault")
 OWN = {
     list: ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "index", "count", "copy"),
@@ -29,7 +29,7 @@ OWN = {
     tuple: ("index", "count"),
     str: ("lower", "upper", "startswith", "endswith", "strip", "split", "join", "replace", "format", "isdigit"),
 }
-#: Members of these may not be replaced: they are what is known of torch.
+#: Members of these may not be replaced: the interpreter relies on them.
 KNOWN = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor", "nn", "math", "builtins")
 TYPES_KNOWN: Dict[str, Any] = {
     "int": int, "float": float, "bool": bool, "str": str, "tuple": tuple, "list": list, "dict": dict,
@@ -39,7 +39,7 @@ TYPES_KNOWN: Dict[str, Any] = {
 
 
 class Calls:
-    """The half of interpret.Interpreter that is calls; each half calls the other."""
+    """The part of interpret.Interpreter for calls; each part calls the other."""
 
     library: Any
     line: int
@@ -131,7 +131,7 @@ class Calls:
         return found
 
     def bound(self, found: Function, owner: Instance, name: str) -> Any:
-        """A function of a class as a member of an object."""
+        """Returns a function of a class as a member of an object."""
         if found.kind == "property":
             return self.enter(found, [], {}, owner)
         if found.kind in ("staticmethod", "classmethod"):
@@ -267,7 +267,7 @@ class Calls:
         return False
 
     def plainly(self, what: Callable[..., Any], args: Any, words: Dict[str, Any], node: Any) -> Any:
-        """An operation of Python's own on values of Python's own."""
+        """Applies an operation of Python to values of Python's own types."""
         if any(isinstance(a, (Opaque, Path)) for a in args):
             return Opaque("a value", node.lineno)
         if not all(isinstance(a, PLAIN) for a in args):

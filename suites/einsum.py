@@ -1,4 +1,4 @@
-"""torch.einsum() of two tensors, where it is a product that attention is made of."""
+"""torch.einsum() of two tensors, if it is a product of attention."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ordered(x: Tensor, names: str, wanted: List[str]) -> Tensor:
 
 
 def sizes_alone(library: Any, equation: Any, tensors: List[Any], node: Any) -> Any:
-    """The shape of any other einsum."""
+    """Returns the shape of any other einsum."""
     for x in tensors:
         if not isinstance(x, Tensor):
             return x if isinstance(x, Opaque) else Opaque("an einsum", node.lineno)

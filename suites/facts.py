@@ -1,4 +1,4 @@
-"""The meaning that a tensor's elements have to attention: its `fact` (abstract.py), one of these classes or None."""
+"""Facts: the meaning of a tensor's elements for attention (abstract.py), one of these classes or None."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Fill:
 
 @dataclass
 class Triangle:
-    """Elements are `inside` where key - query <= diagonal if `lower`, else where key - query >= diagonal; `outside`
-    elsewhere."""
+    """Elements are `inside` where key - query <= diagonal if `lower`, else where key - query >= diagonal; elsewhere
+    they are `outside`."""
 
     diagonal: int
     lower: bool
@@ -28,19 +28,19 @@ class Triangle:
 class Logits:
     """Products of queries and keys."""
 
-    q: Any  # the tensors, as they were when they were multiplied
+    q: Any  # the tensors at the time of the product
     k: Any  # keys in its last dimension
-    nodes: Tuple[Any, Any]  # the expressions of both
-    frame: Any  # the call that made it
+    nodes: Tuple[Any, Any]  # their expressions
+    frame: Any  # the call of the product
     scale: float = 1.0
-    hidden: Optional[int] = None  # keys beyond query + this are hidden; None: none are
-    floor: float = 0.0  # the most that a hidden logit has, where the product is 0
-    offset: float = 0.0  # number that was added to all
-    shifted: bool = False  # another number was added to each row, which a softmax does not see
-    rounded: bool = False  # to fewer bits than those of float32, or of the queries
-    changed: List[str] = field(default_factory=list)  # what else became of them, in words
-    root: Any = field(default_factory=object)  # one for each product
-    versions: Tuple[int, int] = (0, 0)  # of the elements of q and k when they were multiplied
+    hidden: Optional[int] = None  # keys beyond query + this are hidden; None: no key is hidden
+    floor: float = 0.0  # the maximum of hidden logits where the product is 0
+    offset: float = 0.0  # number added to all logits
+    shifted: bool = False  # a different number was added to each row, which has no effect on a softmax
+    rounded: bool = False  # rounded to fewer bits than float32 or the queries have
+    changed: List[str] = field(default_factory=list)  # other changes, in words
+    root: Any = field(default_factory=object)  # a different value for each product
+    versions: Tuple[int, int] = (0, 0)  # versions of the elements of q and k at the time of the product
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Exponent:
 
 @dataclass
 class RowSum:
-    """The sums of the rows of exp() of logits."""
+    """The row sums of exp() of logits."""
 
     logits: Logits
 
@@ -66,7 +66,7 @@ class LogWeights:
 
 @dataclass
 class Weights:
-    """Logits after a softmax, or what stands in its place."""
+    """Logits after a softmax, or after a replacement for it."""
 
     logits: Logits
     by: str  # "softmax", "ReLU"
@@ -74,7 +74,7 @@ class Weights:
 
 @dataclass
 class Softened:
-    """A softmax of something else than logits, or of logits along their queries, which are `along`."""
+    """A softmax of something other than logits, or of logits along their queries, which are `along`."""
 
     of: str
     along: Optional[Logits] = None
@@ -82,7 +82,7 @@ class Softened:
 
 @dataclass
 class Lost:
-    """Logits or weights that something was done to that is not followed."""
+    """Logits or weights after an unsupported operation."""
 
     words: str
 
@@ -91,12 +91,12 @@ OF_LOGITS = (Logits, Exponent, LogWeights, Weights)
 
 
 def rank(fact: Any) -> int:
-    """Of two operands the one with the higher rank decides what the result is."""
+    """Of two operands the one with the higher rank determines the result."""
     return 3 if isinstance(fact, (*OF_LOGITS, Lost)) else 2 if isinstance(fact, Triangle) else 1 if fact else 0
 
 
 def lost(fact: Any, words: str = "in another form") -> Any:
-    """The fact of something that is made of a tensor with `fact` in a way that is not followed."""
+    """Returns the fact of the result of an unsupported operation on a tensor with `fact`."""
     if isinstance(fact, OF_LOGITS):
         of = "weights" if isinstance(fact, Weights) else "products of two tensors"
         return Lost(f"{of} {words}")
@@ -106,7 +106,7 @@ def lost(fact: Any, words: str = "in another form") -> Any:
 
 
 def changed(logits: Logits, words: str = "", **fields: Any) -> Logits:
-    """Other logits of the same product."""
+    """Returns different logits of the same product."""
     made = replace(logits, changed=list(logits.changed), **fields)
     if words and words not in made.changed:
         made.changed.append(words)
@@ -114,7 +114,7 @@ def changed(logits: Logits, words: str = "", **fields: Any) -> Logits:
 
 
 def of_other(fact: Any, words: str = "") -> Any:
-    """The fact of what an elementwise operation that is not followed makes of it."""
+    """Returns the fact of the result of an unsupported elementwise operation."""
     if isinstance(fact, Logits):
         return changed(fact, words=f"its logits are changed{words}")
     if isinstance(fact, Weights):
@@ -123,5 +123,5 @@ def of_other(fact: Any, words: str = "") -> Any:
 
 
 def spoiled(fact: Any) -> Any:
-    """The fact of a tensor whose elements were written to."""
+    """Returns the fact of a tensor after a write to its elements."""
     return fact if isinstance(fact, Softened) else of_other(fact, " in place")

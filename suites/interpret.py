@@ -1,7 +1,7 @@
-"""A task followed statement by statement, over values without elements (abstract.py). Nothing of it is run.
+"""Interprets a task statement by statement, on values without elements (abstract.py), without running it.
 
-Known are the statements of straight programs, classes, and loops over known lists; operations.py knows
-torch. A value that cannot be followed is Opaque, and harms nobody until attention is made of it.
+It supports straight-line code, classes, and loops over known lists; operations.py has torch's functions. An unsupported
+value is Opaque, which has no effect until attention depends on it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ COMPARE = {
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
-#: Members of a class that would make it another one than it looks.
+#: Members of a class that would change its usual behaviour.
 SPECIAL = ("__call__", "__getattr__", "__getattribute__", "__setattr__", "__new__", "__init_subclass__")
-#: Decorators that leave what a function computes, and those that say how it is called.
+#: Decorators that do not change a function's result, and those that determine how it is called.
 DECORATORS = (
     "torch.no_grad", "torch.inference_mode", "torch.compile", "torch.compiler.disable", "torch.jit.script",
     "torch.jit.export", "torch.jit.ignore", "torch.jit.unused", "functools.lru_cache", "functools.cache",
@@ -55,7 +55,7 @@ METHODS = ("builtins.staticmethod", "builtins.classmethod", "builtins.property")
 
 
 def guard(kind: type, left: Any, right: Any) -> None:
-    """Numbers and lists stay of a size that a task could mean."""
+    """Limits numbers and lists to sizes that are plausible in a task."""
     numbers = isinstance(left, int) and isinstance(right, int)
     if kind in (ast.Pow, ast.LShift) and numbers:
         bits = left.bit_length() * abs(right) if kind is ast.Pow else left.bit_length() + abs(right)
@@ -69,7 +69,7 @@ def guard(kind: type, left: Any, right: Any) -> None:
 
 
 class Interpreter(Calls):
-    """Follows one file. `library` knows what torch does (operations.py)."""
+    """Interprets one file. `library` has torch's functions (operations.py)."""
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -77,7 +77,7 @@ class Interpreter(Calls):
         self.steps = 0
         self.depth = 0
         self.line = 0
-        self.call_node: Any = None  # the call that is being followed, and the scope that it stands in
+        self.call_node: Any = None  # the current call, and its scope
         self.call_scope: Any = None
         library.interpreter = self
 
@@ -155,7 +155,7 @@ class Interpreter(Calls):
             else:
                 spoil(kept)
         elif isinstance(kept, (list, dict, set)) and type(value) is type(kept):
-            value = self.put_in(kept, value)  # += changes what other names have, too
+            value = self.put_in(kept, value)  # += also changes the values of other names
         self.assign(node.target, value, scope)
 
     @staticmethod

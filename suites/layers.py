@@ -1,4 +1,4 @@
-"""The modules of torch.nn: the shape of what they make, and their work."""
+"""The modules of torch.nn: the shapes of their results, and their work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Layer:
         return given is not False
 
     def made_of(self, x: Any, method: Any, node: Any) -> Any:
-        """The output of a module of one input."""
+        """Returns the output of a module with one input."""
         if isinstance(x, Opaque):
             if "Softmax" in self.kind:
                 self.library.attention.softmax(x, -1, node.lineno)
@@ -170,7 +170,7 @@ class Layer:
         return (out, Opaque("averaged weights", node.lineno) if wanted else None)
 
     def multihead(self, tensors: Tuple[Any, Any, Any], node: Any, batch_first: bool, width: int) -> Any:
-        """The attention inside of inputs [sequence, batch, width], or batch first."""
+        """Handles attention of inputs [sequence, batch, width], or batch first."""
         q, k, v = tensors
         heads = self.take(1, "num_heads" if self.kind == "MultiheadAttention" else "nhead", 1)
         if width % heads or q.shape[-1] != width or len(q.shape) not in (2, 3):
@@ -272,23 +272,23 @@ def each(value: Any, rank: int) -> Tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
 
 
-#: Modules with the number of their dimensions behind their name, and the method that follows them.
+#: Modules with the number of dimensions at the end of their name, and the method that handles them.
 SPATIAL = {
     "Conv": "convolve", "ConvTranspose": "spread", "MaxPool": "pool", "AvgPool": "pool",
     "AdaptiveAvgPool": "adapt", "AdaptiveMaxPool": "adapt",
 }
 
-#: Modules that leave the shape.
+#: Modules that preserve the shape.
 SAME = {
     "LayerNorm", "RMSNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d",
     "InstanceNorm2d", "InstanceNorm3d", "GELU", "SiLU", "Tanh", "Sigmoid", "Hardtanh", "Hardswish", "Hardsigmoid",
     "LeakyReLU", "ELU", "SELU", "CELU", "ReLU6", "Softplus", "Softsign", "Mish", "PReLU", "LogSigmoid", "Threshold",
 }
 
-#: Modules that may work in place, and which argument says so.
+#: Modules that may work in place, and the number of the argument that selects this.
 INPLACE = {"ReLU": 0, "ReLU6": 0, "SiLU": 0, "Mish": 0, "Hardswish": 0, "Hardsigmoid": 0, "SELU": 0, "Dropout": 1,
            "Dropout1d": 1, "Dropout2d": 1, "Dropout3d": 1, "ELU": 1, "CELU": 1, "LeakyReLU": 1, "Hardtanh": 2,
            "Threshold": 2}
 
-#: Modules that have attention inside, or could: one that cannot be followed may still have it.
+#: Modules with attention inside, or possibly: an unsupported module may still have it.
 HIDING = {"Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Softmax2d"}

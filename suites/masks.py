@@ -1,4 +1,4 @@
-"""Masks that are triangles, and numbers: which keys they hide."""
+"""Masks that are triangles or numbers, and the keys that they hide."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Callable, Optional
 from abstract import Tensor
 from facts import Fill, Triangle
 
-#: Beside the others, a logit of at most this much has no weight.
+#: A logit of at most this value has no weight in a softmax with usual logits.
 LOW = -1e4
 
 
 def number_of(x: Any) -> Any:
-    """The number that `x` is, or that all elements of the tensor are; None if it is neither."""
+    """Returns `x` if it is a number, or the value of all elements of a tensor; else None."""
     value = x.fact.value if isinstance(x, Tensor) and isinstance(x.fact, Fill) else x
     return value if isinstance(value, (int, float)) else None
 
 
 def with_values(fact: Any, what: Callable[[Any], Any]) -> Any:
-    """A fill or a triangle with what() of its values; None if that is not defined."""
+    """Returns a fill or a triangle with what() of its values; None if that is not defined."""
     try:
         if isinstance(fact, Fill):
             value = what(fact.value)
@@ -32,7 +32,7 @@ def with_values(fact: Any, what: Callable[[Any], Any]) -> Any:
 
 
 def cut(x: Tensor, diagonal: int, lower: bool) -> Any:
-    """The fact of tril(x, diagonal), or triu()."""
+    """Returns the fact of tril(x, diagonal), or triu()."""
     value = number_of(x)
     zero = False if isinstance(value, bool) else 0
     if value is None or len(x.shape) < 2:
@@ -41,14 +41,15 @@ def cut(x: Tensor, diagonal: int, lower: bool) -> Any:
 
 
 class Hiding:
-    """The effect of a mask: `diagonal` beyond which keys are hidden, None where all are seen; `value` of those."""
+    """The effect of a mask: the `diagonal` beyond which keys are hidden, None if all are visible, and the hidden
+    `value`."""
 
     def __init__(self, diagonal: Optional[int], value: float = -math.inf) -> None:
         self.diagonal, self.value = diagonal, value
 
 
 def hiding(mask: Tensor, shape: Any, hides: Callable[[Any], bool], shows: Callable[[Any], bool]) -> Optional[Hiding]:
-    """The effect of `mask` on logits of `shape`; None unless it hides a triangle of later keys."""
+    """Returns the effect of `mask` on logits of `shape`; None unless it hides a triangle of later keys."""
     t = mask.fact
     if isinstance(t, Fill) and shows(t.value):
         return Hiding(None)

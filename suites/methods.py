@@ -34,7 +34,7 @@ TYPES = {
     "torch.long": "i64", "torch.int32": "i32", "torch.int": "i32", "torch.bool": "bool",
 }
 NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "i64": "int64", "i32": "int32"}
-#: Words of torch that .to() takes and that are no types.
+#: Arguments of torch for .to() that are not types.
 NO_TYPES = ("torch.device", "torch.channels_last", "torch.contiguous_format", "torch.preserve_format")
 #: Functions of one tensor that change its elements and not its shape.
 ELEMENTWISE = {
@@ -44,15 +44,15 @@ ELEMENTWISE = {
     "cumsum", "cumprod", "flip", "roll", "log_softmax", "logsigmoid", "relu6", "nan_to_num", "clamp_min", "sign",
     "floor", "round", "log2", "log10", "exp2", "ceil", "neg", "log1p", "expm1", "bernoulli", "prelu",
 }
-#: Those that are done to the numbers that all elements are, too.
+#: Those that are also applied to the value of a tensor whose elements are all equal.
 OF_NUMBERS = {"sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x), "exp": math.exp, "log": math.log, "abs": abs,
               "neg": operator.neg, "reciprocal": lambda x: 1 / x, "square": lambda x: x * x}
 #: Methods that change no elements, though their names end in "_".
 HARMLESS = {"requires_grad_", "share_memory_", "rename_", "pin_memory_"}
-#: Functions whose argument of this number, behind the tensor, says that they work in place.
+#: Functions whose argument of this number, after the tensor, selects work in place.
 INPLACE = {"relu": 0, "relu6": 0, "silu": 0, "mish": 0, "hardswish": 0, "hardsigmoid": 0, "selu": 0, "elu": 1,
            "celu": 1, "leaky_relu": 1, "threshold": 2, "hardtanh": 2, "dropout": 2}
-#: Names of methods that leave all that is known of a tensor.
+#: Names of methods that preserve all facts of a tensor.
 SAME = {"to", "cuda", "cpu", "clone", "detach", "requires_grad_", "type_as", "eval", "train", "requires_grad"}
 REDUCING = {"sum", "mean", "amax", "amin", "max", "min", "std", "var", "norm", "logsumexp", "prod", "argmax", "argmin"}
 
@@ -78,14 +78,14 @@ def cast(dtype: str) -> Callable[..., Any]:
 
 
 class Pair(tuple):
-    """Values and their indices."""
+    """A result of values and their indices."""
 
     def part(self, name: str) -> Any:
         return self[("values", "indices").index(name)]
 
 
 class Methods:
-    """The half of operations.Library that is methods; each half calls the other."""
+    """The part of operations.Library for methods; each part calls the other."""
 
     interpreter: Any
     attention: Any
@@ -114,7 +114,7 @@ class Methods:
         return Bound(lambda *a, **w: self.method(x, name, list(a), w, node, self.interpreter.call_scope), name)
 
     def method(self, x: Tensor, name: str, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
-        """x.name(), or what torch has as a function of x: into `out`, or in place, where the call says so."""
+        """Applies x.name(), or torch's function of x: into `out`, or in place, if the call says so."""
         if name.startswith("_"):
             spoil(x)
             return Opaque(f"'.{name}()'", getattr(node, "lineno", self.line), [x])
@@ -150,7 +150,7 @@ class Methods:
         return Opaque(f"'.{name}()'", line, [x])
 
     def elementwise(self, x: Any, by: str, alone: bool = False) -> Any:
-        """A function of each element; `alone` without arguments."""
+        """Applies a function to each element; `alone` means without arguments."""
         if not isinstance(x, Tensor):
             return x
         fact = of_other(x.fact, f" by {by}")
@@ -163,7 +163,7 @@ class Methods:
         return Tensor(x.shape, x.dtype, (), fact, origin=x.origin)
 
     def as_type(self, x: Tensor, dtype: str) -> Tensor:
-        """x in the type, which is x itself if it has that."""
+        """Returns x in the type, or x itself if it has that type."""
         if dtype == x.dtype:
             return x
         fact = x.fact
@@ -294,7 +294,7 @@ class Methods:
 
     @staticmethod
     def chosen(mask: Any, yes: Any, no: Any, shape: Any) -> Any:
-        """The fact of where(mask, yes, no) of two numbers, whose mask is a triangle; None of others."""
+        """Returns the fact of where(mask, yes, no) of two numbers with a triangle as mask; else None."""
         values = number_of(yes), number_of(no)
         known = isinstance(mask, Tensor) and isinstance(mask.fact, Triangle) and None not in values
         if not known or tuple(mask.shape[-2:]) != tuple(shape[-2:]):
@@ -319,7 +319,7 @@ class Methods:
 
     @staticmethod
     def dim_of(x: Tensor, args: Any, words: Any) -> Any:
-        """Along which a softmax goes; where the call does not say it, as torch.nn.functional chooses it."""
+        """Returns the dimension of a softmax; without an argument the default of torch.nn.functional."""
         dim = args[0] if args else words.get("dim")
         return (0 if len(x.shape) in (0, 1, 3) else 1) if dim is None else dim
 
@@ -350,7 +350,7 @@ class Methods:
     on_mm = on_matmul
 
     def operand_nodes(self, scope: Any) -> Any:
-        """The expressions of both operands of torch.matmul(a, b) or a.matmul(b)."""
+        """Returns the expressions of both operands of torch.matmul(a, b) or a.matmul(b)."""
         call = self.interpreter.call_node
         if len(call.args) == 2:
             return tuple(call.args)

@@ -30,7 +30,7 @@ FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "full": None, 
 
 
 class Library(Methods):
-    """The functions by name. `interpreter` follows what is called back."""
+    """The functions by name. `interpreter` handles callbacks."""
 
     def __init__(self) -> None:
         self.book = Notebook()

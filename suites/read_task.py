@@ -1,13 +1,13 @@
-"""Reads a task of KernelBench's form and says what attention is in it, as JSON on stdout.
+"""Reads a task in KernelBench's format and prints its attention, as JSON on stdout.
 
     read_task.py read [FD]      {"class": ..., "reason": ..., "attention": [...], "beside": [...]}
-    read_task.py batch [FD]     {"answers": [...]}: those of several tasks, each the number of its bytes and a newline
-                                ahead of it
+    read_task.py batch [FD]     {"answers": [...]}: those of several tasks, each preceded by its number of bytes
+                                and a newline
     read_task.py rewrite [FD]   {"model": ...}: the task's model as ModelNew, whose attention calls heed_attention()
 
-The task is the text of the descriptor FD, 0 without one.
+The task is read from the file descriptor FD [default: 0].
 
-The task is parsed and followed (interpret.py), never run. heed starts this in a sandbox (lab/suite/read.c).
+The task is parsed and interpreted (interpret.py), never run. heed starts this in a sandbox (lab/suite/read.c).
 """
 
 import ast
@@ -28,11 +28,11 @@ TEXT_MAX = 1 << 20
 
 
 class NoTask(CannotTell):
-    """The file is no task at all."""
+    """The file is not a task."""
 
 
 def words_of(tree):
-    """The names that a program uses: not the words of its texts and comments."""
+    """Yields the names that a program uses, without words in strings and comments."""
     for node in ast.walk(tree):
         yield from (getattr(node, field) for field in ("id", "attr") if isinstance(getattr(node, field, None), str))
         if isinstance(node, ast.alias):
@@ -40,12 +40,12 @@ def words_of(tree):
 
 
 def hint_of(tree):
-    """A name that speaks of attention, or None."""
+    """Returns a name that suggests attention, or None."""
     return next((w for w in words_of(tree) if any(h in w.lower() for h in HINTS)), None)
 
 
 def follow(tree):
-    """Builds the model and calls it; returns the notebook, and why it could not be followed to its end."""
+    """Builds the model and calls it; returns the notebook, and the reason if this failed."""
     library = Library()
     interpreter = Interpreter(library)
     top = interpreter.top
@@ -72,7 +72,7 @@ def follow(tree):
 
 
 def as_given(inputs):
-    """Inputs as the model sees them: tensors of their own, of unknown elements."""
+    """Returns the inputs for the model: separate tensors of unknown elements."""
     plain_kinds = (int, float, bool, str, list, tuple)
     return [
         like(x, factor=1.0, fact=None, learned=False, origin="an input", storage=Storage())
@@ -92,7 +92,7 @@ def run_model(interpreter, model, inputs):
 
 
 def reason_of(book, error, hint):
-    """The class of a task without attention, and why."""
+    """Returns the class of a task without attention, and the reason."""
     if book.outside:
         what, line = book.outside
         return "outside", f"{where(line)}its model is that of {what}: its attention is not in the file"
@@ -134,7 +134,7 @@ def describe_found(found):
 
 
 def merged(attentions):
-    """Equal attentions of several layers as one."""
+    """Merges equal attentions of several layers."""
     made = []
     for one in attentions:
         same = [m for m in made if all(m[k] == one[k] for k in ("spec", "call", "how", "line", "unfit", "notes"))]
@@ -154,8 +154,8 @@ def beside_of(book):
 
 
 def is_whole(book):
-    """Is the task nothing but attention of its inputs Q, K and V, [batch, heads, sequence, dim]: is what it returns the
-    very tensor that attention made of them, and was nothing written to?"""
+    """Returns whether the task is only attention of its inputs Q, K and V, [batch, heads, sequence, dim]: it returns
+    the very tensor that attention made of them, and writes to nothing."""
     inputs = book.inputs or []
     if len(book.found) != 1 or len(inputs) != 3 or not all(isinstance(x, Tensor) for x in inputs):
         return False
@@ -180,14 +180,14 @@ def is_whole(book):
 
 
 def shapes_of(inputs):
-    """The shapes of inputs that are all tensors of float32; else None."""
+    """Returns the shapes of the inputs if all are float32 tensors; else None."""
     if not inputs or not all(isinstance(x, Tensor) and x.dtype == "f32" for x in inputs):
         return None
     return [list(x.shape) for x in inputs]
 
 
 def plain(values):
-    """The arguments of Model, where JSON can say them; else None."""
+    """Returns the arguments of Model if JSON can express them; else None."""
     try:
         return json.loads(json.dumps(values))
     except (TypeError, ValueError):

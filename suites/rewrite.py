@@ -1,7 +1,8 @@
-"""A task's model as a solution: the same modules and parameters, with calls of heed in place of its attention.
+"""Rewrites a task's model as a solution: the same modules and parameters, with calls of heed instead of its attention.
 
 Calls are heed_attention(q, k, v, causal, scale) of [batch, heads, sequence, dim], and heed_multihead(module, x) for
-nn.MultiheadAttention of one tensor. Comments and texts that document are left out: a check of the suite reads words.
+nn.MultiheadAttention of one tensor. Comments and docstrings are left out, since a check of the suite searches for
+words.
 """
 
 import ast
@@ -59,14 +60,14 @@ def has_tensors_alone(result):
 
 
 def check_alike(first, found):
-    """One place of the file must be the same attention in each call."""
+    """Requires that one place of the file is the same attention in each call."""
     now = found.rewrite
     if (first.causal, first.scale, first.kind, first.rank) != (now.causal, now.scale, now.kind, now.rank):
         raise Refusal(f"line {found.line}: it has another scale or mask in each call")
 
 
 class Replace(ast.NodeTransformer):
-    """Puts calls in place of attention, ModelNew in that of Model, and takes texts that document out."""
+    """Replaces attention with calls, and Model with ModelNew, and removes docstrings."""
 
     def __init__(self, todo):
         self.todo = todo
@@ -92,7 +93,7 @@ class Replace(ast.NodeTransformer):
         return node
 
     def visit_Pass(self, node):
-        return ast.copy_location(ast.Expr(ast.Constant(...)), node)  # the same, in another word
+        return ast.copy_location(ast.Expr(ast.Constant(...)), node)  # the same with another method
 
 
 def without_text(body):
@@ -128,7 +129,7 @@ def method_call(node, name):
 
 
 def untransposed(k):
-    """x of x.transpose(-2, -1), which is x again when it is turned back."""
+    """Returns x of x.transpose(-2, -1)."""
     if isinstance(k, ast.Call) and isinstance(k.func, ast.Attribute) and k.func.attr == "transpose":
         try:
             dims = sorted(ast.literal_eval(a) for a in k.args)
@@ -143,7 +144,7 @@ def names_in(node):
 
 
 def assigned(node):
-    """Names that get a value, or whose members or items do."""
+    """Returns names that are assigned to, or whose members or items are."""
     made = set()
     for n in ast.walk(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
@@ -158,7 +159,7 @@ def has(statements, part):
 
 
 def block_of(body, parts):
-    """The innermost list of statements that has all the parts, and the numbers of the statements that have them."""
+    """Returns the innermost list of statements with all the parts, and the indices of the statements that have them."""
     while True:
         at = [next((i for i, s in enumerate(body) if has([s], part)), None) for part in parts]
         if None in at:
@@ -171,7 +172,7 @@ def block_of(body, parts):
 
 
 def has_effect(node):
-    """Does an expression do more than make a value? Names of methods that work in place end in "_"."""
+    """Returns whether an expression has side effects. Names of methods that work in place end in "_"."""
     calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
     names = [getattr(n.func, "attr", getattr(n.func, "id", "")) for n in calls]
     return any(name.endswith("_") and name != "requires_grad_" for name in names) or any(
@@ -179,7 +180,7 @@ def has_effect(node):
 
 
 def check_names(change):
-    """Queries and keys must be what they were when they were multiplied."""
+    """Requires that queries and keys have not changed since they were multiplied."""
     q, k, _ = change.parts
     body = change.frame.node.body
     if not isinstance(body, list):
@@ -194,7 +195,7 @@ def check_names(change):
 
 
 def drop_dead(function):
-    """Takes out assignments to names that nobody reads any more, the last ones first."""
+    """Removes assignments to names that are no longer read, the last ones first."""
     live, kept = set(), []
     for statement in reversed(function.body):
         target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
@@ -210,7 +211,7 @@ def drop_dead(function):
 
 
 def keep_model(tree):
-    """Leaves what the model needs: imports, classes, functions, and constants that these read."""
+    """Keeps the imports, classes, functions and constants that the model needs."""
     body = [s for s in tree.body if not (isinstance(s, ast.FunctionDef) and s.name in LEFT_OUT)]
     read = set()
     for statement in body:

@@ -1,24 +1,23 @@
-"""A solution of KernelBench's form in a process of its own, which does what heed asks on stdin, a line at a time.
+"""Runs a solution in KernelBench's format, and serves heed's requests on stdin, one per line.
 
     solve.py SOLUTION CONFIG     CONFIG is JSON: sizes, type, mask, device, and the arguments of ModelNew
 
 Descriptor 3 is a file with Q, K, V and SIGNS signs of each, which cannot be written to; 4 is one for O, LSE, and Q, K
 and V as the solution left them. All are dense, [batch, heads, sequence, dim]. Requests and answers:
 
-    (started)    begun                       PyTorch is there, and the solution is not loaded yet
-    sign         signed                      signs were given to tensors of the same sizes: heed wants to know how long
-                                             that takes
+    (started)    begun                       PyTorch is loaded, the solution not yet
+    sign         signed                      signs were written to tensors of the same sizes: heed measures this time
     open         ready                       the solution is loaded
-    load         loaded                      the values are where the solution finds them, but for their signs
-    compute      done SUM                    they got their signs, which are in the file only now; one call; SUM is that of
-                                             the bits of O
+    load         loaded                      the values are in the solution's tensors, without their signs
+    compute      done SUM                    the signs, which are in the file only now, are written; one call; SUM is the
+                                             sum of the bits of O
     fetch        fetched                     O is in the file
-    bring        brought                     so are LSE and the inputs
-    repeat N     repeated NANOSECONDS        the mean of N calls on the same tensors, timed in here as the suite does
+    bring        brought                     LSE and the inputs are in the file too
+    repeat N     repeated NANOSECONDS        the mean of N calls on the same tensors, timed here like the suite
 
-"failed WORDS" to any, and "absent WORDS" at the start: the machine lacks something. heed trusts none of it: its own
-clock counts, and what lies in the file. Nothing can be computed ahead of "compute", without the signs, nor be put off
-until O is fetched, whose sum would not be known.
+Any request may be answered by "failed WORDS", the start by "absent WORDS" if the machine lacks something. heed does not
+trust these answers: only its own clock and the contents of the file count. Nothing can be computed before "compute",
+without the signs, or after it, since the sum of O would be unknown.
 """
 
 import json
@@ -40,7 +39,7 @@ def answer(*words):
 
 
 def quiet():
-    """The solution's words go to a file: heed would take text on its channel for the answer."""
+    """Redirects the solution's output to a file, since heed would mistake text on its channel for the answer."""
     log = os.open("said.txt", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -62,7 +61,7 @@ class Box:
             self.be_attention()
 
     def be_model(self):
-        """Any model: inputs are float32, outputs float64 in the files, whatever it computes in."""
+        """Runs any model: inputs are float32 and outputs float64 in the files, whatever type it computes in."""
         self.shapes, self.o_shape = [tuple(shape) for shape in CONFIG["inputs"]], tuple(CONFIG["output"])
         self.given_kind, self.made_kind = self.torch.float32, self.torch.float64
         size = 4 * sum(self.count(shape) for shape in self.shapes)
@@ -100,7 +99,7 @@ class Box:
 
         linecache.cache[path] = (len(text), None, text.splitlines(True), path)
         exec(compile(text, path, "exec"), names)
-        # A solution's class is ModelNew; in some collections of solutions it has the task's name, Model.
+        # A solution's class is ModelNew; in some collections it has the task's name, Model.
         made = names.get(self.entry) or names.get("Model")
         if made is None:
             raise ValueError(f"it has no {self.entry}")
@@ -108,7 +107,7 @@ class Box:
         model = made(*CONFIG["init"])
         if not hasattr(model, "to"):
             return model
-        # Parameters are float32 unless the model says otherwise, which it may: some keep theirs in 16 bits.
+        # Parameters are float32 unless the model chooses another type: some keep theirs in 16 bits.
         model = model.to(device=CONFIG["device"])
         return model if self.kind == self.torch.float32 else model.to(dtype=self.kind)
 
@@ -140,7 +139,7 @@ class Box:
         answer("loaded")
 
     def sign_all(self, tensors):
-        """Gives inputs, from the first on, their signs, in place."""
+        """Writes the signs of inputs, from the first on, in place."""
         signs = self.torch.frombuffer(bytearray(self.signs), dtype=self.torch.int8)
         for x, own in zip(tensors, signs.to(tensors[0].device, tensors[0].dtype).view(-1, SIGNS)):
             flat, whole = x.view(-1), x.numel() // SIGNS * SIGNS
@@ -182,7 +181,7 @@ class Box:
         answer("brought")
 
     def lse(self):
-        """Of the values as they were given, by torch: the suite asks for none, so it is not the solution's."""
+        """Computes the LSE of the given values by torch: the suite needs none, so it is not the solution's."""
         torch, made = self.torch, []
         q, k = self.fresh(0), self.fresh(1)
         self.sign_all([q, k])
@@ -223,7 +222,7 @@ class Box:
 
 
 def words_of(error):
-    """The error, and the line of the solution that it came from."""
+    """Returns the error, and the line of the solution that raised it."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == sys.argv[1]]
     line = f"line {frames[-1].lineno}: " if frames else ""
     return f"{line}{type(error).__name__}: {error}"
@@ -246,7 +245,7 @@ def main():
         words = line.split()
         try:
             getattr(box, "do_" + words[0])(*words[1:])
-        except BaseException as error:  # a solution may raise anything
+        except BaseException as error:  # a solution may raise any exception
             answer("failed", words_of(error))
 
 

@@ -1,6 +1,6 @@
-# The command line: its tables in the test's own process, and the program as people call it.
+# The command line: its tables in the test's process, and the program itself.
 #
-#   heed_program_test(NAME SOURCES...)   a test that runs the program heed, in a folder of scratch.h
+#   heed_program_test(NAME SOURCES...)   a test that runs the program heed, in a directory of scratch.h
 function(heed_program_test name)
     heed_test(${name} ${ARGN})
     target_compile_definitions(${name} PRIVATE HEED_PROGRAM="$<TARGET_FILE:heed_cli>")
@@ -24,7 +24,7 @@ if(TARGET heed_cli)
         add_dependencies(test_${name} naive_peer)
     endforeach()
     heed_fake_cuda(test_bench_rivals)
-    # The last lines of `make test`, here as if this machine had no vector instructions.
+    # The last lines of `make test`, as on a machine without vector instructions.
     add_test(NAME not_run COMMAND "${PROJECT_SOURCE_DIR}/scripts/not-run.sh" $<TARGET_FILE:heed_cli>)
     set_tests_properties(not_run PROPERTIES TIMEOUT 60 ENVIRONMENT HEED_CPU=scalar
         PASS_REGULAR_EXPRESSION "fwd_any_avx2_tile +needs CPU features.*fwd_16bit_sm90_wgmma")
@@ -39,7 +39,7 @@ if(TARGET heed_cli)
     heed_fake_cuda(test_gate)
     target_compile_definitions(test_gate PRIVATE NAIVE_PEER="$<TARGET_FILE:naive_peer>")
     add_dependencies(test_gate naive_peer)
-    # The program with a regression planted into it, beside the program that was well.
+    # The program with a planted regression, and the good version.
     add_executable(heed_planted $<TARGET_OBJECTS:heed_main> helpers/heed_planted.c)
     heed_flags(heed_planted)
     target_compile_options(heed_planted PRIVATE -Wno-missing-prototypes)

@@ -1,32 +1,34 @@
 # The emulator, and the CUDA kernels that are compiled for it.
 
-# Optimised in every build, or tests take minutes.
+# Optimized in every build, since tests would take minutes otherwise.
 add_library(heed_emulator STATIC emulator/banks.c emulator/barrier.c emulator/cluster.c emulator/fiber.c
     emulator/machine.c emulator/matrix.c emulator/mbarrier.c emulator/memory.c emulator/message.c emulator/order.c
     emulator/registers.c emulator/shared.c emulator/tensor.c emulator/wgmma.c emulator/wgmma_operands.c)
 heed_flags(heed_emulator)
 target_compile_options(heed_emulator PRIVATE -O3)
 if(HEED_SANITIZE STREQUAL "thread")
-    # It runs on one thread, in fibers, whose switches the thread sanitizer takes for calls that never return.
+    # It runs on one thread, in fibers. The thread sanitizer treats a switch as a call that never
+    # returns.
     get_target_property(sources heed_emulator SOURCES)
     set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
 endif()
 target_include_directories(heed_emulator PUBLIC
     "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
 
-# Attention kernels for the emulator, each an object with a table of what it is.
+# Attention kernels for the emulator, each an object with a table that describes it.
 #
 #   heed_emulated(SOURCE NAME PARAMETERS...)   emulator/kernels/SOURCE with -DHEED_PARAMETER=..., twice: for
 #                                              aligned tensors the table NAME, and NAME_unaligned
-# All are in one target, since each costs make some time, and so each has a source of its own that includes
+#
+# All are in one target, since each target costs make some time. So each has a separate source that includes
 # emulator/kernels/SOURCE.
 add_library(emulated_kernels OBJECT)
 add_library(emulated_appends OBJECT) # append.cu and merge.cu, which are not attention
 foreach(target emulated_kernels emulated_appends)
-    # The flags of device code are its own compiler's; here it is enough that it is C.
+    # The flags for device code are for its compiler; here plain C is enough.
     set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
-    # The emulator takes the time, so with more optimisation they would only take longer to compile.
-    # Whether a loop has a first turn, where all begins, is not seen by gcc for every constant.
+    # Most time is spent in the emulator, so more optimization would only make compilation slower. gcc does not see
+    # for every constant that a loop that initializes a variable runs at least once.
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-psabi -Wno-maybe-uninitialized -O1 $<$<CONFIG:Release>:-g0>)
     # It runs on one thread, so the thread sanitizer would only make it slow.
     if(HEED_SANITIZE AND NOT HEED_SANITIZE STREQUAL "thread")
@@ -38,7 +40,7 @@ add_library(heed_emulated STATIC emulator/kernels/kernels.c emulator/kernels/ker
     $<TARGET_OBJECTS:emulated_kernels>)
 heed_flags(heed_emulated)
 target_link_libraries(heed_emulated PRIVATE heed_emulator)
-# Knobs by their letters, as in names of configs, and the parameters that they stand for.
+# The knobs of config names by their letters, and the parameters that they set.
 set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGES Q=Q_PLACE O=STEP_ORDER
     B=BLOCKS_PER_SM V=VALUE_WARPS)
 set(knobs_attn_wide.c N=TILE_KEYS)
@@ -108,7 +110,7 @@ heed_emulated_single(single_d64_groups PRODUCTS=3 MASKED=0 DIM_QK=64 DIM_V=64 M=
 heed_emulated_single(single_d77_33 PRODUCTS=3 MASKED=0 DIM_QK=77 DIM_V=33 M=32 N=32 W=2 K=1 S=3 Q=2)
 heed_emulated_single(single_d128 PRODUCTS=3 MASKED=1 DIM_QK=128 DIM_V=128 M=32 N=32 W=2 K=2 S=2 Q=1)
 heed_emulated_single(single_d64_window PRODUCTS=3 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2)
-# Warps that share rows: the same, but that for other tensors the simple kernel takes over.
+# Warps that share rows: the same, but the simple kernel takes over for other tensors.
 function(heed_emulated_wide name)
     heed_emulated_object(attn_mma.c ${name} ${ARGN} UNALIGNED=0)
     set(same ${ARGN})
@@ -135,7 +137,7 @@ heed_emulated_wide(single_wide_d72 BF16=0 PRODUCTS=3 MASKED=1 DIM_QK=72 DIM_V=72
 heed_emulated_wide(single_wide_d136_264 BF16=0 PRODUCTS=3 MASKED=0 DIM_QK=136 DIM_V=264 M=16 N=16 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_wide(single_shared_d72_64 BF16=0 PRODUCTS=3 MASKED=1 DIM_QK=72 DIM_V=64 M=32 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=2 SHARED_V=1)
 heed_emulated_wide(single_shared_d40 BF16=0 PRODUCTS=3 MASKED=1 DIM_QK=40 DIM_V=40 M=64 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=1 SHARED_V=1)
-# Windows and chunks, in one config of each way that kernels walk through tiles.
+# Windows and chunks, in one config of each way in which kernels iterate over tiles.
 heed_emulated(attn_mma.c mma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d40_80_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
 heed_emulated_object(attn_naive.c naive_window TYPE=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72 W=4)
@@ -143,14 +145,14 @@ heed_emulated_object(attn_naive.c naive_f32 TYPE=0 MASKED=1 DIM_QK=40 DIM_V=72 W
 heed_emulated_object(attn_naive.c naive_f16 TYPE=1 MASKED=0 DIM_QK=64 DIM_V=64 W=4)
 heed_emulated_object(attn_naive.c naive_d576_520 TYPE=1 MASKED=1 DIM_QK=576 DIM_V=520 W=4)
 heed_emulated_object(attn_naive.c naive_bf16 TYPE=2 MASKED=1 DIM_QK=65 DIM_V=33 W=2)
-# The source that proposals for CUDA begin with.
+# The source that CUDA proposals start from.
 heed_emulated_object(attention.c candidate_f32 TYPE=0 CAUSAL=1 DIM_QK=40 DIM_V=72)
 heed_emulated_object(attention.c candidate_window TYPE=0 CAUSAL=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72)
 heed_emulated_object(attention.c candidate_f16 TYPE=1 CAUSAL=0 DIM_QK=64 DIM_V=64)
 foreach(type f32 f16 window)
     heed_emulated_includes(candidate_${type} "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
 endforeach()
-# NAME as above; for negative scales NAME_negative; and for tensors that cannot be mapped the simple
+# NAME as above; NAME_negative for negative scales; and for tensors that cannot be mapped the simple
 # kernel takes over.
 function(heed_emulated_mapped name)
     heed_emulated_object(attn_wgmma.c ${name} ${ARGN} NEGATE=0)
@@ -176,9 +178,11 @@ function(heed_emulated_pair source name)
     endif()
     heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=${type} W=4 ${same})
 endfunction()
-heed_emulated_pair(attn_mla.c mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512)
-heed_emulated_pair(attn_mla.c mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512)
-heed_emulated_pair(attn_mla.c mla_d520_264 BF16=0 MASKED=1 DIM_QK=520 DIM_V=264)
+heed_emulated_pair(attn_mla.c mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512 CLUSTER=1)
+heed_emulated_pair(attn_mla.c mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 CLUSTER=1)
+heed_emulated_pair(attn_mla.c mla_d520_264 BF16=0 MASKED=1 DIM_QK=520 DIM_V=264 CLUSTER=1)
+heed_emulated_pair(attn_mla.c mla_d576_512_cluster BF16=1 MASKED=0 DIM_QK=576 DIM_V=512 CLUSTER=2)
+heed_emulated_pair(attn_mla.c mla_d520_264_cluster BF16=0 MASKED=1 DIM_QK=520 DIM_V=264 CLUSTER=2)
 heed_emulated_pair(attn_wide.c apart_d512 BF16=1 MASKED=1 DIM_QK=512 DIM_V=512 N=128)
 heed_emulated_pair(attn_wide.c apart_d264_328 BF16=0 MASKED=0 DIM_QK=264 DIM_V=328 N=128)
 heed_emulated_pair(attn_wide.c apart_d1024 BF16=0 MASKED=1 DIM_QK=1024 DIM_V=1024 N=128)
@@ -379,11 +383,15 @@ heed_emulated_changed(attn_mma.c changed_single_halves_bias "bias=f32:hq"
 heed_emulated_changed(attn_mma.c changed_single_wide "causal=br lengths"
     BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_changed(attn_mla.c changed_mla_lengths "causal=br lengths shared"
-    BF16=0 DIM_QK=576 DIM_V=512)
+    BF16=0 DIM_QK=576 DIM_V=512 CLUSTER=1)
 heed_emulated_changed(attn_mla.c changed_mla_paged "lengths paged=16 shared"
-    BF16=1 DIM_QK=576 DIM_V=512)
+    BF16=1 DIM_QK=576 DIM_V=512 CLUSTER=1)
 heed_emulated_changed(attn_mla.c changed_mla_pages "causal=br paged=128 shared"
-    BF16=0 DIM_QK=576 DIM_V=512)
+    BF16=0 DIM_QK=576 DIM_V=512 CLUSTER=1)
+heed_emulated_changed(attn_mla.c changed_mla_cluster_lengths "causal=br lengths shared"
+    BF16=0 DIM_QK=576 DIM_V=512 CLUSTER=2)
+heed_emulated_changed(attn_mla.c changed_mla_cluster_paged "causal=br lengths paged=16 shared"
+    BF16=1 DIM_QK=576 DIM_V=512 CLUSTER=2)
 heed_emulated_changed(attn_mma.c changed_wide_paged "lengths paged=2 visible=k%50!=7"
     BF16=1 DIM_QK=64 DIM_V=136 M=32 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
 heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"
@@ -418,8 +426,8 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_slopes "causal alibi=bh"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=4 O=2 T=2 C=2 G=2)
 heed_emulated_changed(attn_mma.c changed_mma_late "alibi=bh softcap=7"
     BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
-# Degraded builds (ablate.cuh), by the number of the ablation. The emulator's clock counts who looks at
-# it, so delays of blocks add up there.
+# Degraded builds (ablate.cuh), by the number of the ablation. The emulator's clock advances with
+# each read, so delays of blocks add up there.
 function(heed_emulated_worse name number)
     heed_emulated_object(attn_mma.c mma_${name} BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=3 Q=1 O=1 B=1
         ACC16=0 UNALIGNED=0 ABLATE=${number} DELAY=64)
@@ -432,7 +440,7 @@ function(heed_emulated_worse_naive name number)
     heed_emulated_object(attn_naive.c naive_${name} TYPE=1 MASKED=1 DIM_QK=64 DIM_V=64 W=4 ABLATE=${number} DELAY=64)
 endfunction()
 function(heed_emulated_worse_mla name number)
-    heed_emulated_object(attn_mla.c mla_${name} BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 ABLATE=${number} DELAY=64)
+    heed_emulated_object(attn_mla.c mla_${name} BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 CLUSTER=1 ABLATE=${number} DELAY=64)
 endfunction()
 foreach(kind worse worse_mapped worse_naive)
     cmake_language(CALL heed_emulated_${kind} wrong_no_exp 1)
@@ -472,7 +480,7 @@ heed_emulated_worse_single(wrong_no_products 2)
 heed_emulated_worse_single(unswizzled 6)
 heed_emulated_worse_single(no_overlap 8)
 heed_emulated_worse_single(wrong_no_loads 12)
-# Other head dims, orders and groups than those.
+# Head dims, orders and groups other than those.
 heed_emulated_object(attn_mma.c mma_no_staging_ahead BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=32 N=32 W=2 K=1 S=2 Q=2 O=2
     B=1 ACC16=0 UNALIGNED=0 ABLATE=7)
 heed_emulated_object(attn_wgmma.c wgmma_strided_wide BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=1 K=2 N=80 S=4 O=2 T=1 C=1
@@ -481,7 +489,7 @@ heed_emulated_object(attn_wgmma.c wgmma_unswizzled_wide BF16=1 MASKED=1 DIM_QK=1
     C=1 G=1 NEGATE=0 ABLATE=6)
 heed_emulated_object(attn_wgmma.c wgmma_no_overlap_pair BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1
     G=4 NEGATE=0 ABLATE=8)
-# The suite of `heed selftest` where kernels are CUDA, by the number of the mistake.
+# The CUDA kernels of the suite of `heed selftest`, by the number of the mistake.
 foreach(mistake RANGE 23)
     heed_emulated_object(attend.c attend_${mistake} CAUSAL=1 DIM_QK=8 DIM_V=16 W=4 MISTAKE=${mistake})
     heed_emulated_includes(attend_${mistake} "${PROJECT_SOURCE_DIR}/src/cuda/kernels")

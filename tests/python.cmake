@@ -1,6 +1,6 @@
-# Tests in Python: heed_python_test(NAME SCRIPT ARGUMENTS...) registers tests/SCRIPT with ctest, which
-# shows it as skipped if it exits with 77. It is run by the interpreter in HEED_PYTHON, else by the
-# first python3 that has numpy.
+# Tests in Python: heed_python_test(NAME SCRIPT ARGUMENTS...) registers tests/SCRIPT with ctest,
+# which shows it as skipped if it exits with 77. It is run by the interpreter in HEED_PYTHON, or by
+# the first python3 that has numpy.
 set(HEED_TEST_PYTHON "$ENV{HEED_PYTHON}" CACHE FILEPATH "Interpreter for the tests in Python")
 foreach(candidate python3 /usr/bin/python3)
     if(NOT HEED_TEST_PYTHON)

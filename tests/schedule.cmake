@@ -1,8 +1,8 @@
-# Which tests begin, and which run beside which: `make test` runs one more at a time than there are CPUs.
+# Order and concurrency of tests: `make test` runs one more at a time than there are CPUs.
 #
-# The longest come first, by these seconds of a machine of two CPUs, until ctest has times of its own. A test that
-# keeps two CPUs busy counts for two, and one that judges how fast something is, or what is done in time, has the
-# machine to itself. The kernels' threads are not counted: verification computes on one thread for longer than they do.
+# The longest come first, by these seconds on a machine with two CPUs, until ctest has its own times. A test that keeps
+# two CPUs busy counts as two, and one that checks speed or deadlines runs alone. The kernels' threads are not counted:
+# most of the time is spent in verification, which computes on one thread.
 set(seconds
     test_configs 200
     test_emulated_kernels 200

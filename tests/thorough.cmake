@@ -1,13 +1,13 @@
-# Tests that `make test` leaves to `make test-all`: those that are long, and whose subject a shorter test touches as
+# Tests that `make test` leaves to `make test-all`: those that are long, and whose subject a shorter test covers as
 # well. They have the label "thorough".
 #
 #   heed_thorough(NAMES...)           these tests
-#   heed_sampled(NAME PROGRAM WORD)   the test NAME, of which PROGRAM tries a part, always the same, where it is
-#                                     called with WORD: the test NAME_sample
-#   heed_long(NAME TESTS...)          of the program NAME these tests, which become the test NAME_long
+#   heed_sampled(NAME PROGRAM WORD)   the test NAME, and NAME_sample, for which PROGRAM is called with WORD and
+#                                     tries a fixed part
+#   heed_long(NAME TESTS...)          these tests of the program NAME, which become the test NAME_long
 #   heed_exhaustive(NAMES...)         these of the thorough tests take too long for continuous integration (label
-#                                     "exhaustive"), which runs NAME_rest in their place, where there is one: another
-#                                     part than that of NAME_sample
+#                                     "exhaustive"), which runs NAME_rest instead, if there is one: a part other than
+#                                     that of NAME_sample
 function(heed_thorough)
     foreach(name ${ARGN})
         if(TEST ${name})
@@ -44,7 +44,7 @@ function(heed_exhaustive)
     endforeach()
 endfunction()
 
-# They have samples of their own, as make_run and verify_*, or other tests beside them: dist_configure, test_cuda_device
+# They have samples, like make_run and verify_*, or other tests of the same subject: dist_configure, test_cuda_device
 # itself, those of each verb, test_report for report_in_browser, test_gates and test_selftest for selftest, which tries
 # all mutants, test_suite for suite_judge, and performance_table and test_costs for predicted_table.
 heed_thorough(dist dist_build external_flash_attention_long laboratory make_run predicted_table python_fuzz_long
@@ -59,8 +59,8 @@ heed_sampled(test_record_damage test_record_damage sample)
 heed_run_test(test_emulated_changes_rest test_emulated_changes rest)
 heed_thorough(test_emulated_changes_rest)
 # Every config of every CUDA kernel compiled, every kernel emulated on every shape, every problem of the long lists, and
-# `make run` with every mutant, which selftest tries too. A change of a kernel needs them; continuous integration has 40
-# minutes.
+# `make run` with every mutant, which selftest tries too. They are needed for a change of a kernel; continuous
+# integration has 40 minutes.
 heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_ablated test_emulated_changes test_emulated_far
     test_emulated_kernels verify_edge verify_features verify_grid)
 heed_long(test_bench_device calibrates_by_replays)

@@ -1,11 +1,11 @@
-# The gates of verification: themselves, on kernels that are known to be wrong or right.
+# The gates of verification, tested on kernels that are known to be wrong or right.
 if(TARGET heed_cli)
     add_test(NAME selftest COMMAND heed_cli selftest --jobs 2)
     set_tests_properties(selftest PROPERTIES LABELS verify TIMEOUT 900)
 endif()
 
-# Every kernel through the gates of lab/verify. A sanitized build, several times as slow, sees fewer
-# kinds of values and leaves out the wide grid.
+# Every kernel through the gates of lab/verify. A sanitized build, which is several times slower, tries fewer kinds of
+# values and leaves out the wide grid.
 if(TARGET heed_cli)
     set(heed_shapes "${PROJECT_SOURCE_DIR}/shapes")
     function(heed_verify name)
@@ -15,7 +15,7 @@ if(TARGET heed_cli)
     heed_verify(far --once --inputs normal --inputs masked --shapes "${heed_shapes}/far.txt")
     heed_verify(captured --once --tensors "${CMAKE_CURRENT_SOURCE_DIR}/data/minilm.safetensors"
         --prefix layer0.)
-    # Those problems of a list that a fixed seed draws: FIRST to LAST of each ONE_IN. The test is verify_NAME.
+    # The problems of a list that a fixed seed selects: FIRST to LAST of each ONE_IN. The test is verify_NAME.
     function(heed_verify_part name first last one_in list)
         set(shapes "${heed_shapes}/${list}.txt")
         set(part "${CMAKE_CURRENT_BINARY_DIR}/verify_${name}.txt")
@@ -33,12 +33,12 @@ if(TARGET heed_cli)
         file(CONFIGURE OUTPUT "${part}" CONTENT "${drawn}" @ONLY)
         heed_verify(${name} ${ARGN} --shapes "${part}")
     endfunction()
-    # A list, and one problem in so many of it: the test verify_NAME_sample.
+    # A list, and one problem in ONE_IN of it: the test verify_NAME_sample.
     function(heed_verify_list name one_in list)
         heed_verify(${name} ${ARGN} --shapes "${heed_shapes}/${list}.txt")
         heed_verify_part(${name}_sample 0 0 ${one_in} ${list} ${ARGN})
     endfunction()
-    # The same, and so many others of each ONE_IN: the test verify_NAME_rest (thorough.cmake).
+    # The same, and REST others of each ONE_IN: the test verify_NAME_rest (thorough.cmake).
     function(heed_verify_long_list name rest one_in list)
         heed_verify_list(${name} ${one_in} ${list} ${ARGN})
         heed_verify_part(${name}_rest 1 ${rest} ${one_in} ${list} ${ARGN})

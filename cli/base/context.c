@@ -1,5 +1,5 @@
 /*
- * context.c - the options --device, --threads, --cpu, --wisdom and --kernel, and what they mean
+ * context.c - the options --device, --threads, --cpu, --wisdom and --kernel, and their meaning
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *tak
     return status;
 }
 
-/* Loads @path, which need not be there, into @context. *@skipped: lines that do not match this
+/* Loads @path, which need not exist, into @context. *@skipped: lines that do not match this
  * machine. */
 static heed_status load(heed_context *context, const char *path, size_t *skipped, lab_error *error)
 {
@@ -74,7 +74,7 @@ const char *cli_device(const cli_args *args)
     return cpu && strcmp(device, "auto") == 0 ? "cpu" : device;
 }
 
-/* A context in which Ctrl-C ends measuring. */
+/* Creates a context in which Ctrl-C ends measurements. */
 static heed_status create(heed_context **context, const heed_options *options)
 {
     heed_status status = heed_context_create(context, options);
@@ -89,7 +89,7 @@ heed_status cli_context_create(heed_context **context, heed_options *options)
         return create(context, options);
     options->device = "cuda";
     heed_status status = create(context, options);
-    if (status == HEED_OK || status == HEED_ERR_INVALID) /* which the CPU would say as well */
+    if (status == HEED_OK || status == HEED_ERR_INVALID) /* bad options: the CPU refuses them too */
         return status;
     options->device = "cpu";
     return create(context, options);
@@ -129,8 +129,8 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args)
     return CLI_OK;
 }
 
-/* Would a save drop lines of @path that another machine needs? A second context sees what the file
- * says, without what was learned since. */
+/* Counts lines of @path for other machines, which a save would drop. A second context has only the
+ * contents of the file, without the results learned since. */
 static heed_status count_foreign(const cli_args *args, const char *path, size_t *skipped)
 {
     lab_error error;

@@ -1,5 +1,5 @@
 /*
- * figures.c - the figures that a search ends with, as a line and as JSON
+ * figures.c - the summary of a search, as a line and as JSON
  */
 #include "figures.h"
 
@@ -16,7 +16,7 @@ static double share_of(int64_t part, int64_t all)
     return all > 0 ? 100 * (double)part / (double)all : 0;
 }
 
-/* "1.21x in the median, 1.40x at best over NAME", or that it was not timed. */
+/* "1.21x in the median and 1.40x at best over NAME", or "NAME was not timed". */
 static const char *speedups_text(const lab_speedups *s, const char *over, char text[TEXT_SIZE])
 {
     if (s->count > 0)
@@ -29,7 +29,7 @@ static const char *speedups_text(const lab_speedups *s, const char *over, char t
 
 static const char *tokens_text(const lab_figures *f, char text[TEXT_SIZE])
 {
-    *text = '\0'; /* no model was asked, or it did not tell */
+    *text = '\0'; /* no model was used, or its usage is unknown */
     if (f->tokens_in >= 0)
         snprintf(text, TEXT_SIZE, ", %lld token%s in, %lld out", (long long)f->tokens_in,
                  lab_plural(f->tokens_in), (long long)f->tokens_out);

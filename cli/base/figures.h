@@ -1,5 +1,5 @@
 /*
- * figures.h - the figures that a search ends with, as a line and as JSON
+ * figures.h - the summary of a search, as a line and as JSON
  */
 #ifndef CLI_FIGURES_H
 #define CLI_FIGURES_H
@@ -7,9 +7,9 @@
 #include "cli.h"
 #include "search/figures.h"
 
-/* cli_figures_print() prints @figures to stdout; speed-ups over the origin are of @origin, such as
- * "the first source". cli_figures_json() returns them as an object, with null for what is not
- * known. */
+/* cli_figures_print() prints @figures to stdout; @origin names the origin of speed-ups, such as
+ * "the first source". cli_figures_json() returns them as an object, with null for unknown
+ * values. */
 void cli_figures_print(const lab_figures *figures, const char *origin);
 json_t *cli_figures_json(const lab_figures *figures);
 

@@ -1,5 +1,5 @@
 /*
- * help.c - --help, from the tables
+ * help.c - --help, generated from the option tables
  */
 #include <string.h>
 
@@ -7,17 +7,17 @@
 #include "report/wrap.h"
 
 #define INDENT 2
-#define OPTION_COLUMN 28 /* where the help of an option begins */
+#define OPTION_COLUMN 28 /* start of the help of an option */
 
-/* Prints @length bytes of @text in lines that end before CLI_HELP_WIDTH and begin at @column, where
- * the cursor is now. */
+/* Prints @length bytes of @text, wrapped at CLI_HELP_WIDTH and indented to @column, the current
+ * column. */
 static void print_wrapped(FILE *stream, const char *text, size_t length, int column)
 {
     const lab_wrap wrap = { .at = column, .indent = column, .limit = CLI_HELP_WIDTH };
     lab_wrap_print(stream, text, length, wrap);
 }
 
-/* Lines that start with two blanks stay as they are; the others are filled. */
+/* Lines that start with two blanks are printed unchanged; the others are wrapped. */
 static void print_description(FILE *stream, const char *text)
 {
     while (*text) {
@@ -30,7 +30,7 @@ static void print_description(FILE *stream, const char *text)
     }
 }
 
-/* The default, the choices and the limits, in brackets. */
+/* Appends the default, the choices and the limits, in brackets. */
 static void append_facts(char *text, size_t size, const cli_option *option)
 {
     size_t length = strlen(text);

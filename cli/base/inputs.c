@@ -12,7 +12,7 @@
 
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
 
-#define WORDS_SIZE HEED_SPEC_SIZE /* of what --words says, and of what files do */
+#define WORDS_SIZE HEED_SPEC_SIZE /* of --words, and of words for files */
 
 /* The dimensions of the arrays. */
 enum {
@@ -24,7 +24,7 @@ enum {
 };
 static const char *const dimension_names[] = { "batch", "seq", "heads", "dim" };
 
-/* Where each of them is in the shape of an array. */
+/* The index of each dimension in the shape of an array. */
 static const int places[][RANK] = {
     [CLI_BSHD] = { [BATCH] = 0, [SEQ] = 1, [HEADS] = 2, [DIM] = 3 },
     [CLI_BHSD] = { [BATCH] = 0, [SEQ] = 2, [HEADS] = 1, [DIM] = 3 },
@@ -113,7 +113,7 @@ static cli_exit read_three_npy(cli_inputs *inputs, const cli_args *args)
     return code == CLI_OK && !inputs->shared ? read_npy(&inputs->v, "v", args) : code;
 }
 
-/* The arrays that end in "q" say which prefixes there are. */
+/* Lists the prefixes of arrays whose names end in "q". */
 static void list_prefixes(const lab_safetensors *file, const char *path)
 {
     char list[256] = "";
@@ -194,13 +194,13 @@ static cli_exit check_rank(const cli_input *input, cli_layout layout)
     return CLI_USAGE;
 }
 
-/* Two arrays that must have a dimension in common. */
+/* Two arrays that must agree in a dimension. */
 typedef struct pair {
     const cli_input *a, *b;
     int dimension;
 } pair;
 
-/* A side that is packed, and pages, have no batch to compare. */
+/* Packed sides and pages have no batch to compare. */
 static bool is_same(const cli_inputs *inputs, const pair *two, cli_layout layout)
 {
     const bool other = inputs->q.packed || inputs->k.packed ||
@@ -214,11 +214,11 @@ static bool is_same(const cli_inputs *inputs, const pair *two, cli_layout layout
 static bool are_groups(const cli_inputs *inputs, cli_layout layout)
 {
     int64_t heads_kv = size_of(&inputs->k, layout, HEADS);
-    /* heed_problem_check() speaks about zeros */
+    /* heed_problem_check() reports zeros */
     return heads_kv < 1 || size_of(&inputs->q, layout, HEADS) % heads_kv == 0;
 }
 
-/* The first two that do not fit each other; PAIRS: there are none. */
+/* The first pair that does not fit; PAIRS: none. */
 #define PAIRS 6
 static int find_misfit(const cli_inputs *inputs, cli_layout layout, pair pairs[PAIRS])
 {
@@ -240,7 +240,7 @@ static bool fits(const cli_inputs *inputs, cli_layout layout)
     return find_misfit(inputs, layout, pairs) == PAIRS && are_groups(inputs, layout);
 }
 
-/* Arrays that do not fit in one order may do so in the other. */
+/* Suggests the other order if the arrays fit in it. */
 static void suggest_layout(const cli_inputs *inputs)
 {
     cli_layout other = other_layout(inputs->layout);
@@ -266,7 +266,7 @@ static cli_exit check_groups(const cli_inputs *inputs)
     int64_t heads_kv = size_of(k, inputs->layout, HEADS);
     if (are_groups(inputs, inputs->layout))
         return CLI_OK;
-    cli_error("%s and %s: %lld head%s cannot be shared out among %lld; K's must divide Q's",
+    cli_error("%s and %s: %lld head%s cannot be shared among %lld; K's must divide Q's",
               cli_input_print(q, place[0]), cli_input_print(k, place[1]), (long long)heads_q,
               lab_plural(heads_q), (long long)heads_kv);
     return CLI_USAGE;
@@ -277,7 +277,7 @@ static cli_exit check_types(const cli_input *a, const cli_input *b)
     char place[2][CLI_PLACE_SIZE];
     if (a->tensor.type == b->tensor.type)
         return CLI_OK;
-    cli_error("%s and %s have different types, %s and %s; --type says which one to use",
+    cli_error("%s and %s have different types, %s and %s; choose one with --type",
               cli_input_print(a, place[0]), cli_input_print(b, place[1]),
               heed_type_name(a->tensor.type), heed_type_name(b->tensor.type));
     return CLI_USAGE;
@@ -319,7 +319,7 @@ static cli_exit convert(cli_inputs *inputs, const cli_args *args)
     return CLI_OK;
 }
 
-/* V is a part of K: an array of it, or a file for one, would be another. */
+/* With --dim-v V is a part of K: there is no array or file of V. */
 static cli_exit check_shared(const cli_args *args)
 {
     static const char *const options[] = { "v", "v-new", "v-out" };
@@ -348,7 +348,7 @@ static cli_exit check_sources(const cli_args *args)
     return check_shared(args);
 }
 
-/* Does the verb read operands from files? */
+/* True if the verb reads operands from files. */
 static bool has_operands(const cli_args *args)
 {
     return cli_args_has(args, "bias");
@@ -413,7 +413,7 @@ cli_exit cli_inputs_sort(cli_inputs *inputs)
 }
 
 /* Arrays in the wrong order look as if Q had more heads than K has keys, which is rare. Without a
- * warning they would give wrong answers. A user who gives --layout has decided. */
+ * warning they would give wrong answers. No warning if --layout is given. */
 static void warn_of_layout(const cli_inputs *inputs, const cli_args *args)
 {
     cli_layout layout = inputs->layout, other = other_layout(layout);
@@ -421,18 +421,18 @@ static void warn_of_layout(const cli_inputs *inputs, const cli_args *args)
     if (inputs->sequences.page == 0 && heads > keys && !cli_args_given(args, "layout") &&
         fits(inputs, other))
         cli_warning(
-            "the arrays are read as %s: %lld head%s, %lld key%s; if they are %s, say --layout "
+            "the arrays are read as %s: %lld head%s, %lld key%s; if they are %s, use --layout "
             "%s, else --layout %s",
             orders[layout], (long long)heads, lab_plural(heads), (long long)keys, lab_plural(keys),
             orders[other], cli_layout_names[other], cli_layout_names[layout]);
 }
 
-/* Of a dense array [batch, heads, seq, dim]; all zero stands for the other order. */
+/* Strides of a dense array [batch, heads, seq, dim]; zeros for the other order. */
 static heed_strides strides_of(cli_layout layout, int64_t seq, int64_t heads, int64_t dim)
 {
     if (layout == CLI_BSHD)
         return (heed_strides){ 0 };
-    /* of an array without elements they may overflow, and its sizes are refused */
+    /* may overflow if the array has no elements, but then its sizes are refused */
     uint64_t head = (uint64_t)seq * (uint64_t)dim;
     return (heed_strides){ .batch = (int64_t)((uint64_t)heads * head),
                            .seq = dim,
@@ -445,7 +445,7 @@ static heed_strides strides_in(const cli_input *input, cli_layout layout)
                       size_of(input, layout, DIM));
 }
 
-/* Takes what files and --words say, in the words of a spec, into a problem with all else. */
+/* Adds the words of a spec that files and --words give to a problem with everything else. */
 static cli_exit read_words(heed_problem *problem, const cli_inputs *inputs, const cli_args *args)
 {
     const char *const given = cli_args_text(args, "words");

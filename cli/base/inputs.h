@@ -1,5 +1,5 @@
 /*
- * inputs.h - Q, K and V from files, and the problem that they make
+ * inputs.h - Q, K and V from files, and the problem that they define
  */
 #ifndef CLI_INPUTS_H
 #define CLI_INPUTS_H
@@ -9,8 +9,8 @@
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
 
-/* The order of the dimensions of Q, K, V and O in files: [batch, seq, heads, dim], or
- * [batch, heads, seq, dim], as PyTorch's scaled_dot_product_attention() takes them. */
+/* The order of the dimensions of Q, K, V and O in files: [batch, seq, heads, dim], or [batch,
+ * heads, seq, dim], as in PyTorch's scaled_dot_product_attention(). */
 typedef enum cli_layout {
     CLI_BSHD,
     CLI_BHSD
@@ -21,54 +21,54 @@ extern const char *const cli_layout_names[];
                "Order of the dimensions of arrays in files: bshd for [batch, seq, heads, dim], " \
                "bhsd for [batch, heads, seq, dim], PyTorch's")
 
-/* One input array and where it is from. */
+/* One input array and its source. */
 typedef struct cli_input {
     char label[8];    /* "Q", "K" or "V" */
     const char *path; /* its file; belongs to the command line */
     char name[256];   /* its name in a .safetensors file, or "" */
-    bool packed;      /* it has no batch dimension: the tensor's first one, of size 1, is added */
+    bool packed;      /* it has no batch dimension: the tensor gets one of size 1 */
     lab_tensor tensor;
 } cli_input;
 
-/* Sequences and pages, as the arrays and the operands beside them say. */
+/* Sequences and pages, from the arrays and operands. */
 typedef struct cli_sequences {
-    int64_t batch, seq_q, seq_k; /* how many, and the most queries and keys of one */
-    int64_t tokens_q, tokens_k;  /* rows of packed arrays; 0: they are not */
-    int64_t page, pages;         /* keys of a page, and pages, of K and V; 0: they are no pages */
+    int64_t batch, seq_q, seq_k; /* their number, and the most queries and keys of one */
+    int64_t tokens_q, tokens_k;  /* rows of packed arrays; 0: not packed */
+    int64_t page, pages;         /* keys per page, and pages, of K and V; 0: no pages */
 } cli_sequences;
 
 typedef struct cli_inputs {
     cli_input q, k, v;
-    bool shared;                /* V is a part of K, without an array of its own */
+    bool shared;                /* V is a part of K, without a separate array */
     cli_operand_files operands; /* of verbs that read them */
     cli_sequences sequences;    /* likewise */
     cli_layout layout;
 } cli_inputs;
 
-/* cli_inputs_read() reads the arrays that --q, --k and --v, or --tensors and --prefix, name, rounds
- * them to --type if that is given, and checks that they fit each other in the order of --layout.
- * Where the verb has --dim-v and it is given, there is no V: it is a part of K. Verbs that read
- * operands also take packed sequences and pages (sequences.h). Free with cli_inputs_free(), also
- * after a failure, which has been printed. */
+/* cli_inputs_read() reads the arrays of --q, --k and --v, or of --tensors and --prefix, rounds them
+ * to --type if that is given, and checks that they fit each other in the order of --layout. If
+ * --dim-v is given, there is no V: it is a part of K. Verbs that read operands also take packed
+ * sequences and pages (sequences.h). Free with cli_inputs_free(), also after a failure, which has
+ * been printed. */
 cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args);
 void cli_inputs_free(cli_inputs *inputs);
 
-/* cli_inputs_read_group() reads those three alone that have @prefix in @file, which is at @path. */
+/* cli_inputs_read_group() reads only the three arrays with @prefix in @file, which is at @path. */
 cli_exit cli_inputs_read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,
                                const char *prefix, const cli_args *args);
 
 /* cli_inputs_problem() makes the problem from the shapes, --layout, operands, --words, and --scale
- * if the verb has it: its strides are those of the arrays as they lie. Warns where --layout was not
+ * if the verb has it. Its strides are those of the arrays in memory. Warns if --layout was not
  * given and the shapes look like the other order. A failure has been printed. */
 cli_exit cli_inputs_problem(heed_problem *problem, const cli_inputs *inputs, const cli_args *args);
 
-/* cli_input_print() writes "Q (Q.npy: [1, 512, 8, 64])", with the shape that the file has, and
- * returns @text. */
+/* cli_input_print() writes "Q (Q.npy: [1, 512, 8, 64])", with the shape in the file, and returns
+ * @text. */
 #define CLI_PLACE_SIZE 512
 const char *cli_input_print(const cli_input *input, char text[CLI_PLACE_SIZE]);
 
-/* cli_input_seq() returns the size of the dimension of queries or keys, of packed arrays that of
- * tokens, of pages that of the keys of one. */
+/* cli_input_seq() returns the number of queries or keys; for packed arrays the number of tokens,
+ * for pages the keys of one. */
 int64_t cli_input_seq(const cli_input *input, cli_layout layout);
 
 /* cli_packed_order() and cli_page_order() return the order of the dimensions of packed arrays and
@@ -76,15 +76,15 @@ int64_t cli_input_seq(const cli_input *input, cli_layout layout);
 const char *cli_packed_order(cli_layout layout);
 const char *cli_page_order(cli_layout layout);
 
-/* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim], in which
- * lab_values and lab_bench_tensors count them, whatever the strides of their problem. */
+/* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim] of lab_values and
+ * lab_bench_tensors, whatever the strides of their problem. */
 cli_exit cli_inputs_sort(cli_inputs *inputs);
 
-/* cli_layout_shape() writes the shape of Q, K, V or O as a file of @layout has it. */
+/* cli_layout_shape() writes the shape of Q, K, V or O in a file of @layout. */
 void cli_layout_shape(cli_layout layout, int64_t batch, int64_t seq, int64_t heads, int64_t dim,
                       int64_t shape[4]);
 
-/* Formats of arrays by the end of a file's name. */
+/* Array formats, by file name extension. */
 typedef enum cli_format {
     CLI_FORMAT_UNKNOWN,
     CLI_FORMAT_NPY,

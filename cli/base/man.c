@@ -1,31 +1,31 @@
 /*
- * man.c - manual pages in mdoc, from the tables
+ * man.c - manual pages in mdoc, from the option tables
  */
 #include <ctype.h>
 #include <string.h>
 
 #include "cli.h"
 
-#define PROSE_WIDTH 78 /* mandoc's lint wants source lines below 80 */
+#define PROSE_WIDTH 78 /* mandoc's lint requires source lines below 80 */
 
-/* The exit codes as the manual explains them, in the order of cli_exit. */
+/* The exit codes as explained in the manual, in the order of cli_exit. */
 static const struct {
     cli_exit code;
     const char *meaning;
 } exit_meanings[] = {
     { CLI_OK, "Success" },
-    { CLI_FINDING, "It worked, and the answer is bad news" },
+    { CLI_FINDING, "Success, with a negative answer" },
     { CLI_USAGE, "The command line or the problem is wrong" },
-    { CLI_ENVIRONMENT, "The machine refuses: memory, a file, a missing program" },
-    { CLI_UNSUPPORTED, "The kernel asked for cannot do the problem" },
+    { CLI_ENVIRONMENT, "A problem of the machine: memory, a file, a missing program" },
+    { CLI_UNSUPPORTED, "The requested kernel does not support the problem" },
     { CLI_VERIFY_FAILED, "A kernel computes a wrong result" },
     { CLI_TIMEOUT, "Out of time" },
     { CLI_CORRUPT, "A file is damaged" },
-    { CLI_OPEN, "It worked, and the answer is not known" },
+    { CLI_OPEN, "Success, but the answer is not known" },
     { CLI_INTERRUPTED, "Interrupted by Ctrl-C" },
 };
 
-/* Text with what roff would take for its own made harmless. @inside: it does not begin a line. */
+/* Prints text with roff's special characters escaped. @inside: not at the start of a line. */
 static void print_escaped(FILE *stream, const char *text, size_t length, bool inside)
 {
     for (size_t i = 0; i < length; i++) {
@@ -43,7 +43,7 @@ static void print_escaped(FILE *stream, const char *text, size_t length, bool in
     }
 }
 
-/* Is the @length bytes long word at @word the last of a sentence? "3.5" and "e.g." are not. */
+/* True if the word of @length bytes at @word ends a sentence. "3.5" and "e.g." do not. */
 static bool ends_sentence(const char *word, size_t length)
 {
     const char *next = word + length + 1;
@@ -51,7 +51,7 @@ static bool ends_sentence(const char *word, size_t length)
            (isupper((unsigned char)*next) || *next == '\'');
 }
 
-/* Filled lines, each sentence beginning a new one as roff wants it. */
+/* Prints wrapped lines, each sentence on a new line, as is usual in roff. */
 static void print_prose(FILE *stream, const char *text, size_t length)
 {
     const char *end = text + length;
@@ -78,8 +78,7 @@ static void print_prose(FILE *stream, const char *text, size_t length)
     fputs(at ? "\n" : "", stream);
 }
 
-/* The length of the lines at @text that are shown as they are, empty lines between them included.
- */
+/* The length of the literal lines at @text, including empty lines between them. */
 static size_t literal_length(const char *text)
 {
     size_t length = 0, seen = 0;
@@ -185,23 +184,23 @@ static void print_verb_page(FILE *stream, const cli_verb *verb, const char *date
 }
 
 static const char *const environment[][2] = {
-    { "HEED_CACHE", "The folder that compiled CUDA kernels are kept in. Unset: heed in "
+    { "HEED_CACHE", "The folder of the cache of compiled CUDA kernels. Unset: heed in "
                     "XDG_CACHE_HOME, else ~/.cache/heed." },
-    { "HEED_CACHE_LIMIT", "How many MiB they may take together. Unset: 256. With 0 none are "
-                          "kept." },
+    { "HEED_CACHE_LIMIT", "The size limit of that cache in MiB. Unset: 256. 0: nothing is "
+                          "cached." },
     { "HEED_CPU", "The best CPU features to use, a LEVEL of --cpu. Unset: all that the machine "
                   "has." },
-    { "HEED_DEVICE", "The device to use where no option says it: cpu, cuda, cuda:N or auto." },
-    { "HEED_LIBCUDA", "The file of NVIDIA's driver. Unset: libcuda.so.1, as the linker finds it." },
+    { "HEED_DEVICE", "The device to use unless an option names one: cpu, cuda, cuda:N or auto." },
+    { "HEED_LIBCUDA", "The file of NVIDIA's driver. Unset: libcuda.so.1, as found by the linker." },
     { "HEED_NVML", "The file of NVIDIA's management library. Unset: libnvidia-ml.so.1." },
     { "HEED_NVRTC", "The file of NVRTC, the compiler for CUDA kernels. Unset: it is looked for in "
                     "Python's packages, CUDA_HOME, /usr/local/cuda and by the linker." },
-    { "HEED_PEERS", "Folders with more rivals, separated by colons." },
+    { "HEED_PEERS", "More folders with rivals, separated by colons." },
     { "HEED_PYTHON", "The interpreter that runs rivals in Python. Unset: python3." },
     { "NO_COLOR", "If set and not empty, nothing is printed in colour." },
 };
 
-/* The verb that comes after @name in the alphabet, NULL after the last one. */
+/* The verb after @name in alphabetical order, NULL after the last one. */
 static const cli_verb *next_verb(const char *name)
 {
     const cli_verb *next = NULL;
@@ -212,7 +211,7 @@ static const cli_verb *next_verb(const char *name)
     return next;
 }
 
-/* In the order of the alphabet, as mdoc wants it. */
+/* In alphabetical order, as mdoc requires. */
 static void print_see_also(FILE *stream)
 {
     fputs(".Sh SEE ALSO\n", stream);

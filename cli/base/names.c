@@ -1,6 +1,6 @@
 /*
- * names.c - words of a command line that must be one of some names: "did you mean", subcommands,
- * kernels with or without a config
+ * names.c - words that must be one of a list of names: "did you mean", subcommands, kernels with or
+ * without a config
  */
 #include <string.h>
 
@@ -68,7 +68,7 @@ size_t cli_config_count(size_t kernel)
     return count;
 }
 
-/* The number of the kernel @name; past the last one if there is none. */
+/* The index of the kernel @name, or the number of kernels if it is unknown. */
 static size_t find_kernel(const char *name)
 {
     size_t index = 0;
@@ -77,7 +77,7 @@ static size_t find_kernel(const char *name)
     return index;
 }
 
-/* There is no config @word of a kernel: name the nearest one, if any is near. */
+/* Reports that @kernel has no config @word, with the closest name, if any is close. */
 static cli_exit deny_config(const char *option, const char *kernel, const char *word)
 {
     char name[HEED_NAME_SIZE], best[HEED_NAME_SIZE] = "";

@@ -1,5 +1,5 @@
 /*
- * new_keys.c - keys and values of files that are appended to K and V, and rotary embeddings
+ * new_keys.c - new keys and values from files, appended to K and V, and rotary embeddings
  */
 #include "new_keys.h"
 
@@ -52,7 +52,7 @@ cli_exit cli_new_keys_options(const cli_args *args)
 /* Shapes                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* The sizes that a dimension may have. */
+/* The permitted sizes of a dimension. */
 typedef struct range {
     const char *name;
     int64_t least, most;
@@ -101,7 +101,7 @@ static const struct {
     const char *option, *strides;
 } vectors[] = { { LAB_K_NEW, "k-new", "k_new" }, { LAB_V_NEW, "v-new", "v_new" } };
 
-/* The order of their dimensions, and where the number of new keys and that of heads are. */
+/* The order of their dimensions, and the indices of the dimensions append and heads. */
 static const struct {
     const char *order, *names[VECTOR_RANK];
     int seq, heads;
@@ -113,13 +113,13 @@ static const char *const packed_orders[] = {
     [CLI_BSHD] = "[tokens, heads, dim]", [CLI_BHSD] = "[heads, tokens, dim]"
 };
 
-/* Are new keys packed as queries are? Then their arrays have no batch dimension. */
+/* True if new keys are packed as queries are; their arrays then have no batch dimension. */
 static int is_packed(const cli_inputs *inputs)
 {
     return inputs->q.packed && operand_of(inputs, LAB_K_NEW)->tensor.rank == VECTOR_RANK - 1;
 }
 
-/* How many keys are new in each batch element, or in all of them. */
+/* The number of new keys of each batch element, or of all if they are packed. */
 static int64_t count_of(const cli_inputs *inputs)
 {
     const int seq = layouts[inputs->layout].seq - is_packed(inputs);
@@ -152,8 +152,7 @@ static cli_exit check_vectors(const cli_inputs *inputs, const heed_problem *prob
     }
     code = check_sizes(option, operand, ranges);
     if (code == CLI_OK && operand->tensor.type != problem->type) {
-        cli_error("--%s: %s has elements of type %s, K those of type %s; --type says which one to "
-                  "use",
+        cli_error("--%s: %s has elements of type %s, K those of type %s; choose one with --type",
                   option, operand->path, heed_type_name(operand->tensor.type),
                   heed_type_name(problem->type));
         return CLI_USAGE;
@@ -161,11 +160,11 @@ static cli_exit check_vectors(const cli_inputs *inputs, const heed_problem *prob
     return code;
 }
 
-/* The array is dense, and so the distances of its dimensions are products of sizes. */
+/* Writes the strides of the array, which is dense: they are products of sizes. */
 static void say_strides(const cli_inputs *inputs, size_t row, char *text, size_t size)
 {
     const lab_tensor *tensor = &operand_of(inputs, vectors[row].role)->tensor;
-    const int none = VECTOR_RANK - tensor->rank; /* dimensions: of packed ones there is no batch */
+    const int none = VECTOR_RANK - tensor->rank; /* 1 for packed keys: no batch dimension */
     const size_t length = strlen(text);
     int64_t distance[VECTOR_RANK] = { [VECTOR_RANK - 1] = 1 };
     for (int i = VECTOR_RANK - 1; i > 0; i--)
@@ -206,7 +205,7 @@ static cli_exit say_vectors(const cli_inputs *inputs, const heed_problem *proble
 
 static const char turns_order[] = "[positions, rotary / 2]";
 
-/* Cosines and sines have the same shape but for positions that are not used, and the same type. */
+/* Cosines and sines must have the same type, and the same shape except for unused positions. */
 static cli_exit check_turns(const cli_inputs *inputs, const heed_problem *problem)
 {
     const cli_operand_file *cos = operand_of(inputs, LAB_COS), *sin = operand_of(inputs, LAB_SIN);
@@ -230,7 +229,7 @@ static cli_exit check_turns(const cli_inputs *inputs, const heed_problem *proble
     return code;
 }
 
-/* Does one of @words, with blanks between them, begin with @start? */
+/* True if one of @words, separated by blanks, begins with @start. */
 static bool has_word(const char *words, const char *start)
 {
     const size_t length = strlen(start);
@@ -272,7 +271,7 @@ cli_exit cli_new_keys_words(const cli_inputs *inputs, const heed_problem *proble
 /* The problem                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* How many new keys batch element @b has. */
+/* The number of new keys of batch element @b. */
 static int64_t added_to(const heed_problem *problem, const cli_inputs *inputs, int64_t b)
 {
     const lab_tensor *cu = &operand_of(inputs, LAB_CU_Q)->tensor;
@@ -281,7 +280,7 @@ static int64_t added_to(const heed_problem *problem, const cli_inputs *inputs, i
     return (int64_t)(lab_data_get(cu->kind, cu->data, b + 1) - lab_data_get(cu->kind, cu->data, b));
 }
 
-/* The entries of the page table that a batch element has, those of its new keys being the last. */
+/* The entries of a batch element in the page table; those of its new keys are the last. */
 typedef struct entries {
     int64_t first, fresh, end;
 } entries;
@@ -296,20 +295,21 @@ static entries entries_of(const heed_problem *problem, const cli_inputs *inputs,
                       .end = end };
 }
 
-/* Entry @b, @n of the table is not page @is, which another entry has for new keys. */
+/* Reports that two entries of the table name the same page, one of them for new keys. */
 static cli_exit refuse_page(const cli_inputs *inputs, int64_t other, int64_t entry)
 {
     const cli_operand_file *table = operand_of(inputs, LAB_TABLE);
     const int64_t columns = table->tensor.shape[1];
     cli_error("--table: %s: entries [%lld, %lld] and [%lld, %lld] are both %d; new keys go to the "
-              "former, and such a page must have one entry alone",
+              "former, and such a page must have only one entry",
               table->path, (long long)(other / columns), (long long)(other % columns),
               (long long)(entry / columns), (long long)(entry % columns),
               (int)((const int32_t *)table->tensor.data)[entry]);
     return CLI_USAGE;
 }
 
-/* @writers has for each page 1 and the number of the entry by which new keys go there, or 0. */
+/* Writes to @writers, for each page, 1 plus the index of the entry through which new keys are
+ * written to it, or 0. */
 static cli_exit find_writers(const heed_problem *problem, const cli_inputs *inputs,
                              int64_t *writers)
 {

@@ -17,15 +17,15 @@
 
 #define FLOATS (BIT(HEED_DATA_F32) | BIT(HEED_DATA_F16) | BIT(HEED_DATA_BF16))
 
-/* The operands: their words, kinds and dimensions. The last dimension must be there. Shapes of
- * those without dimensions are read elsewhere: of sequences and pages in sequences.c, of new keys
- * and rotary embeddings in new_keys.c. Kinds of 0 are as well. */
+/* The operands: their words, kinds and dimensions. The last dimension is required. Shapes of those
+ * without dimensions are read elsewhere: of sequences and pages in sequences.c, of new keys and
+ * rotary embeddings in new_keys.c. So are kinds of 0. */
 static const struct {
     lab_role role;
     const char *option, *word;
     bool typed; /* the word has a type */
     unsigned kinds;
-    char along[DIMENSIONS + 1]; /* letters of a spec, and k for keys */
+    char along[DIMENSIONS + 1]; /* letters as in a spec, and k for keys */
 } rows[] = {
     { LAB_BIAS, "bias", "bias", true, FLOATS, "bhqk" },
     { LAB_SHOWN, "shown", "shown", true, BIT(HEED_DATA_BYTES) | BIT(HEED_DATA_BITS), "bhqk" },
@@ -150,7 +150,7 @@ static int64_t size_of_dimension(const heed_problem *problem, char letter, bool 
                            : problem->seq_k;
 }
 
-/* The letters of the dimensions along which the file differs, to @along. */
+/* Writes the letters of the dimensions that are not broadcast to @along. */
 static cli_exit find_along(size_t row, const cli_operand_file *operand, const heed_problem *problem,
                            char along[DIMENSIONS + 1])
 {
@@ -237,7 +237,7 @@ cli_exit cli_operand_files_complete(const cli_operand_files *operands, const hee
     for (size_t i = 0; i < ROWS; i++) {
         lab_view view = lab_view_of(problem, rows[i].role);
         if (view.kind != HEED_DATA_NONE && !operands->operand[rows[i].role].tensor.data) {
-            cli_error("--words: %s needs its elements: give --%s FILE, which says the word itself",
+            cli_error("--words: %s needs its elements: give --%s FILE, which implies the word",
                       rows[i].word, rows[i].option);
             return CLI_USAGE;
         }

@@ -1,5 +1,5 @@
 /*
- * operand_files.h - the operands of a problem beside Q, K and V, from files: bias, masks, lengths,
+ * operand_files.h - operands of a problem from files, other than Q, K and V: bias, masks, lengths,
  * page tables, new keys, ...
  */
 #ifndef CLI_OPERAND_FILES_H
@@ -9,7 +9,7 @@
 #include "tensor/tensor.h"
 #include "tensor/view.h"
 
-/* Rows for the option table of a verb that reads them. */
+/* Rows for the option tables of verbs that read operands. */
 #define CLI_OPTIONS_OPERANDS                                                                      \
     OPT_PATH("bias", 0, "FILE",                                                                   \
              "Add a bias to the logits: [batch, heads, seq_q, seq_k], where all but the last "    \
@@ -45,9 +45,9 @@
                  "An array that the words score=... and visible=... read as NAME, of f32, i32 "   \
                  "or bytes; may be given up to four times")
 
-/* The array that an option names. */
+/* The array of an option. */
 typedef struct cli_operand_file {
-    const char *path; /* its file, or a name in that of --tensors; NULL: none */
+    const char *path; /* its file, or its name in the file of --tensors; NULL: none */
     char name[HEED_ARRAY_NAME_SIZE];
     lab_tensor tensor;
 } cli_operand_file;
@@ -56,19 +56,19 @@ typedef struct cli_operand_files {
     cli_operand_file operand[LAB_INPUTS]; /* by role; those of Q, K and V are empty */
 } cli_operand_files;
 
-/* cli_operand_files_read() reads the files that the options name; an operand whose option does not
- * end in .npy is an array of the file that --tensors names. A failure has been printed. Free with
- * cli_operand_files_free() also after one. */
+/* cli_operand_files_read() reads the files of the options. If an option's value does not end in
+ * .npy, it names an array in the file of --tensors. A failure has been printed. Free with
+ * cli_operand_files_free(), also after a failure. */
 cli_exit cli_operand_files_read(cli_operand_files *operands, const cli_args *args);
 void cli_operand_files_free(cli_operand_files *operands);
 
-/* cli_operand_files_words() writes the words of a spec that say what was read for @problem, each
- * after a blank, to @text. A file of a wrong type or shape is a failure, which has been printed. */
+/* cli_operand_files_words() writes the words of a spec for the files read for @problem, each after
+ * a blank, to @text. A file of a wrong type or shape is a failure, which has been printed. */
 cli_exit cli_operand_files_words(const cli_operand_files *operands, const heed_problem *problem,
                                  char *text, size_t size);
 
-/* cli_operand_files_complete() says whether there is a file for each operand of @problem, and an
- * operand for each file. A failure has been printed. */
+/* cli_operand_files_complete() checks that each operand of @problem has a file, and each file an
+ * operand. A failure has been printed. */
 cli_exit cli_operand_files_complete(const cli_operand_files *operands, const heed_problem *problem);
 
 #endif /* CLI_OPERAND_FILES_H */

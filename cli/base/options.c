@@ -1,5 +1,5 @@
 /*
- * options.c - reads a command line by a verb's option table
+ * options.c - parses a command line by a verb's option table
  */
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/suggest.h"
 #include "cli.h"
 
-/* The value that getopt_long() returns for the option at index 0; letters are all below. */
+/* The value that getopt_long() returns for the option at index 0; all letters are below it. */
 #define LONG_BASE 256
 
 typedef struct cli_value {
@@ -20,7 +20,7 @@ typedef struct cli_value {
     int64_t integer;
     double real;
     int choice;
-    const char **list; /* where it may be given again: room for argc texts */
+    const char **list; /* if it may be repeated: room for argc texts */
     size_t list_count;
 } cli_value;
 
@@ -38,8 +38,8 @@ static const cli_option common_options[] = {
     { .name = NULL },
 };
 
-/* The row @index of @table and of those that it takes in; past the end NULL, and @index is less by
- * as many as there are. */
+/* The row @index of @table and the tables that it includes. Past the end it returns NULL, with
+ * *@index reduced by the number of rows. */
 static const cli_option *row_at(const cli_option *table, size_t *index)
 {
     for (const cli_option *row = table; row && (row->name || row->table); row++) {
@@ -106,7 +106,7 @@ static cli_exit read_integer(const cli_option *option, const char *text, cli_val
         cli_error("--%s: '%s' is not an integer", option->name, text);
         return CLI_USAGE;
     }
-    long double exact = number; /* a double would round what is just beyond a large limit */
+    long double exact = number; /* a double would round values just above a large limit */
     if (errno == ERANGE || (has_limits(option) && (exact < option->min || exact > option->max)))
         return out_of_range(option, text);
     value->integer = number;
@@ -188,7 +188,7 @@ static cli_exit read_value(const cli_option *option, const char *text, cli_value
 /* The whole line                                                             */
 /* -------------------------------------------------------------------------- */
 
-/* The table in getopt's form. */
+/* The option table in getopt's form. */
 typedef struct getopt_table {
     struct option *options;
     char *letters;
@@ -222,7 +222,7 @@ static bool getopt_table_make(getopt_table *table, const cli_verb *verb)
     return true;
 }
 
-/* The index of the option that getopt means by @code, a letter or LONG_BASE + index. */
+/* The index of the option for getopt's @code, a letter or LONG_BASE + index. */
 static size_t option_index(const cli_verb *verb, int code)
 {
     if (code >= LONG_BASE)
@@ -238,7 +238,7 @@ static void see_help(const cli_verb *verb)
     cli_message("'heed %s --help' lists the options", verb->name);
 }
 
-/* @word is a long option that is unknown, or begins more than one name. */
+/* Reports the long option @word, which is unknown or ambiguous. */
 static void unknown_long_option(const cli_verb *verb, const char *word)
 {
     size_t length = strcspn(word, "="), matches = 0;
@@ -260,7 +260,7 @@ static void unknown_long_option(const cli_verb *verb, const char *word)
         cli_error("--%s: 'heed %s' has no such option", name, verb->name);
 }
 
-/* @code is what getopt_long() returned, ':' or '?'; @word the argument it looked at last. */
+/* @code is the result of getopt_long(), ':' or '?'; @word is the last argument that it read. */
 static cli_exit bad_option(const cli_verb *verb, int code, const char *word)
 {
     if (code == ':') {
@@ -278,7 +278,7 @@ static cli_exit bad_option(const cli_verb *verb, int code, const char *word)
     return CLI_USAGE;
 }
 
-/* An option of the command line. Where two texts cannot both count, neither does. */
+/* Stores an option's value. If it is given twice and is not a list, neither value counts. */
 static cli_exit take_option(const cli_option *option, const char *text, cli_value *value)
 {
     bool again = value->given;
@@ -294,7 +294,7 @@ static cli_exit take_option(const cli_option *option, const char *text, cli_valu
 
 static cli_exit read_options(cli_args *args, const getopt_table *table, int argc, char **argv)
 {
-    optind = 0; /* start anew, also if an earlier line was read */
+    optind = 0; /* restart, even after another command line */
     opterr = 0;
     for (;;) {
         int code = getopt_long(argc, argv, table->letters, table->options, NULL);
@@ -330,7 +330,7 @@ static cli_exit check_operands(const cli_args *args)
     return CLI_OK;
 }
 
-/* How many files of an option are standard input. */
+/* The number of an option's files that are standard input. */
 static size_t count_input(const cli_option *option, const cli_value *value)
 {
     size_t count = 0;
@@ -341,7 +341,7 @@ static size_t count_input(const cli_option *option, const cli_value *value)
                                                              : count;
 }
 
-/* Two files cannot both be it. */
+/* At most one file can be standard input. */
 static cli_exit check_input(const cli_args *args)
 {
     const cli_option *first = NULL, *option;
@@ -369,8 +369,8 @@ static cli_exit read_defaults(cli_args *args)
     return code;
 }
 
-/* @args with room for the values, at most @argc of one list and one default; NULL without memory.
- */
+/* Allocates arguments with room for their values: for each list at most @argc and a default. NULL
+ * if out of memory. */
 static cli_args *args_create(const cli_verb *verb, int argc)
 {
     cli_args *args = calloc(1, sizeof *args);
@@ -438,7 +438,7 @@ const char *cli_args_operand(const cli_args *args, int index)
     return index >= 0 && index < args->operand_count ? args->operands[index] : NULL;
 }
 
-/* A name that is not in the table is a slip of the programmer's; it reads as an option that was not
+/* A name that is not in the table is a programming error; it is treated as an option that was not
  * given. */
 static const cli_value *value_of(const cli_args *args, const char *name)
 {

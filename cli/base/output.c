@@ -1,5 +1,5 @@
 /*
- * output.c - messages, colours, JSON, and the care that nothing printed gets lost
+ * output.c - messages, colours, JSON, and detection of failed writes
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,14 +39,14 @@ static void print_labelled(cli_style_name style, const char *label, const char *
     fputc('\n', stderr);
 }
 
-/* The errors for a program that reads JSON, printed in the end if nothing else was: the second
- * variable, after that of progress.c, that outlives a call, as stdout does. */
+/* Errors for programs that read JSON, printed at the end if no other JSON was. Like stdout this is
+ * global state: the only other global variable is in progress.c. */
 #define ERRORS_MAX 16
 static struct {
     char texts[ERRORS_MAX][1024];
     size_t count;
-    char message[1024]; /* the last one, which gives the reason where no error does */
-    bool answered;      /* a document is on stdout */
+    char message[1024]; /* the last one: the reason if there is no error */
+    bool answered;      /* a document has been written to stdout */
 } said;
 
 static void keep_error(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
@@ -101,7 +101,7 @@ static void say(void *data, lab_tone tone, const char *format, va_list list)
         say_error(format, list);
 }
 
-/* The verbs and options that help after a message of the laboratory. */
+/* Advice on verbs and options, added to a message of the laboratory. */
 static void advise(void *data, lab_advice advice, const char *kernel, const char *spec,
                    char text[LAB_ADVICE_SIZE])
 {
@@ -277,7 +277,7 @@ bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream)
     bool complete = json && document && json_object_update(document, json) == 0;
     said.answered |= complete && stream == stdout;
     if (complete) {
-        /* @stream keeps a failure for its owner */
+        /* the caller checks @stream for errors */
         bool precise = (layout & JSON_REAL_PRECISION(0x1f)) != 0;
         json_dumpf(document, stream, precise ? layout : layout | JSON_REAL_PRECISION(9));
         fputc('\n', stream);
@@ -307,14 +307,14 @@ cli_exit cli_json_print(json_t *json, const char *verb)
 
 void cli_output_open(void)
 {
-    /* Opened the wrong way round, so that using a closed standard stream fails as it should. */
+    /* Opened in the opposite mode, so that using a closed standard stream still fails. */
     static const int modes[] = { O_WRONLY, O_RDONLY, O_RDONLY };
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF && open("/dev/null", modes[fd]) != fd)
             return;
 }
 
-/* Is stdout a pipe whose reader has seen enough, as in "heed ... | head"? */
+/* True if stdout is a pipe whose reader is gone, as in "heed ... | head". */
 static bool reader_is_gone(void)
 {
     struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };

@@ -12,7 +12,7 @@
 #include "search/space.h"
 #include "shapes/shapes.h"
 
-/* Makes room for @more problems. */
+/* Allocates room for @more problems. */
 static cli_exit reserve(lab_problems *problems, size_t more)
 {
     heed_problem *items = realloc(problems->items, (problems->count + more) * sizeof *items);
@@ -73,7 +73,8 @@ static cli_exit add_operands(lab_problems *problems, const cli_args *args, int f
     return code;
 }
 
-/* Where lists that come with heed are, beside the program: in the build, and installed. */
+/* Folders of the lists that come with heed, relative to the program: in the build, and
+ * installed. */
 static const char *const places[] = { "..", "../share/heed" };
 
 #define LIST_END ".txt"

@@ -1,9 +1,8 @@
 /*
- * progress.c - a line on stderr that shows how far a long verb is, and how long it will take; and
- * Ctrl-C, which ends it
+ * progress.c - a progress line on stderr with the remaining time, and Ctrl-C
  *
- * On a terminal it is drawn over again and again, and gone in the end. In a log, which nobody wants
- * full of it, there is a line now and then.
+ * On a terminal the line is redrawn in place, and erased at the end. In a log a line is printed now
+ * and then.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
     79 /* narrower than the narrowest terminal in use, so that the line never wraps \
         */
 
-/* A terminal shows it at once, a log after a while. */
+/* A terminal shows progress at once, a log after a while. */
 static void look_at_stderr(lab_progress *progress)
 {
     const char *term = getenv("TERM");
@@ -28,7 +27,7 @@ static void look_at_stderr(lab_progress *progress)
     progress->last_ns = progress->start_ns - (progress->shown ? REDRAW_NS : 0);
 }
 
-/* "3 of 9, 1:05 left  ", "0:12 of 1:00  ", or "3  " where nobody knows how many there will be. */
+/* "3 of 9, 1:05 left ", "0:12 of 1:00 ", or "3 " if the total is unknown. */
 static void print_amount(const lab_progress *progress, size_t done, int64_t now, char *text,
                          size_t size)
 {
@@ -81,7 +80,7 @@ void cli_progress_clear(lab_progress *progress)
 /* Ctrl-C as a flag                                                           */
 /* -------------------------------------------------------------------------- */
 
-/* The one variable that outlives a call: a signal handler can reach nothing else. */
+/* Global, as a signal handler has no other access to state. */
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal_number)
@@ -90,8 +89,8 @@ static void on_interrupt(int signal_number)
     interrupted = 1;
 }
 
-/* A file that may not grow is an error of the write then, which is told, and no sudden end. Not
- * ignored, as programs that are started would inherit that. */
+/* A file over its size limit then fails in write(), which is reported, and does not kill the
+ * process. The signal is not ignored, as child processes would inherit that. */
 static void on_file_limit(int signal_number)
 {
     (void)signal_number;
@@ -104,7 +103,7 @@ void cli_interrupt_catch(void)
     sigemptyset(&action.sa_mask);
     action.sa_handler = on_interrupt;
     action.sa_flags = (int)
-        SA_RESETHAND; /* the second one kills, in case the first is not looked at */
+        SA_RESETHAND; /* a second Ctrl-C kills, in case the first is not handled */
     sigaction(SIGINT, &action, NULL);
     action.sa_flags = SA_RESTART;
     action.sa_handler = on_file_limit;

@@ -1,5 +1,5 @@
 /*
- * read.c - a file as a whole
+ * read.c - reads whole files
  */
 #include <stdlib.h>
 #include <string.h>

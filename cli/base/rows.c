@@ -1,5 +1,5 @@
 /*
- * rows.c - rows that are described once, and shown as a table, as JSON or as CSV
+ * rows.c - rows that are written once, and printed as a table, JSON or CSV
  */
 #include "rows.h"
 
@@ -37,7 +37,7 @@ void cli_row_member(cli_rows *rows, const char *key, json_t *value)
     }
 }
 
-/* Makes the column of the next cell, in the first row. Returns false where there is no cell. */
+/* Makes the column of the next cell, in the first row. Returns false if there is no cell. */
 static bool begin_cell(cli_rows *rows, const char *head, lab_align align)
 {
     if (rows->json || !head)

@@ -1,5 +1,5 @@
 /*
- * self.c - heed in a process of its own
+ * self.c - runs heed in a child process
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +16,11 @@
 #include "src/measure.h"
 
 #define POLL_NS 5000000L
-#define GRACE_NS                                                                    \
-    INT64_C(500000000) /* for it to end its own children after it was asked to stop \
-                        */
+#define GRACE_NS \
+    INT64_C(500000000) /* time for it to end its children after it was asked to stop \ */
 
-/* Waits until @child has ended, or until @until; 0: forever. False if it still runs; else *@code is
- * its exit code, or -1 if it was killed. */
+/* Waits until @child has ended, or until @until; 0: forever. False if it still runs; otherwise
+ * *@code is its exit code, or -1 if it was killed. */
 static bool wait_for(pid_t child, int64_t until, int *code)
 {
     const struct timespec nap = { .tv_nsec = POLL_NS };
@@ -40,7 +39,7 @@ static bool wait_for(pid_t child, int64_t until, int *code)
     }
 }
 
-/* Ends what has had its time: first as Ctrl-C would. */
+/* Ends a child that has used up its time: first like Ctrl-C. */
 static void stop(pid_t child)
 {
     int code;
@@ -76,7 +75,7 @@ int cli_run_self(char *const arguments[])
     return cli_run_self_until(arguments, 0);
 }
 
-/* Adds what was given of the options that say on what machine a kernel runs. */
+/* Adds the given options among those that choose the machine of a kernel. */
 static size_t add_place(const heed_options *machine, char threads[16], const char **words)
 {
     size_t count = 0;
@@ -119,7 +118,7 @@ static lab_proven prove(void *data, const char *kernel, const char *const *specs
 {
     int code = verify(data, kernel, specs, count, until_ns);
     if (code == CLI_TIMEOUT)
-        snprintf(why, LAB_PROVER_WHY, "was not verified: the time was over");
+        snprintf(why, LAB_PROVER_WHY, "was not verified: time ran out");
     else if (code == CLI_VERIFY_FAILED || code == CLI_FINDING)
         snprintf(why, LAB_PROVER_WHY, "does not pass 'heed verify'");
     else

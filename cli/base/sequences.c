@@ -11,7 +11,7 @@
 
 #define PACKED_RANK 3
 
-/* The two sides of a problem, and what says how their rows are shared out among sequences. */
+/* The two sides of a problem, and the operands that divide their rows among sequences. */
 enum {
     QUERIES,
     KEYS,
@@ -27,7 +27,7 @@ static const cli_operand_file *operand_of(const cli_inputs *inputs, lab_role rol
     return &inputs->operands.operand[role];
 }
 
-/* Q, or K for itself and V. */
+/* Q, or K for both K and V. */
 static const cli_input *input_of(const cli_inputs *inputs, int side)
 {
     return side == QUERIES ? &inputs->q : &inputs->k;
@@ -62,7 +62,7 @@ static void pack(cli_input *input)
     tensor->rank++;
 }
 
-/* Cumulative lengths are of packed arrays, pages of others. */
+/* Cumulative lengths need packed arrays, pages arrays that are not packed. */
 static cli_exit check_options(const cli_inputs *inputs)
 {
     char place[CLI_PLACE_SIZE];
@@ -118,10 +118,10 @@ static cli_exit check_operands(const cli_inputs *inputs)
     return CLI_OK;
 }
 
-/* Something that says how many sequences there are. */
+/* A source of the number of sequences. */
 typedef struct source {
     const char *name;
-    int64_t batch; /* -1: it does not */
+    int64_t batch; /* -1: unknown */
 } source;
 #define SOURCES 6
 
@@ -151,7 +151,7 @@ static cli_exit find_batch(cli_inputs *inputs)
     for (int i = 0; i < SOURCES; i++) {
         if (sources[i].batch >= 0 && !first)
             first = &sources[i];
-        const bool last = i == SOURCES - 1; /* the check of its word covers its shape */
+        const bool last = i == SOURCES - 1; /* its shape is checked with its word */
         if (!last && sources[i].batch >= 0 && sources[i].batch != first->batch) {
             cli_error("%s and %s differ in the number of sequences: %lld and %lld", first->name,
                       sources[i].name, (long long)first->batch, (long long)sources[i].batch);
@@ -179,10 +179,10 @@ static cli_exit share_out(cli_inputs *inputs, int side, int64_t tokens)
     const int64_t batch = inputs->sequences.batch, shape[] = { batch + 1 };
     lab_tensor *cu = &inputs->operands.operand[sides[side].role].tensor;
     if (batch < 1 || tokens % batch != 0) {
-        cli_error(
-            "%s has %lld token%s, which %lld sequence%s cannot share out evenly; give --%s FILE",
-            cli_input_print(input_of(inputs, side), place), (long long)tokens, lab_plural(tokens),
-            (long long)batch, lab_plural(batch), sides[side].option);
+        cli_error("%s has %lld token%s, which cannot be divided evenly among %lld sequence%s; give "
+                  "--%s FILE",
+                  cli_input_print(input_of(inputs, side), place), (long long)tokens,
+                  lab_plural(tokens), (long long)batch, lab_plural(batch), sides[side].option);
         return CLI_USAGE;
     }
     const heed_data kind = tokens > INT32_MAX ? HEED_DATA_I64 : HEED_DATA_I32;
@@ -195,7 +195,8 @@ static cli_exit share_out(cli_inputs *inputs, int side, int64_t tokens)
     return CLI_OK;
 }
 
-/* They rise from 0 to the tokens at most. Their largest difference goes to *@longest. */
+/* Cumulative lengths must rise from 0 to at most the number of tokens. Writes their largest
+ * difference to *@longest. */
 static cli_exit check_cumulative(const cli_inputs *inputs, int side, int64_t tokens,
                                  int64_t *longest)
 {
@@ -215,7 +216,8 @@ static cli_exit check_cumulative(const cli_inputs *inputs, int side, int64_t tok
     return CLI_OK;
 }
 
-/* The rows of one side, and what the longest of its sequences may have, to *@seq. */
+/* Reads the rows of one side to *@tokens, and the longest permitted length of its sequences to
+ * *@seq. */
 static cli_exit read_packed(cli_inputs *inputs, int side, int64_t *tokens, int64_t *seq)
 {
     const int64_t batch = inputs->sequences.batch;
@@ -227,7 +229,8 @@ static cli_exit read_packed(cli_inputs *inputs, int side, int64_t *tokens, int64
         code = check_cumulative(inputs, side, *tokens, seq);
     if (code != CLI_OK)
         return code;
-    /* rows may lie behind the last sequence, but no more than the longest ones would fill */
+    /* unused rows may follow the last sequence, up to those that the longest sequences would
+     * fill */
     const int64_t least = *tokens / batch + (*tokens % batch != 0);
     *seq = *seq > least ? *seq : least;
     return CLI_OK;
@@ -240,7 +243,7 @@ static void read_pages(cli_inputs *inputs)
     found->pages = inputs->k.tensor.shape[0];
     if (__builtin_mul_overflow(found->page, operand_of(inputs, LAB_TABLE)->tensor.shape[1],
                                &found->seq_k))
-        found->seq_k = INT64_MAX; /* heed_problem_check() says what the limit is */
+        found->seq_k = INT64_MAX; /* heed_problem_check() reports the limit */
 }
 
 cli_exit cli_sequences_read(cli_inputs *inputs)
@@ -285,8 +288,8 @@ void cli_sequences_complete(heed_problem *problem, const cli_inputs *inputs)
                                      .along = HEED_ALONG_BATCH | HEED_ALONG_PAGE };
 }
 
-/* The fewest keys that batch element @b may have; of packed queries those are counted alone that
- * come with new keys. */
+/* The fewest keys that batch element @b may have; packed queries count only if new keys are packed
+ * too. */
 static int64_t least_length(const heed_problem *problem, const cli_inputs *inputs, int64_t b)
 {
     const bool all = problem->prefix > 0 && problem->mask != HEED_MASK_NONE &&

@@ -6,30 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ends.h"
 #include "base/file.h"
 #include "cli.h"
 #include "search/declare.h"
 #include "trial/peer/peer.h"
 
-#define LOG_LINES 12 /* of a compiler */
+#define LOG_LINES 12 /* of a compiler's log */
 #define LINE_MAX_BYTES 300
-#define LAUNCH_MARK "heed:launch" /* which every CUDA source has */
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), least = strlen(end);
-    return length >= least && strcmp(text + length - least, end) == 0;
-}
+#define LAUNCH_MARK "heed:launch" /* contained in every CUDA source */
 
 bool cli_source_is_named(const char *path)
 {
-    return ends_with(path, ".cu") || ends_with(path, ".c") || lab_file_is_stream(path);
+    return lab_ends_with(path, ".cu") || lab_ends_with(path, ".c") || lab_file_is_stream(path);
 }
 
 lab_language cli_source_language(const char *path, const char *text)
 {
     bool cuda = lab_file_is_stream(path) ? strstr(text, LAUNCH_MARK) != NULL
-                                         : ends_with(path, ".cu");
+                                         : lab_ends_with(path, ".cu");
     return cuda ? LAB_LANGUAGE_CUDA : LAB_LANGUAGE_C;
 }
 
@@ -54,14 +49,14 @@ static cli_exit check_text(const cli_source *it, const char *path, size_t size)
     return size == 0 || memchr(it->text, '\0', size) ? CLI_USAGE : CLI_UNSUPPORTED;
 }
 
-/* The device that is asked for, if one is, must be of its kind. */
+/* The requested device, if any, must be of the source's kind. */
 static cli_exit check_device(const cli_source *it, const cli_args *args)
 {
     const char *device = cli_device(args);
     bool cuda = it->worker.language == LAB_LANGUAGE_CUDA;
     if (strcmp(device, cuda ? "cpu" : "cuda") != 0 && (cuda || strncmp(device, "cuda:", 5) != 0))
         return CLI_OK;
-    cli_error("--source: %s is for %s, and the device that is asked for is %s", it->name,
+    cli_error("--source: %s is for %s, and the requested device is %s", it->name,
               cuda ? "a CUDA device" : "the CPU", device);
     return CLI_USAGE;
 }
@@ -98,7 +93,7 @@ void cli_source_free(cli_source *it)
     memset(it, 0, sizeof *it);
 }
 
-/* ---- Before anything that takes time ---- */
+/* ---- Checks before any long work ---- */
 
 static cli_exit check_place(cli_source *it, const cli_source_place *place)
 {
@@ -113,7 +108,7 @@ static cli_exit check_place(cli_source *it, const cli_source_place *place)
     return CLI_OK;
 }
 
-/* How it is launched must be said for every kind of problem. */
+/* The source must declare its launch for every kind of problem. */
 static cli_exit check_launches(const cli_source *it, const heed_problem *problems, size_t count)
 {
     lab_declared declared;
@@ -149,7 +144,7 @@ static cli_exit code_of(lab_trial_verdict verdict)
     }
 }
 
-/* Writes to @to a line in which compilers call the file by the laboratory's name for it. */
+/* Writes a line of a compiler to @to, with the user's file name in place of the laboratory's. */
 static const char *rename_in(const cli_source *it, const char *line, size_t length,
                              char to[LINE_MAX_BYTES + 256])
 {
@@ -169,7 +164,7 @@ static void print_line(const cli_source *it, const char *before, const char *lin
     cli_message("%s%s", before, rename_in(it, line, length, text));
 }
 
-/* The compiler's messages, as far as they help. */
+/* Prints the useful lines of the compiler's messages. */
 static void print_log(const cli_source *it)
 {
     int lines = 0;

@@ -11,13 +11,13 @@
 #include "measure/environment.h"
 #include "report/format.h"
 
-/* For each ablation, unless --seconds says otherwise: a GPU's times vary little. */
+/* Default of --seconds for each ablation: a GPU's times vary little. */
 #define SECONDS_HOST 1.0
 #define SECONDS_DEVICE 0.25
 
 #define SAY_SIZE 160
 
-/* A context of one thread, where that is something else. */
+/* Opens a context of one thread, unless the main one has one. */
 static heed_status open_single(lab_ablate_run *run, const char *cpu)
 {
     if (!heed_device_is_host(run->bench.context) || heed_context_threads(run->bench.context) < 2)
@@ -31,7 +31,7 @@ static const char *ablation_name(size_t index)
     return lab_ablation_at(index) ? lab_ablation_at(index)->name : NULL;
 }
 
-/* Every name of --only must be one. */
+/* Checks that every name of --only is an ablation. */
 static cli_exit check_only(const cli_args *args)
 {
     const char *list = cli_args_text(args, "only");
@@ -53,8 +53,8 @@ static cli_exit check_only(const cli_args *args)
     return CLI_OK;
 }
 
-/* Plans all problems first, so that the end can be foreseen, and what is compiled for one of them
- * is while another one is measured. */
+/* Plans all problems first, so that the remaining time is known, and builds for one are compiled
+ * while another one is measured. */
 static cli_exit prepare_all(lab_ablate_run *run, const lab_problems *problems)
 {
     run->subjects = calloc(problems->count, sizeof *run->subjects);
@@ -95,7 +95,7 @@ static cli_exit measure_all(lab_ablate_run *run, const lab_problems *problems)
 /* The answer                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* The effects of what was measured, ranked; NULL if there is no memory. */
+/* The measured effects, ranked; NULL if out of memory. */
 static lab_effect *ranked(const lab_ablate_subject *subject, size_t *count)
 {
     lab_effect *effects = calloc(subject->count + 1, sizeof *effects);
@@ -118,7 +118,7 @@ static const lab_ablate_case *case_of(const lab_ablate_subject *subject, const c
 
 /* ---- Rows ---- */
 
-/* A ratio, in a table as the change of the time, such as "+12.3 %". */
+/* Adds a ratio, in a table as the change of the time, such as "+12.3 %". */
 static void add_ratio(cli_rows *rows, double ratio, double low, double high)
 {
     cli_row_member(rows, "ratio",
@@ -183,7 +183,7 @@ static cli_rows list_planted(const lab_ablate_subject *subject, bool json)
 
 /* ---- Tables ---- */
 
-/* Ablations that do not apply stand below the others. */
+/* Ablations that do not apply are listed below the others. */
 static cli_exit print_effects(const lab_ablate_subject *subject)
 {
     cli_rows rows = list_effects(subject, false);
@@ -228,7 +228,7 @@ static cli_exit print_subject(const lab_ablate_run *run, const lab_ablate_subjec
         printf("\n");
         code = cli_table_print(list_planted(subject, false).table);
     } else if (subject->reach != 0) {
-        printf("\na delay of its blocks does not show in its time, so none was planted\n");
+        printf("\na delay of its blocks does not change its time, so none was planted\n");
     }
     return code;
 }
@@ -291,7 +291,7 @@ static cli_exit print_json(const lab_ablate_run *run)
                           "ablate");
 }
 
-/* An ablation that should compute the right thing and does not is a bug. */
+/* An ablation that should compute correct results and does not is a bug. */
 static cli_exit verdict(const lab_ablate_run *run)
 {
     for (size_t i = 0; i < run->count; i++)
@@ -373,7 +373,7 @@ static const cli_option options[] = {
     OPT_REAL("seconds", 0, "N", 0.01, 3600, NULL,
              "Seconds to time each ablation, and each delay, in turns with the kernel; slow "
              "ones take longer [default: 1 on a CPU, 0.25 on a GPU]"),
-    CLI_OPTION_MARGIN("Effects up to this count as none"),
+    CLI_OPTION_MARGIN("Treat effects up to this as none"),
     CLI_OPTION_COLD,
     CLI_OPTION_SEED("Seed of the random values, of the order of turns, and of the intervals"),
     { .table = cli_machine_options },
@@ -389,10 +389,10 @@ const cli_verb cli_verb_ablate = {
         "Builds the planned kernel of each problem again for each ablation: without "
         "exponentials, products or loads, with an extra barrier in each step, with bank "
         "conflicts, with tiny blocks, and so on. Each build takes turns with the original. "
-        "The table ranks them by the change in time, with intervals that hold together at "
+        "The table ranks them by the change in time, with intervals of a joint confidence of "
         "99 %; inapplicable ablations are listed with the reason.\n"
         "\n"
-        "The time that is saved by leaving work out is the most that optimizing it can "
+        "The time saved by leaving work out is the most that optimizing it can "
         "gain. docs/ablating.md explains each name. Builds without exponentials, products "
         "or loads compute wrong results; the others are checked against a float64 "
         "reference.\n"

@@ -5,7 +5,7 @@
 
 #include "cli/base/cli.h"
 
-/* The names that have a page of their own, one a line. */
+/* Prints the names of verbs that have a manual page, one per line. */
 static void print_verbs(void)
 {
     for (const cli_verb *const *verb = cli_verbs; *verb; verb++)

@@ -1,5 +1,5 @@
 /*
- * plan.c - `heed plan`: which kernel heed would run, and why
+ * plan.c - `heed plan`: shows the kernel that heed would run, and why
  */
 #include "base/plural.h"
 #include "cli/base/rows.h"
@@ -9,12 +9,12 @@ static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom
 static const heed_effort effort_values[] = { HEED_ESTIMATE, HEED_MEASURE, HEED_PATIENT,
                                              HEED_WISDOM_ONLY };
 
-/* The work in progress: the context, and where the results go. */
+/* The work in progress: the context and the results. */
 typedef struct plan_job {
     const cli_args *args;
     heed_context *context;
-    cli_rows rows; /* a plan each */
-    bool planned;  /* is there any? */
+    cli_rows rows; /* one for each plan */
+    bool planned;  /* there is at least one */
     lab_progress progress;
 } plan_job;
 
@@ -24,7 +24,7 @@ static bool next_candidate(const heed_plan *plan, size_t index, heed_candidate *
 }
 
 /* -------------------------------------------------------------------------- */
-/* One plan as a row, with its candidates if it is to be explained            */
+/* One plan as a row, with its candidates for --explain                       */
 /* -------------------------------------------------------------------------- */
 
 static cli_rows list_candidates(const heed_plan *plan, bool json)
@@ -162,7 +162,7 @@ static cli_exit print_plans(plan_job *job, cli_exit code)
     return code;
 }
 
-/* Does planning measure anything that is worth keeping? */
+/* True if planning measures results worth keeping. */
 static bool learns(const cli_args *args)
 {
     heed_effort effort = effort_values[cli_args_choice(args, "effort")];
@@ -213,7 +213,7 @@ static json_t *json_knobs(size_t kernel)
     return knobs;
 }
 
-/* The letters of a kernel's configs and what they stand for: "m=BLOCK_ROWS s=SPLITS". */
+/* The letters of a kernel's configs and their knobs: "m=BLOCK_ROWS s=SPLITS". */
 static void list_knobs(size_t kernel, char *text, size_t size)
 {
     char letter;
@@ -252,8 +252,8 @@ static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_CHOICE("effort", 'e', "EFFORT", efforts, "estimate",
                "How to choose: by a cost model, by timing every kernel, by timing every config of "
-               "every kernel, or from "
-               "wisdom alone"),
+               "every kernel, or only from "
+               "wisdom"),
     CLI_OPTION_KERNEL,
     OPT_FLAG("explain", 'x', "Show every candidate, and why it was not chosen"),
     OPT_FLAG("list", 'l',

@@ -15,7 +15,7 @@
 #include "tensor/npy.h"
 #include "tensor/safetensors.h"
 
-/* The arguments of an execution: the tensors, by role, and then these. */
+/* The arguments of an execution: the tensors, by role, followed by these. */
 enum {
     RUN_LSE = LAB_ROLES,
     RUN_WORKSPACE,
@@ -23,7 +23,7 @@ enum {
 };
 
 /* The arrays that a run can write: their options, names in a .safetensors file and in the report,
- * and places. */
+ * and arguments. */
 static const struct {
     const char *option, *name, *head, *key;
     int place;
@@ -35,7 +35,7 @@ static const struct {
 };
 #define OUTPUTS (sizeof outputs / sizeof *outputs)
 
-/* One run, from the arrays read to the arrays written. */
+/* One run, from reading arrays to writing them. */
 typedef struct run_job {
     const cli_args *args;
     cli_inputs inputs;
@@ -61,7 +61,7 @@ static void run_free(run_job *job)
     cli_inputs_free(&job->inputs);
 }
 
-/* Before any work: a name that cannot be written is no reason to throw a result away. */
+/* Checks output names before any work, as a bad name would waste the result. */
 static cli_exit check_outputs(const cli_args *args)
 {
     for (size_t i = 0; i < OUTPUTS; i++) {
@@ -86,7 +86,7 @@ static cli_exit make_plan(run_job *job)
 {
     const char *kernel = cli_args_text(job->args, "kernel");
     if (job->problem.shared && !job->inputs.shared) {
-        cli_error("--words: use --dim-v N instead of --v for shared");
+        cli_error("--words: for shared, use --dim-v N instead of --v");
         return CLI_USAGE;
     }
     heed_status status = kernel ? heed_plan_create_named(&job->plan, job->context, &job->problem,
@@ -130,14 +130,14 @@ static lab_tensor *array_of(run_job *job, int place)
     return array->data ? array : NULL;
 }
 
-/* Strides in --words may lead beyond the arrays. */
+/* Checks that strides in --words stay within the arrays. */
 static cli_exit check_extents(run_job *job)
 {
     for (int role = 0; role < LAB_ROLES; role++) {
         const lab_view view = lab_view_of(&job->problem, (lab_role)role);
         const lab_tensor *array = array_of(job, role);
         if (array && lab_view_bytes(&view) > lab_tensor_bytes(array)) {
-            cli_error("--words: the strides of %s reach %zu byte%s far; its array has %zu",
+            cli_error("--words: the strides of %s span %zu byte%s; its array has %zu",
                       lab_role_name((lab_role)role), lab_view_bytes(&view),
                       lab_plural(lab_view_bytes(&view)), lab_tensor_bytes(array));
             return CLI_USAGE;
@@ -146,8 +146,8 @@ static cli_exit check_extents(run_job *job)
     return CLI_OK;
 }
 
-/* Gives @place memory of the device, with what the array holds, of an output zeros, which stay
- * where no sequence has a row. On the CPU arrays are used where they are. */
+/* Allocates device memory for @place, with a copy of the array, or zeros for an output, which stay
+ * where no sequence has a row. On the CPU arrays are used in place. */
 static heed_status bring(run_job *job, int place)
 {
     bool host = heed_device_is_host(job->context);
@@ -171,14 +171,15 @@ static cli_exit make_room(run_job *job)
     return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
 }
 
-/* Where the kernel finds @place. */
+/* The kernel's pointer to @place. */
 static void *place_of(run_job *job, int place)
 {
     lab_tensor *array = array_of(job, place);
     return job->device[place] || !array ? job->device[place] : array->data;
 }
 
-/* Copies the arrays back that are written to files, and O, whose elements are counted. */
+/* Copies back the arrays that are written to files, and O, whose non-finite elements are
+ * counted. */
 static heed_status bring_back(run_job *job)
 {
     heed_status status = HEED_OK;
@@ -364,7 +365,7 @@ static const cli_option options[] = {
     OPT_PATH("v-out", 0, "FILE", "Write V with the new values there, in the same formats"),
     { .table = cli_machine_options },
     CLI_OPTION_WISDOM_READ(
-        "Let the wisdom in FILE choose the kernel; 'heed plan --effort measure' makes it"),
+        "Choose the kernel from the wisdom in FILE, made by 'heed plan --effort measure'"),
     { .name = NULL },
 };
 

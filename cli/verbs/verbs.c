@@ -1,5 +1,5 @@
 /*
- * verbs.c - the table of verbs, in the order in which people meet them
+ * verbs.c - the table of verbs, in the order of typical use
  */
 #include <string.h>
 

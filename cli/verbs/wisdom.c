@@ -1,5 +1,5 @@
 /*
- * wisdom.c - `heed wisdom`: from the board to wisdom, and what a wisdom file is good for here
+ * wisdom.c - `heed wisdom`: exports, imports and checks wisdom
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "src/device.h"
 #include "wisdom_line.h"
 
-/* As much as the library reads. */
+/* The library's limit. */
 #define FILE_SIZE_MAX ((int64_t)16 << 20)
 
 /* -------------------------------------------------------------------------- */
 /* show and check: a file, line by line                                       */
 /* -------------------------------------------------------------------------- */
 
-/* The printing in progress. */
+/* The state of printing. */
 typedef struct line_print {
     bool unused_alone;
     cli_rows rows;
@@ -183,7 +183,8 @@ const cli_verb cli_verb_wisdom = {
         "Wisdom is a text that tells planning the fastest kernel and config for a problem "
         "on this machine. It can only choose among heed's own kernels.\n"
         "\n"
-        "export takes the board's leaders on this device, with as many threads, and prints "
+        "export takes the board's leaders on this device, with the same number of threads, and "
+        "prints "
         "them as wisdom, or adds them to the file of --wisdom. Figures for cold buffers "
         "come before those for hot ones. Where a user's source leads, the best of heed's "
         "own kernels is taken, with a warning. import adds the lines of other files that "

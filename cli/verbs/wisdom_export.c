@@ -16,12 +16,12 @@ typedef struct passed_over {
     char problem[HEED_SPEC_SIZE], name[2 * HEED_NAME_SIZE], why[160];
     int64_t trial;
     double seconds;
-    int64_t instead; /* the trial that was taken in its place; 0: none */
+    int64_t instead; /* the trial that was taken instead; 0: none */
     char taken[2 * HEED_NAME_SIZE];
     double taken_seconds;
 } passed_over;
 
-/* One that no trial has shown to pass all gates: it has to, before it is wisdom. */
+/* A leader that no trial has shown to pass all gates, which it must before it becomes wisdom. */
 typedef struct unproven {
     char problem[HEED_SPEC_SIZE], name[2 * HEED_NAME_SIZE];
     int64_t trial;
@@ -34,14 +34,14 @@ typedef struct board_export {
     bool stale;
     char features[32], threads[16], last[HEED_SPEC_SIZE];
     size_t taken, left_out;
-    char why[256]; /* of the last one that was left out */
+    char why[256]; /* the reason for the last one that was left out */
     passed_over *passed;
     size_t passed_count;
     unproven *open;
     size_t open_count;
 } board_export;
 
-/* Why the row is nothing for this machine, or NULL. */
+/* Why the row does not apply to this machine, or NULL. */
 static const char *refuse(const board_export *e, const lab_record_row *row, char why[256])
 {
     const struct {
@@ -77,14 +77,14 @@ static void leave_out(board_export *e, const lab_record_row *row, const char *wh
     snprintf(e->why, sizeof e->why, "trial %lld: %.200s", (long long)row->trial, why);
 }
 
-/* The leader of @row's problem that was passed over, if that is the last one; else NULL. */
+/* The skipped leader of @row's problem, if it is the last skipped one; else NULL. */
 static passed_over *passed_of(const board_export *e, const lab_record_row *row)
 {
     passed_over *last = e->passed_count > 0 ? &e->passed[e->passed_count - 1] : NULL;
     return last && strcmp(last->problem, row->problem) == 0 ? last : NULL;
 }
 
-/* Wisdom cannot select @row; the row after it may do. */
+/* Records that wisdom cannot select @row; a later row may do. */
 static heed_status pass_over(board_export *e, const lab_record_row *row, const char *name,
                              const char *why)
 {
@@ -112,7 +112,7 @@ static void take(board_export *e, const lab_record_row *row, const char *name)
     e->taken++;
 }
 
-/* To be proved when the board is closed. */
+/* Defers a row, to be proved after the board is closed. */
 static heed_status put_off(board_export *e, const lab_record_row *row, const char *name)
 {
     if (!lab_grow(&e->open, e->open_count, sizeof *e->open))
@@ -124,7 +124,7 @@ static heed_status put_off(board_export *e, const lab_record_row *row, const cha
     return HEED_OK;
 }
 
-/* 'heed verify' does that in a process of its own, as for heed tune. */
+/* Proves a row with 'heed verify' in a child process, as for heed tune. */
 static bool passes(const cli_args *args, const unproven *it)
 {
     static const char *const options[] = { "device", "cpu", "threads" };
@@ -171,8 +171,8 @@ static cli_exit prove(board_export *e, const cli_args *args)
     return status == HEED_OK ? CLI_OK : cli_fail(status, "wisdom");
 }
 
-/* Rows of a problem come in the order of their places, cold ones before hot ones: the first that
- * can be selected is the one. Of those that are for another machine only leaders are spoken of. */
+/* Rows of a problem come in ranking order, cold before hot: the first that can be selected is
+ * taken. Among rows for other machines only leaders are reported. */
 static heed_status take_row(void *data, const lab_record_row *row)
 {
     board_export *e = data;
@@ -185,7 +185,7 @@ static heed_status take_row(void *data, const lab_record_row *row)
         return HEED_OK;
     snprintf(name, sizeof name, "%.95s%s%.95s", row->kernel, *row->config ? "__" : "", row->config);
     if (row->foreign)
-        return pass_over(e, row, name, "it has a source of its own");
+        return pass_over(e, row, name, "it is a user's source");
     heed_plan *plan = NULL;
     heed_status status = heed_problem_parse(&problem, row->problem);
     if (status == HEED_OK && row->verified)
@@ -203,7 +203,7 @@ static heed_status take_row(void *data, const lab_record_row *row)
     return HEED_OK;
 }
 
-/* Leaders that are not in the wisdom, and the kernels in their place. */
+/* Prints leaders that are not in the wisdom, and the kernels taken instead. */
 static void print_passed(const board_export *e)
 {
     for (size_t i = 0; i < e->passed_count; i++) {

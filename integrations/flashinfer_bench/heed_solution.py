@@ -1,8 +1,8 @@
-"""heed as solutions of flashinfer-bench: one file, with an entry point for each form that its definitions have.
+"""heed as solutions of flashinfer-bench: one file, with an entry point for each form of its definitions.
 
-scripts/flashinfer_bench.py puts it into the suite's JSON. Outputs are written to the tensors that are given. LSEs are
-to base 2 there, heed's natural. A sequence without keys has the output 0 and the LSE -inf. Nothing waits for the
-device, but where a page table would be larger than TABLE_BYTES. Offsets (..._indptr) begin at 0.
+scripts/flashinfer_bench.py puts it into the suite's JSON. Outputs are written to the given tensors. The suite's LSEs
+are to base 2, heed's are natural. A sequence without keys has the output 0 and the LSE -inf. No call synchronizes with
+the device, unless a page table would be larger than TABLE_BYTES. Offsets (..._indptr) begin at 0.
 """
 
 import functools
@@ -22,8 +22,9 @@ def steps(count, dtype, device):
 
 
 def page_table(indptr, indices):
-    """The pages of each sequence as a row. The host does not know how many the longest one has, so a row has room for
-    all. Entries behind a sequence's pages are neither written nor read. A last row takes indices of no sequence."""
+    """Returns the pages of each sequence as a row. The host does not have the number of pages of the longest sequence,
+    so a row has room for all. Entries after a sequence's pages are neither written nor read. The last row gets indices
+    that belong to no sequence."""
     batch, width = indptr.numel() - 1, indices.numel()
     indices = indices.to(torch.int32)
     if batch == 1:
@@ -39,7 +40,7 @@ def page_table(indptr, indices):
 
 
 def key_counts(indptr, page, last):
-    """Keys of each sequence; @last are those in its last page, None: as many as a page has."""
+    """Returns the number of keys of each sequence; @last are those in its last page, None means a full page."""
     pages = indptr.diff()
     if last is not None:
         pages = torch.add(last[: pages.numel()] - page, pages, alpha=page).clamp_(min=0)
@@ -49,7 +50,8 @@ def key_counts(indptr, page, last):
 
 
 def attend(q, k, v, sm_scale, output, lse, **words):
-    """heed.attention() into @output and @lse; queries are packed where @words have cu_seqlens_q, else one each."""
+    """Computes heed.attention() into @output and @lse; queries are packed if @words have cu_seqlens_q, else one
+    each."""
     if not q.numel():
         return
     if not k.numel() or words.get("table", k).numel() == 0:
@@ -71,7 +73,7 @@ def paged(q, k, v, kv_indptr, kv_indices, last, sm_scale, output, lse, **words):
 
 
 def mla_paged(q_nope, q_pe, ckv, kpe, kv_indptr, kv_indices, last, sm_scale, output, lse, **words):
-    """The two parts of a key lie in tensors of their own; heed wants them as one vector, whose first elements are the
+    """The two parts of a key are in separate tensors; heed needs them as one vector, whose first elements are the
     values. So the keys of all sequences are copied, one after another."""
     page, dim_v = ckv.shape[1], ckv.shape[2]
     keys = ckv.new_empty(kv_indices.numel(), page, dim_v + kpe.shape[2])

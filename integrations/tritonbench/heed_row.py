@@ -1,8 +1,9 @@
-"""The row `heed` of tritonbench's operator flash_attention, beside sdpa, cudnn and the others; no file of it changes.
+"""Adds a row `heed` to tritonbench's operator flash_attention, beside sdpa, cudnn and others, without changing its
+files.
 
-import heed_row; heed_row.add() before tritonbench runs (scripts/tritonbench.py does both), with the package heed and
-its library where Python finds them (HEED_LIBRARY). It is for the shape of the operator's rows at db2155c, where a
-row is a method that takes q, k and v, [batch, heads, seq, dim], and returns what is timed.
+Call heed_row.add() before tritonbench runs (scripts/tritonbench.py does); Python must find the package heed and its
+library (HEED_LIBRARY). It fits the operator's rows at db2155c, where a row is a method that takes q, k and v, [batch,
+heads, seq, dim], and returns the function to time.
 """
 
 import importlib
@@ -13,14 +14,14 @@ OPERATOR = "flash_attention"
 
 
 def row(self, q, k, v):
-    """Returns a call of heed's Python package, as a program makes it, on torch's current stream."""
+    """Returns a call of heed's Python package, as in a user's program, on torch's current stream."""
     q, k, v = (x.detach() for x in (q, k, v))
-    causal = "top-left" if self.causal else False  # as the operator's own rows have it, where lengths differ
+    causal = "top-left" if self.causal else False  # like the operator's own rows, where lengths differ
     return lambda: heed.attention(q, k, v, causal=causal, scale=self.sm_scale, layout="bhsd")
 
 
 def add(name="heed"):
-    """Registers the row. Raises RuntimeError where the operator's rows are not those that it was written for."""
+    """Registers the row. Raises RuntimeError if the operator's rows differ from those of db2155c."""
     from tritonbench.utils.triton_op import REGISTERED_BENCHMARKS, register_benchmark
 
     module = importlib.import_module(f"tritonbench.operators.{OPERATOR}")

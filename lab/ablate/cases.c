@@ -10,14 +10,14 @@
 #include "src/cuda/kernels/ablate.cuh"
 #include "src/cuda/sources.h"
 
-/* Of a delay of all of it, what HEED_DELAY is. */
+/* HEED_DELAY for a delay of 100 percent. */
 #define DELAY_WHOLE 65536
 
 #define WARP 32
 
 /* ---- Plans ---- */
 
-/* All that 16 bytes at a time need: without it another kernel would take over. */
+/* True if 16-byte accesses are possible. Otherwise another kernel would be planned. */
 static bool is_aligned(const heed_problem *p)
 {
     const heed_strides *const strides[] = { &p->q, &p->k, &p->v, &p->o };
@@ -40,14 +40,13 @@ static heed_status find_facts(const lab_ablate_run *run, const lab_ablate_subjec
     return status;
 }
 
-/* The panels that attn_wgmma.cu keeps tiles in are 64 columns wide, but for these builds. */
+/* Tiles of attn_wgmma.cu are stored in panels of 64 columns, except in these builds. */
 static int columns_of(int number)
 {
     return number == ABLATE_STRIDED ? 16 : number == ABLATE_UNSWIZZLED ? 8 : 0;
 }
 
-/* Blocks of one warp: HEED_W, which in the kernel that declares it is the number of its rows, too.
- */
+/* Blocks of one warp: HEED_W, which is also the number of rows in the kernel that declares it. */
 static void make_tiny(heed_cuda_facts *facts)
 {
     for (int i = 0; i < facts->define_count; i++)
@@ -132,7 +131,7 @@ static void want(const lab_ablate_run *run, const lab_ablate_subject *subject, c
 {
     heed_cuda_facts facts;
     if (make_facts(run, subject, kernel, number, delay, &facts) == HEED_OK)
-        lab_ablate_pool_want(run->pool, &facts); /* else its planning will say why not */
+        lab_ablate_pool_want(run->pool, &facts); /* else planning reports the reason */
 }
 
 static void want_case(const lab_ablate_run *run, const lab_ablate_subject *subject,
@@ -149,7 +148,7 @@ void lab_ablate_want_delay(const lab_ablate_run *run, const lab_ablate_subject *
         want(run, subject, subject->kernel, ABLATE_DELAY, share);
 }
 
-/* In the order in which they are needed, but what takes the longest begins first. */
+/* In order of need, except that the longest build begins first. */
 void lab_ablate_want_cases(const lab_ablate_run *run, const lab_ablate_subject *subject)
 {
     if (!run->pool)
@@ -166,9 +165,9 @@ void lab_ablate_want_cases(const lab_ablate_run *run, const lab_ablate_subject *
         want_case(run, subject, &subject->cases[i]);
 }
 
-/* ---- Which there are ---- */
+/* ---- Applicable ablations ---- */
 
-/* Can @kernel, in a config, do the problem? For a GPU nothing is compiled to find out. */
+/* Returns true if @kernel, in some config, can do the problem. Compiles nothing for a GPU. */
 static bool can_do(const lab_ablate_run *run, const lab_ablate_subject *subject, const char *kernel)
 {
     heed_cuda_facts facts;
@@ -182,7 +181,7 @@ static bool can_do(const lab_ablate_run *run, const lab_ablate_subject *subject,
     return can;
 }
 
-/* The first of the configs that are the ablation, and that can do the problem. */
+/* The first config that implements the ablation and can do the problem. */
 static bool find_config(const lab_ablate_run *run, const lab_ablate_subject *subject,
                         lab_ablate_case *what)
 {
@@ -196,7 +195,7 @@ static bool find_config(const lab_ablate_run *run, const lab_ablate_subject *sub
     return false;
 }
 
-/* Does the source of the kernel declare it? */
+/* Returns true if the source of the kernel declares the ablation. */
 static bool is_declared(const lab_ablate_run *run, const lab_ablate_subject *subject,
                         const char *name)
 {
@@ -206,8 +205,8 @@ static bool is_declared(const lab_ablate_run *run, const lab_ablate_subject *sub
            heed_source_find(facts.source, &source) && lab_ablate_declared(source.text, name);
 }
 
-/* Config before code: where a kernel has a knob for it, that is what it is. Returns why there is
- * none, or NULL if there is one. */
+/* A config comes before code: if the kernel has a knob for the ablation, that is used. Returns why
+ * the ablation does not apply, or NULL if it does. */
 static const char *find_case(const lab_ablate_run *run, const lab_ablate_subject *subject,
                              lab_ablate_case *what)
 {

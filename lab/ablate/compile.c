@@ -1,5 +1,5 @@
 /*
- * compile.c - builds are compiled on all cores while the device measures others
+ * compile.c - compiles builds on all cores while the device measures others
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct pool_build {
 struct lab_ablate_pool {
     lab_pool jobs;
     int arch;
-    pool_build **builds; /* each for itself, so that they stay where they are */
+    pool_build **builds; /* separate allocations: addresses stay valid as the array grows */
     size_t count;
 };
 
@@ -35,7 +35,7 @@ static bool is_same(const heed_cuda_facts *a, const heed_cuda_facts *b)
     return same;
 }
 
-/* The build of @facts, entered if it is not there; NULL if there is no memory. The lock is held. */
+/* The build of @facts, added if missing; NULL if there is no memory. The lock is held. */
 static pool_build *find_build(lab_ablate_pool *pool, const heed_cuda_facts *facts)
 {
     for (size_t i = 0; i < pool->count; i++)

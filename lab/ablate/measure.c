@@ -1,9 +1,9 @@
 /*
- * measure.c - a kernel in turns with what was made of it
+ * measure.c - duels of a kernel with its ablations and delayed builds
  *
- * All effects of a problem are judged as one family, so that the confidence holds for all that is
- * said of them together. Each pair takes all of its seconds, however clear it is: the size of
- * the effect is wanted, not only whether there is one.
+ * All effects of a problem are judged as one family, so the confidence holds for all verdicts
+ * together. Each duel uses its full time, however clear the verdict: the size of the effect
+ * matters, not only its sign.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 #include "src/measure.h"
 #include "src/message.h"
 
-/* A delay that shows by less than this share of it in the kernel's time is not planted. */
+/* If less than this share of a delay shows in the kernel's time, none is planted. */
 #define REACH_MIN 0.05
 
 static const double planted_shares[LAB_ABLATE_PLANTED] = { 0.01, 0.02, 0.05 };
 
-/* Two sides, the tensors, and what is right. */
+/* Two sides, the tensors, and the expected results. */
 typedef struct scene {
     lab_ablate_run *run;
     lab_ablate_subject *subject;
@@ -35,7 +35,7 @@ static void step(lab_ablate_run *run, const char *what)
 
 /* ---- Sides ---- */
 
-/* Makes an engine of @plan ready. @error gets what one call's output comes to. */
+/* Makes an engine of @plan ready. The error of one call's output goes to *@error. */
 static heed_status start(const scene *it, heed_plan *plan, lab_bench_engine *engine, double *error)
 {
     bool replay = it->run->bench.replay;
@@ -43,7 +43,7 @@ static heed_status start(const scene *it, heed_plan *plan, lab_bench_engine *eng
     heed_status status = lab_bench_engine_start(engine, &it->tensors, plan);
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(&it->tensors);
-    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */
         status = lab_bench_engine_estimate(engine, replay, &seconds);
     if (status == HEED_OK)
         status = lab_bench_engine_error(engine, it->expect, error);
@@ -90,7 +90,7 @@ static heed_status measure_case(scene *it, lab_ablate_case *what)
     return status;
 }
 
-/* Only what ends everything is a failure. */
+/* Fails only for errors that end the run. */
 static heed_status measure_cases(scene *it)
 {
     int64_t longest = 0;
@@ -124,7 +124,7 @@ static void take_effect(const lab_ablate_run *run, lab_ablate_case *what)
     snprintf(what->effect.name, sizeof what->effect.name, "%s", what->it->name);
 }
 
-/* The effects of all that were measured, as a family. */
+/* The effects of all measured ablations, as a family. */
 static heed_status judge(const lab_ablate_run *run, lab_ablate_subject *subject)
 {
     lab_family_member *members = calloc(subject->count + 1, sizeof *members);
@@ -166,7 +166,7 @@ static heed_status play_delay(scene *it, lab_bench_engine *without, double share
     return status;
 }
 
-/* Makes ready what delayed builds meet: the same build without a delay. */
+/* Makes the opponent of delayed builds ready: the same build without a delay. */
 static heed_status start_undelayed(scene *it, lab_bench_engine *without)
 {
     heed_plan *plan = NULL;
@@ -176,9 +176,9 @@ static heed_status start_undelayed(scene *it, lab_bench_engine *without)
     return status == HEED_OK ? start(it, plan, without, &error) : status;
 }
 
-/* How much of a delay of its blocks the time of the kernel shows: launches, and what blocks beside
- * each other make of it, are not in it. That says how long the delays must be that are planted at
- * the end, so those can be compiled while ablations are measured. */
+/* Measures how much of a delay of its blocks shows in the kernel's time; launch overhead and
+ * overlap between blocks hide the remainder. The lengths of the delays that are planted at the end
+ * follow from it, so they can be compiled while ablations are measured. */
 static heed_status find_reach(scene *it)
 {
     lab_ablate_subject *subject = it->subject;

@@ -1,5 +1,5 @@
 /*
- * beside.c - paths beside the running program
+ * beside.c - paths relative to the running program
  */
 #include "lab/base/beside.h"
 

@@ -1,11 +1,11 @@
 /*
- * embed.h - files that a program carries as text
+ * embed.h - files embedded in a program as text
  */
 #ifndef LAB_BASE_EMBED_H
 #define LAB_BASE_EMBED_H
 
-/* Defines @symbol, the text of the file at @place, with a zero behind it, for this program alone.
- * The assembler copies the file as it is; CMake has to say that the object depends on it. */
+/* Defines @symbol, the zero-terminated text of the file at @place, with hidden visibility. The
+ * assembler copies the file as it is; CMake must declare that the object depends on it. */
 /* clang-format off */
 #define LAB_EMBED(symbol, place)                                      \
     __asm__(".pushsection .rodata\n"                                  \

@@ -1,5 +1,5 @@
 /*
- * error.c - errors in words
+ * error.c - error messages
  */
 #include "error.h"
 
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the character at @text if a terminal would obey it, else 0. Those beyond ASCII have two
- * bytes in UTF-8, 0xc2 and one from 0x80 to 0x9f. */
+/* Size in bytes of the character at @text if it is a control character, else 0. Those beyond ASCII
+ * have two bytes in UTF-8: 0xc2 and one from 0x80 to 0x9f. */
 static int control_size(const unsigned char *text)
 {
     if (text[0] < ' ' || text[0] == 0x7f)
@@ -17,12 +17,13 @@ static int control_size(const unsigned char *text)
     return text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0 ? 2 : 0;
 }
 
-/* Copies @from as far as it fits, with \x1b and the like for control characters but those in @keep.
+/* Copies as much of @from as fits, with control characters, except those in @keep, written as \x1b
+ * and so on.
  */
 static void copy_escaped(char *to, size_t size, const char *from, const char *keep)
 {
     size_t length = 0;
-    int escaped = 0; /* bytes from here on to be written in digits */
+    int escaped = 0; /* bytes from here on to be written as escapes */
     for (; *from; from++) {
         if (escaped == 0 && !strchr(keep, *from))
             escaped = control_size((const unsigned char *)from);

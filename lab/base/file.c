@@ -1,5 +1,5 @@
 /*
- * file.c - reading exactly, replacing a file as a whole, and the folders above it
+ * file.c - exact reads, atomic replacement of files, parent folders, and the cache folder
  */
 #include "file.h"
 
@@ -28,7 +28,7 @@ heed_status lab_file_open(FILE **file, const char *path, lab_error *error)
     return HEED_OK;
 }
 
-/* Everything that @from has, at the beginning of @to. */
+/* Copies all of @from, and rewinds @to. */
 static bool copy_all(FILE *from, FILE *to)
 {
     char part[1 << 16];
@@ -96,7 +96,7 @@ heed_status lab_file_read(FILE *file, const char *path, const char *what, void *
                     lab_plural(size), got);
 }
 
-/* The permissions that a new file would have got. umask() cannot be read without being set. */
+/* The permissions that a new file would get. umask() cannot be read without being set. */
 static mode_t new_file_mode(void)
 {
     mode_t mask = umask(0);
@@ -124,7 +124,7 @@ static heed_status open_temporary(lab_output *output, mode_t mode, lab_error *er
     int fd = mkstemp(output->temporary);
     if (fd < 0) {
         int reason = errno;
-        free(output->temporary); /* there is none to remove */
+        free(output->temporary); /* no file to remove */
         output->temporary = NULL;
         return output_failed(output, output->path, reason, error);
     }
@@ -158,7 +158,7 @@ void lab_output_write(lab_output *output, const void *data, size_t size)
         output->reason = errno ? errno : EIO;
 }
 
-/* Everything on its way to the disk, and the file closed. Returns 0 or an errno. */
+/* Flushes everything to disk and closes the file. Returns 0 or an errno. */
 static int finish(lab_output *output)
 {
     FILE *file = output->file;

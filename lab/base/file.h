@@ -1,5 +1,5 @@
 /*
- * file.h - reading exactly, replacing a file as a whole, and the folders above it
+ * file.h - exact reads, atomic replacement of files, parent folders, and the cache folder
  */
 #ifndef LAB_FILE_H
 #define LAB_FILE_H
@@ -13,29 +13,29 @@
 #include "error.h"
 #include "heed.h"
 
-/* lab_file_open() opens @path for reading, "-" being the standard input. HEED_ERR_SYSTEM, with the
- * system's reason, if it cannot or it is a folder. */
+/* lab_file_open() opens @path for reading, or standard input for "-". HEED_ERR_SYSTEM, with the
+ * system's reason, if that fails or @path is a folder. */
 heed_status lab_file_open(FILE **file, const char *path, lab_error *error);
 
-/* lab_file_open_whole() is the same for a reader that needs the length or seeks: a pipe's content
- * is copied to a file without a name first. */
+/* lab_file_open_whole() is for readers that seek or need the length: it copies the content of a
+ * pipe to an unnamed temporary file first. */
 heed_status lab_file_open_whole(FILE **file, const char *path, lab_error *error);
 
-/* lab_file_is_stream() says whether @path is the standard input or a pipe, which can be read only
- * once, or stands for an open file (/dev/fd/3), whose name says nothing of its kind; one that this
- * process writes to is not. */
+/* lab_file_is_stream() returns true if @path is standard input or a pipe, which can be read only
+ * once, or the name of an open file descriptor (/dev/fd/3), which may be one. False for the file
+ * that is also standard output. */
 bool lab_file_is_stream(const char *path);
 
-/* lab_file_left() returns the bytes from the present position to the end of a regular file; -1 for
- * a pipe or a device, whose end is not known beforehand. */
+/* lab_file_left() returns the bytes from the current position to the end of a regular file; -1 for
+ * a pipe or a device, which have no known end. */
 int64_t lab_file_left(FILE *file);
 
 /* lab_file_read() reads exactly @size bytes, which the error message calls @what. HEED_ERR_CORRUPT
- * if the file ends before, HEED_ERR_SYSTEM if reading fails. */
+ * if the file ends early, HEED_ERR_SYSTEM if reading fails. */
 heed_status lab_file_read(FILE *file, const char *path, const char *what, void *data, size_t size,
                           lab_error *error);
 
-/* A file being written. Nobody sees it before lab_output_commit(). */
+/* A file being written. It becomes visible with lab_output_commit(). */
 typedef struct lab_output {
     FILE *file;
     char *path;      /* the file that it will replace */
@@ -46,25 +46,24 @@ typedef struct lab_output {
 /* lab_output_begin() opens a temporary file beside @path. HEED_ERR_SYSTEM, HEED_ERR_NO_MEMORY. */
 heed_status lab_output_begin(lab_output *output, const char *path, lab_error *error);
 
-/* lab_output_write() appends @size bytes. A failure is remembered and told by lab_output_commit().
- */
+/* lab_output_write() appends @size bytes. lab_output_commit() reports a failure. */
 void lab_output_write(lab_output *output, const void *data, size_t size);
 
-/* lab_output_commit() flushes the file to its disk and renames it to its path, a symbolic link's
- * target if that is one. HEED_ERR_SYSTEM if any write since the beginning failed: the old file is
- * then as it was, and nothing is left beside it. */
+/* lab_output_commit() flushes the file to disk and renames it to its path, or to the target if the
+ * path is a symlink. HEED_ERR_SYSTEM if any write failed: the old file is then unchanged, and the
+ * temporary file removed. */
 heed_status lab_output_commit(lab_output *output, lab_error *error);
 
 /* lab_output_abandon() removes the temporary file. */
 void lab_output_abandon(lab_output *output);
 
-/* lab_file_folders() makes the folders above @path that are not there, with @mode. HEED_ERR_SYSTEM
- * if it cannot. */
+/* lab_file_folders() creates the missing parent folders of @path, with @mode. HEED_ERR_SYSTEM if it
+ * cannot. */
 heed_status lab_file_folders(const char *path, mode_t mode, lab_error *error);
 
-/* lab_file_cache() writes the path of @name, which may have folders in it, in the folder for what
- * can be made again to @path, which has room for @size bytes. HEED_ERR_SYSTEM if no variable of the
- * environment says where that is, or there is too little room. Nothing is made. */
+/* lab_file_cache() writes the path of @name, which may contain folders, in the cache folder to
+ * @path of @size bytes. HEED_ERR_SYSTEM if no environment variable tells where that is, or the path
+ * is too long. Creates nothing. */
 heed_status lab_file_cache(char *path, size_t size, const char *name, lab_error *error);
 
 #endif /* LAB_FILE_H */

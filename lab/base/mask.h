@@ -1,5 +1,5 @@
 /*
- * mask.h - facts about a problem's mask, and its kind of those that kernels are compiled for
+ * mask.h - properties of a problem's mask, pages and operands
  */
 #ifndef LAB_MASK_H
 #define LAB_MASK_H
@@ -8,14 +8,15 @@
 
 #include "heed.h"
 
-/* Are queries or keys packed? Then views of Q and O, or of K and V, have one batch element with the
- * rows of all sequences, and no interval is known of what a row sees. */
+/* True if queries or keys are packed. Then views of Q and O, or of K and V, have one batch element
+ * with the rows of all sequences, and the interval of keys that a row sees is not known. */
 static inline bool lab_packed(const heed_problem *problem)
 {
     return problem->tokens_q > 0 || problem->tokens_k > 0;
 }
 
-/* Do the lengths say where queries stand? Then no interval is known of what they see. */
+/* True if positions of queries follow from the lengths. Then the interval of keys that they see is
+ * not known. */
 static inline bool lab_follows_lengths(const heed_problem *problem)
 {
     return (problem->lengths.type != HEED_DATA_NONE || lab_packed(problem)) &&
@@ -23,7 +24,7 @@ static inline bool lab_follows_lengths(const heed_problem *problem)
                                             : problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT);
 }
 
-/* Does any query not see all keys, by an interval that is known? */
+/* True if the known interval hides a key from some query. */
 static inline bool lab_masked(const heed_problem *problem)
 {
     if (lab_follows_lengths(problem) || lab_packed(problem))
@@ -31,7 +32,7 @@ static inline bool lab_masked(const heed_problem *problem)
     return problem->mask != HEED_MASK_NONE || problem->window.sides != 0 || problem->chunk != 0;
 }
 
-/* Does the mask hide keys ahead of those that a query sees? */
+/* True if the mask hides keys before those that a query sees. */
 static inline bool lab_hides_first(const heed_problem *problem)
 {
     if (lab_follows_lengths(problem) || lab_packed(problem))
@@ -39,14 +40,15 @@ static inline bool lab_hides_first(const heed_problem *problem)
     return (problem->window.sides & HEED_WINDOW_LEFT) != 0 || problem->chunk != 0;
 }
 
-/* Have both problems the same kind of mask? */
+/* True if both problems have the same kind of mask. */
 static inline bool lab_masks_alike(const heed_problem *a, const heed_problem *b)
 {
     return lab_masked(a) == lab_masked(b) && lab_hides_first(a) == lab_hides_first(b) &&
            (a->chunk != 0 && lab_masked(a)) == (b->chunk != 0 && lab_masked(b));
 }
 
-/* Does anything change logits or hide keys, other than an interval of keys does, or add sinks? */
+/* True if anything other than an interval of keys changes logits or hides keys, or if there are
+ * sinks. */
 static inline bool lab_has_operands(const heed_problem *p)
 {
     return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
@@ -54,7 +56,7 @@ static inline bool lab_has_operands(const heed_problem *p)
            p->visible[0];
 }
 
-/* Pages that the tables of @problem name, a prefix being in one of them. */
+/* Number of entries in the page tables of @problem; pages of a shared prefix count once. */
 static inline int64_t lab_pages_named(const heed_problem *problem)
 {
     const int64_t pages = problem->seq_k / problem->page, prefix = problem->prefix / problem->page;

@@ -1,5 +1,5 @@
 /*
- * planner.c - questions of the laboratory to the library's planner
+ * planner.c - queries to the library's planner
  */
 #include "planner.h"
 

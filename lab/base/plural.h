@@ -4,7 +4,7 @@
 #ifndef LAB_PLURAL_H
 #define LAB_PLURAL_H
 
-/* lab_plural() returns the ending of the noun: "" behind a count of one, else "s". */
+/* lab_plural() returns the ending of the noun: "" after a count of one, else "s". */
 static inline const char *lab_plural(long long count)
 {
     return count == 1 ? "" : "s";

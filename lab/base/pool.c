@@ -1,5 +1,5 @@
 /*
- * pool.c - jobs that are done on all cores, before they are needed
+ * pool.c - worker threads that do jobs before they are needed
  */
 #include "pool.h"
 
@@ -7,7 +7,7 @@
 
 #include "../src/measure.h"
 
-/* Does a job that nobody has taken; the lock is held before and after. */
+/* Does a job that no thread has taken; the lock is held before and after. */
 static void take(lab_pool *pool, lab_job *job)
 {
     job->state = LAB_JOB_BUSY;

@@ -1,7 +1,7 @@
 /*
- * pool.h - jobs that are done on all cores, ahead of the threads that need them
+ * pool.h - worker threads that do jobs before they are needed
  *
- * Each is done once, by the thread that takes it first; a thread that needs one nobody has taken
+ * Each job is done once, by the thread that takes it first. A thread that needs a job not yet taken
  * does it itself.
  */
 #ifndef LAB_POOL_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first member of what a job is about; zeroed. */
+/* The first member of each job's struct; zeroed. */
 typedef struct lab_job {
     enum {
         LAB_JOB_UNTOUCHED,
@@ -20,12 +20,12 @@ typedef struct lab_job {
     } state;
 } lab_job;
 
-/* Set @owner, @next and @work, which stay as they are; the rest is the pool's. */
+/* Set @owner, @next and @work and do not change them; the other members belong to the pool. */
 typedef struct lab_pool {
     void *owner;
-    lab_job *(*next)(void *owner);           /* that is wanted and untouched; NULL: none */
+    lab_job *(*next)(void *owner); /* the next job that is needed and not taken; NULL: none */
     void (*work)(void *owner, lab_job *job); /* does it; without the lock */
-    int64_t longest_ns;                      /* that a job took so far; under the lock */
+    int64_t longest_ns;                      /* the longest job so far; under the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t *threads;
@@ -34,8 +34,8 @@ typedef struct lab_pool {
 } lab_pool;
 
 /* lab_pool_start() starts @threads threads, or fewer where there is no memory for them;
- * lab_pool_stop() waits for the jobs that they are at. The state that next() reads is changed
- * between lab_pool_lock() and lab_pool_unlock(). lab_pool_finish() returns when @job is done. */
+ * lab_pool_stop() waits for jobs in progress. Change the state that next() reads only between
+ * lab_pool_lock() and lab_pool_unlock(). lab_pool_finish() returns when @job is done. */
 void lab_pool_start(lab_pool *pool, int threads);
 void lab_pool_stop(lab_pool *pool);
 void lab_pool_lock(lab_pool *pool);

@@ -1,5 +1,5 @@
 /*
- * sink.c - messages, progress and interruption, on their way to the caller
+ * sink.c - messages, progress and interruption, passed to the caller
  */
 #include "sink.h"
 

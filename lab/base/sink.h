@@ -6,7 +6,7 @@
  *     lab_progress_step(&progress, i, spec);   after each
  *     lab_progress_end(&progress);
  *
- * The laboratory prints nothing itself. Every member may be NULL, and so may the sink: then nothing
+ * The laboratory itself prints nothing. Every member may be NULL, and so may the sink: then nothing
  * is shown, and nothing stops the work.
  */
 #ifndef LAB_SINK_H
@@ -20,11 +20,10 @@
 typedef enum lab_tone {
     LAB_MESSAGE,
     LAB_WARNING,
-    LAB_COMPLAINT /* an error, after which the function that says it fails */
+    LAB_COMPLAINT /* an error, after which the function fails */
 } lab_tone;
 
-/* Something that helps after a message. The caller has the words for it: it knows its own verbs and
- * options. */
+/* A hint that follows a message. The caller words it, as it has the verbs and options. */
 typedef enum lab_advice {
     LAB_ADVICE_TIME,   /* allow more seconds */
     LAB_ADVICE_PROVE,  /* let a kernel pass all gates on a problem */
@@ -39,7 +38,7 @@ typedef struct lab_progress lab_progress;
 
 typedef struct lab_sink {
     void *data;                /* of the caller */
-    bool (*interrupted)(void); /* from any thread: is the work to end early? */
+    bool (*interrupted)(void); /* called by any thread: true to end the work early */
     void (*say)(void *data, lab_tone tone, const char *format, va_list list)
         __attribute__((format(printf, 3, 0)));
     void (*advise)(void *data, lab_advice advice, const char *kernel, const char *spec,
@@ -48,38 +47,39 @@ typedef struct lab_sink {
     void (*end)(lab_progress *progress);
 } lab_sink;
 
-/* How far a long piece of work is. A zeroed one shows nothing. */
+/* Progress of a long piece of work. A zeroed one shows nothing. */
 struct lab_progress {
     const lab_sink *sink;
     const char *title;
     size_t total;     /* 0: not known */
     bool timed;       /* done and total are seconds */
-    int64_t start_ns; /* of heed_clock_ns() */
-    int64_t last_ns;  /* the sink's own: when it last showed it, ... */
-    bool shown;       /* ... on something that can draw it again, ... */
-    bool dirty;       /* ... where it still stands */
+    int64_t start_ns; /* by heed_clock_ns() */
+    int64_t last_ns;  /* for the sink: the time when it was last shown, ... */
+    bool shown;       /* ... whether on a display that can redraw it, ... */
+    bool dirty;       /* ... and whether it is still visible */
 };
 
-/* lab_interrupted() says whether the work is to end early. A function that finds so gives back what
- * it holds and returns HEED_ERR_SYSTEM. */
+/* lab_interrupted() returns true if the work is to end early. The function then frees its resources
+ * and returns HEED_ERR_SYSTEM. */
 bool lab_interrupted(const lab_sink *sink);
 
-/* lab_say() tells a line of text, without a newline. */
+/* lab_say() passes on a line of text, without a newline. */
 void lab_say(const lab_sink *sink, lab_tone tone, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* lab_advise() writes what the caller advises, to be put behind a message: "; see ...", or nothing
- * without advice. Returns @text. lab_advise_prove() does so for LAB_ADVICE_PROVE. */
+/* lab_advise() writes the caller's advice, to be appended to a message: "; see ...", or "" without
+ * advice. Returns @text. lab_advise_prove() does so for LAB_ADVICE_PROVE. */
 const char *lab_advise(const lab_sink *sink, lab_advice advice, char text[LAB_ADVICE_SIZE]);
 const char *lab_advise_prove(const lab_sink *sink, const char *kernel, const char *spec,
                              char text[LAB_ADVICE_SIZE]);
 
-/* lab_progress_start() begins @total steps, lab_progress_start_seconds() what takes @seconds. */
+/* lab_progress_start() begins work of @total steps, lab_progress_start_seconds() work that takes
+ * @seconds. */
 lab_progress lab_progress_start(const lab_sink *sink, const char *title, size_t total);
 lab_progress lab_progress_start_seconds(const lab_sink *sink, const char *title, double seconds);
 
-/* lab_progress_step() says that @done steps are finished, and names the next one: @what, or NULL.
- * lab_progress_end() comes before anything else is shown; another step may follow. */
+/* lab_progress_step() reports that @done steps are finished, and names the next one, @what or NULL.
+ * Call lab_progress_end() before anything else is shown; another step may follow. */
 void lab_progress_step(lab_progress *progress, size_t done, const char *what);
 void lab_progress_end(lab_progress *progress);
 

@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-/* Longer words are not compared: no name here is that long. */
+/* Longer words are not compared: no name is that long. */
 #define WORD_MAX 64
 
-/* Beyond this many slips a suggestion would be a guess. */
+/* With more slips than this a suggestion would be a guess. */
 static size_t slips_allowed(const char *word)
 {
     size_t length = strlen(word);
@@ -20,8 +20,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edit distance in which a swap of two neighbours is one slip. Three rows of the usual table are
- * enough. */
+/* Edit distance with swaps of adjacent letters. Three rows of the usual table are enough. */
 static size_t edit_distance(const char *a, const char *b)
 {
     size_t rows[3][WORD_MAX + 1];

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* A search for the name nearest to a word, by the number of letters to insert, drop, change or
- * swap. */
+/* A search for the name nearest to a word by edit distance, where a swap of adjacent letters is one
+ * edit. */
 typedef struct lab_suggestion {
     const char *word;
     const char *best; /* NULL while nothing is near enough */

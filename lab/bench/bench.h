@@ -1,5 +1,5 @@
 /*
- * bench.h - kernels timed beside their rivals
+ * bench.h - kernels timed against their rivals
  *
  *     lab_bench bench = { .context = context, .seconds = 1, .margin = 0.01, .seed = 1 };
  *     lab_bench_look_at_device(&bench, "cpu");
@@ -9,8 +9,8 @@
  *     lab_bench_row_free(&row);
  *     lab_bench_rivals_close(&bench);
  *
- * Two kernels of heed's alone: pair.h. heed_context_stop() lets a caller end the work early:
- * functions then return HEED_ERR_SYSTEM, and heed_context_stopped() tells.
+ * For a comparison of two of heed's kernels see pair.h. A caller can end the work early with
+ * heed_context_stop(): functions then return HEED_ERR_SYSTEM, and heed_context_stopped() is true.
  */
 #ifndef LAB_BENCH_H
 #define LAB_BENCH_H
@@ -29,19 +29,19 @@
 struct lab_behind;       /* measure/behind.h */
 struct lab_bench_worker; /* worker.h */
 
-/* How a figure came out. */
+/* The outcome of a measurement. */
 typedef enum lab_bench_outcome {
     LAB_BENCH_OK = 0,
-    LAB_BENCH_REFUSED,   /* it cannot do the problem, and says why */
+    LAB_BENCH_REFUSED,   /* it cannot do the problem, for the given reason */
     LAB_BENCH_SKIPPED,   /* it would take too long */
-    LAB_BENCH_FAILED,    /* it crashed, hung, broke the protocol */
+    LAB_BENCH_FAILED,    /* it crashed, hung or broke the protocol */
     LAB_BENCH_WRONG,     /* its output is wrong: no figure is shown */
-    LAB_BENCH_IMPOSSIBLE /* faster than the machine can compute: a measurement error, no figure */
+    LAB_BENCH_IMPOSSIBLE /* faster than the machine's peak: a measurement error, no figure */
 } lab_bench_outcome;
 const char *lab_bench_outcome_name(lab_bench_outcome outcome);
 
-/* lab_bench_outcome_of() returns what the failure @status is for a figure, and writes why to
- * @reason, with heed_message(). */
+/* lab_bench_outcome_of() returns the outcome for the failure @status, and writes heed_message() to
+ * @reason. */
 lab_bench_outcome lab_bench_outcome_of(heed_status status, char reason[LAB_PEER_REASON_SIZE]);
 
 /* heed against one opponent on one problem. */
@@ -49,18 +49,18 @@ typedef struct lab_bench_match {
     const char *name; /* of the opponent */
     lab_bench_outcome outcome;
     char reason[LAB_PEER_REASON_SIZE]; /* unless LAB_BENCH_OK */
-    char method[LAB_RIVAL_TEXT_SIZE];  /* how the opponent does it */
-    double error;                      /* see lab_bench_error(); negative: not looked at */
-    double *heed;                      /* seconds per call of the blocks, pairs of them */
+    char method[LAB_RIVAL_TEXT_SIZE];  /* the opponent's method */
+    double error;                      /* see lab_bench_error(); negative: not checked */
+    double *heed;                      /* seconds per call of each block; pairs of them */
     double *other;
     size_t pairs;
     double seconds;    /* median of other */
     int64_t calls;     /* of a replay; 0: timed by blocks */
     lab_summary eager; /* of single calls, by the clock; n = 0: not timed */
     lab_comparison comparison;
-    double asking; /* of a user's source: the share of its time that may be what its
-                      process took to be asked; else 0 */
-    bool looked;   /* it had the time of a look alone: it is not near the fastest */
+    double asking; /* of a user's source: the share of its time that may be overhead of its process;
+                      else 0 */
+    bool looked;   /* it was timed for a first look only, as it is not near the fastest */
 } lab_bench_match;
 
 /* One problem. */
@@ -73,18 +73,18 @@ typedef struct lab_bench_row {
     int count;
     lab_summary summary;
     lab_bench_sequences sequences; /* with the lengths of these tensors */
-    lab_work work;                 /* that no exact kernel can leave out, with these lengths */
+    lab_work work;                 /* the least work of any exact kernel, with these lengths */
     double flops;                  /* operations per call */
-    double ceiling;                /* operations per second that this machine can do of the type */
-    double floor;   /* seconds that it needs at least, by its roofline; 0: not known */
-    lab_roof binds; /* then */
+    double ceiling;                /* peak operations per second of this machine for the type */
+    double floor;                  /* least seconds per call by the roofline; 0: not known */
+    lab_roof binds;                /* the binding roof, if floor is known */
     double error;
     int64_t rows_checked;
     int64_t copies;
-    int64_t calls;     /* of a replay; 0: the samples are by the clock. With replays also: */
+    int64_t calls;     /* of a replay; 0: the samples are by the clock. With replays, also: */
     double hot;        /* median seconds per call on the same buffers every time; 0: not timed */
-    double cold;       /* on rotating ones */
-    lab_summary eager; /* of single calls, by the clock, from start to completion */
+    double cold;       /* on rotating buffers */
+    lab_summary eager; /* of single calls, by the clock, from launch to completion */
     double launch;     /* median seconds of heed_execute() itself */
     heed_device_state state; /* of the device right after its samples */
     lab_bench_match *matches;
@@ -94,9 +94,9 @@ typedef struct lab_bench_row {
 /* A rival that was asked for: a peer, or one of its backends. */
 typedef struct lab_bench_rival {
     char name[2 * LAB_PEER_NAME_SIZE];
-    lab_rival *peer;           /* NULL: there is none */
+    lab_rival *peer;           /* NULL: not available */
     const char *backend;       /* of that peer, or NULL */
-    bool open;                 /* it can be asked for problems */
+    bool open;                 /* it accepts problems */
     lab_bench_outcome outcome; /* if not: why, ... */
     char reason[LAB_PEER_REASON_SIZE];
     double rate; /* best operations per second so far; 0: not known */
@@ -112,26 +112,26 @@ typedef struct lab_bench_own {
 /* The whole run. */
 typedef struct lab_bench {
     heed_context *context;
-    const lab_sink *sink; /* of rivals that start, and of duels; NULL: nothing is shown */
+    const lab_sink *sink; /* shows starting rivals and duels; NULL: shows nothing */
     heed_effort effort;
     const char *kernel;      /* NULL: the planner's choice */
     const char *against;     /* another kernel as an opponent, or NULL */
     const char *rival_names; /* rivals, separated by commas, or "none"; NULL: all that are found */
     lab_bench_own *own;      /* a user's kernel as an opponent, or NULL */
     double seconds;          /* for heed alone, and for each match */
-    double look; /* for heed alone, and for a first match with each rival, where all that is
-                    asked is which is the fastest: it alone, and those near it, get the whole
-                    time. 0: all do */
+    double look; /* if only the fastest rival matters: time for heed alone, and for a first match
+                    with each rival; only the fastest and those near it then get the full time. 0:
+                    all get it */
     double margin;
-    int64_t deadline_ns; /* of heed_clock_ns(): no rival is started or met later; 0: none */
+    int64_t deadline_ns; /* by heed_clock_ns(): no rival is started or timed later; 0: none */
     bool cold;
-    bool replay; /* time by replays, as on a device that works by itself, not by single calls */
-    const struct lab_behind *behind; /* stands before each call of a replay, of all sides, and is in
-                                        their figures; NULL: nothing does */
-    char device[16];                 /* as rivals are told it, such as "cuda:0" */
+    bool replay;                     /* time replays, for asynchronous devices, not single calls */
+    const struct lab_behind *behind; /* runs before each call of a replay, on all sides, and counts
+                                        in their figures; NULL: nothing */
+    char device[16];                 /* name for rivals, such as "cuda:0" */
     int host_threads;                /* for work of the laboratory itself */
     uint64_t seed;
-    lab_rival **peers; /* the programs behind the rivals */
+    lab_rival **peers; /* the programs that provide the rivals */
     size_t peer_count;
     lab_bench_rival *rivals;
     size_t rival_count;
@@ -139,23 +139,23 @@ typedef struct lab_bench {
     double ceilings[HEED_TYPE_COUNT]; /* operations per second, by type; 0: not measured */
     const char *ceiling_loops[HEED_TYPE_COUNT];
     double copy;           /* bytes per second */
-    lab_ceilings roofline; /* as `heed roofline` has measured them; zeroed: it has not */
-    double sgemm;          /* operations per second; 0: no rival tells */
+    lab_ceilings roofline; /* as measured by `heed roofline`; zeroed: not measured */
+    double sgemm;          /* operations per second; 0: not reported by any rival */
     const char *sgemm_from;
-    lab_bench_row *rows; /* those that are finished */
+    lab_bench_row *rows; /* finished ones */
     size_t row_count;
 } lab_bench;
 
-/* lab_bench_look_at_device() reads environment, and fills in what the context of @bench, made for
- * @device such as "cuda:0", means for a run: replay, device, host_threads. */
+/* lab_bench_look_at_device() sets environment, replay, device and host_threads of @bench from its
+ * context, which was made for @device, such as "cuda:0". */
 void lab_bench_look_at_device(lab_bench *bench, const char *device);
 
-/* lab_bench_ceiling() returns the ceiling for @type, measuring it the first time, and again if
- * @again. 0: it could not. */
+/* lab_bench_ceiling() returns the ceiling for @type, and measures it the first time, or again if
+ * @again. 0 if that fails. */
 double lab_bench_ceiling(lab_bench *bench, heed_type type, bool again);
 
-/* lab_bench_of_roofline() returns what part of the time of a row with a figure its floor is, or,
- * where that is not known, its rate of the ceiling; 0: neither is known. */
+/* lab_bench_of_roofline() returns the floor of a row with a figure as a share of its time. Where
+ * the floor is not known, it returns the rate as a share of the ceiling; 0: neither is known. */
 double lab_bench_of_roofline(const lab_bench_row *row);
 
 /* lab_bench_measure() times one problem: heed alone, then against each opponent. A failure of a
@@ -164,19 +164,19 @@ double lab_bench_of_roofline(const lab_bench_row *row);
 heed_status lab_bench_measure(lab_bench *bench, const lab_bench_source *source, lab_bench_row *row);
 void lab_bench_row_free(lab_bench_row *row);
 
-/* lab_bench_late() says whether the deadline of @bench has passed. */
+/* lab_bench_late() returns true if the deadline of @bench has passed. */
 bool lab_bench_late(const lab_bench *bench);
 
-/* lab_bench_plan() makes the plan that was asked for. lab_bench_rotation_bytes() returns
- * how much memory copies of the tensors must take so that a rotation leaves every cache: twice the
- * last level; 0: one copy is enough. */
+/* lab_bench_plan() makes a plan with bench->kernel. lab_bench_rotation_bytes() returns the total
+ * size of the copies of the tensors with which a rotation finds every cache cold, twice the last
+ * level; 0: one copy is enough. */
 heed_status lab_bench_plan(const lab_bench *bench, const heed_problem *problem, heed_plan **plan);
 int64_t lab_bench_rotation_bytes(const lab_bench *bench);
 
-/* lab_bench_own_outcome() returns the worst that happened to bench->own. */
+/* lab_bench_own_outcome() returns the worst outcome of bench->own. */
 lab_bench_outcome lab_bench_own_outcome(const lab_bench *bench);
 
-/* The kernel of one problem beside itself. */
+/* A duel of a kernel with itself on one problem. */
 typedef struct lab_bench_calibration {
     const lab_bench_source *source;
     lab_bench_outcome outcome;
@@ -185,21 +185,21 @@ typedef struct lab_bench_calibration {
     int64_t copies;
     int64_t calls;     /* of a replay; 0: blocks are made of calls */
     double seconds;    /* median of a call */
-    double detectable; /* the smallest difference that is detected, as a share; may be INFINITY */
+    double detectable; /* the smallest detectable difference, as a share; may be INFINITY */
     lab_duel duel;     /* free with lab_duel_free() */
 } lab_bench_calibration;
 
-/* lab_bench_calibrate_problem() measures it, for bench->seconds. A failure of the kernel is an
+/* lab_bench_calibrate_problem() runs the duel for bench->seconds. A failure of the kernel is an
  * outcome of the row; HEED_ERR_SYSTEM once stopped is the only failure. */
 heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_source *source,
                                         lab_bench_calibration *row);
 
-/* lab_bench_rivals_open() starts those of bench->rival_names, and asks for their sgemm rate. A
- * rival that cannot be had is no failure; a name that no rival has is HEED_ERR_INVALID. Also
- * HEED_ERR_NO_MEMORY, and HEED_ERR_SYSTEM once stopped. */
+/* lab_bench_rivals_open() starts the rivals in bench->rival_names, and gets their sgemm rate. An
+ * unavailable rival is not a failure; an unknown name is HEED_ERR_INVALID. Also HEED_ERR_NO_MEMORY,
+ * and HEED_ERR_SYSTEM once stopped. */
 heed_status lab_bench_rivals_open(lab_bench *bench, lab_error *error);
 
-/* lab_bench_rivals_check() says whether there are rivals of these names, and starts none. */
+/* lab_bench_rivals_check() checks that rivals of these names exist, and starts none. */
 heed_status lab_bench_rivals_check(lab_bench *bench, lab_error *error);
 void lab_bench_rivals_close(lab_bench *bench);
 

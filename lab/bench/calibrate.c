@@ -1,6 +1,6 @@
 /*
- * calibrate.c - a kernel beside itself, and what that says about the differences that can be told
- * on this machine
+ * calibrate.c - duels of a kernel with itself, to find the smallest detectable difference on this
+ * machine
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,12 +29,12 @@ static heed_status start_engine(const lab_bench *bench, lab_bench_calibration *r
     snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
     status = lab_bench_engine_start(engine, tensors, plan);
     engine->behind = bench->behind;
-    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */
         status = lab_bench_engine_estimate(engine, bench->replay, &seconds);
     return status == HEED_OK ? lab_bench_engine_ready(engine, bench->replay, seconds) : status;
 }
 
-/* The engine's results must be right, or its times say nothing. */
+/* Checks the engine's results: times of wrong ones are meaningless. */
 static heed_status check_engine(lab_bench_calibration *row, lab_bench_engine *engine,
                                 const lab_expect *expect)
 {

@@ -28,7 +28,7 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     lab_bench_candidate *candidate = data;
     size_t workspace;
 
-    if (candidate->worst.verdict != LAB_TRIAL_OK) /* it need not hang once more */
+    if (candidate->worst.verdict != LAB_TRIAL_OK) /* do not let it hang again */
         return heed_fail(HEED_ERR_DEVICE, "%s", candidate->worst.text);
     if (candidate->open && !candidate->open(candidate, problem))
         return status_of(candidate);
@@ -36,7 +36,7 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
         return status_of(candidate);
     snprintf(needs->name, sizeof needs->name, "%s", candidate->name);
     needs->workspace_size = workspace;
-    needs->deterministic = false; /* it may not promise what nobody can hold it to */
+    needs->deterministic = false; /* not a promise that can be enforced */
     needs->seconds = candidate->seconds;
     return HEED_OK;
 }
@@ -65,7 +65,7 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
     return HEED_OK;
 }
 
-/* Never asked, as run_away() is there. */
+/* Never called, as run_away() is set. */
 static heed_status run(void *data, const heed_buffers *buffers)
 {
     (void)data;

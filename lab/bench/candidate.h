@@ -10,23 +10,23 @@
 typedef struct lab_bench_candidate {
     lab_trial *trial;
     const char *name;
-    double seconds;            /* that a run is expected to take; negative: not known */
-    lab_trial_outcome outcome; /* of what was done last */
-    lab_trial_outcome worst;   /* the first that was neither well nor LAB_TRIAL_UNSUPPORTED */
+    double seconds;            /* expected time of a run; negative: not known */
+    lab_trial_outcome outcome; /* of the last step */
+    lab_trial_outcome worst; /* the first that was neither LAB_TRIAL_OK nor LAB_TRIAL_UNSUPPORTED */
 
-    /* Makes sure that candidate->trial is one for @problem, as code for a device is compiled for
-     * one kind of problem: false, with candidate->outcome, if it cannot be. NULL: it is. */
+    /* Makes sure that candidate->trial suits @problem: code for a device is compiled for one kind
+     * of problem. Returns false, with candidate->outcome, if it cannot. NULL: it always suits. */
     bool (*open)(struct lab_bench_candidate *candidate, const heed_problem *problem);
     void *data; /* of open() */
 } lab_bench_candidate;
 
-/* lab_bench_candidate_subject() returns @candidate, whose trial is open, as a subject, which runs
- * in a process of its own: its statuses and messages tell how it ended there. Its pointers must
- * outlive it. */
+/* lab_bench_candidate_subject() returns @candidate, whose trial is open, as a subject that runs in
+ * a separate process: its statuses and messages tell how that ended. The candidate must outlive it.
+ */
 lab_subject lab_bench_candidate_subject(lab_bench_candidate *candidate);
 
-/* lab_bench_candidate_prove() is lab_prove() of a candidate, by a seed that nobody can know before,
- * which is written to *@seed. Also HEED_ERR_SYSTEM if the system has no random numbers. */
+/* lab_bench_candidate_prove() is lab_prove() for a candidate, with an unpredictable seed, which is
+ * written to *@seed. Also HEED_ERR_SYSTEM if the system has no random numbers. */
 heed_status lab_bench_candidate_prove(lab_bench_candidate *candidate, const heed_problem *problem,
                                       int threads, lab_report *report, uint64_t *seed);
 

@@ -1,5 +1,5 @@
 /*
- * checker.c - changes an element, and looks whether the output follows
+ * checker.c - changes an input element and checks that the output follows
  */
 #include "lab/bench/checker.h"
 
@@ -11,13 +11,13 @@
 #include "lab/verify/variant.h"
 #include "src/device.h"
 
-/* Elements read for the rows that are compared after each block: a few rows. */
+/* Maximum of elements read for the rows that are compared after each block: a few rows. */
 #define CHECK_WORK (INT64_C(1) << 16)
 
-/* The facts about a row take as many numbers as there are keys: not more than this in all. */
+/* The state of a row takes one number per key: maximum in total. */
 #define CHECK_NUMBERS (INT64_C(1) << 24)
 
-/* Q, K and V that stay as they are: on a CPU the first copy is changed itself. */
+/* Keeps unchanged copies of Q, K and V: on a CPU the first copy is changed in place. */
 static bool keep_inputs(lab_bench_checker *checker, heed_buffers *data)
 {
     const lab_bench_tensors *tensors = checker->tensors;
@@ -38,7 +38,7 @@ static bool keep_inputs(lab_bench_checker *checker, heed_buffers *data)
     return true;
 }
 
-/* Can a change of one element be told from what it does? Not if it belongs to several vectors. */
+/* True if the effect of a change of one element is known: not if several vectors share it. */
 static bool can_check(const heed_problem *problem)
 {
     bool apart = problem->seq_k <= CHECK_NUMBERS / 64;
@@ -77,7 +77,7 @@ void lab_bench_checker_destroy(lab_bench_checker *checker)
     free(checker);
 }
 
-/* Writes one element to the copy that call number @call works on. */
+/* Writes one element to the copy that call number @call uses. */
 static heed_status write_touch(const lab_bench_checker *checker, const lab_touch *touch,
                                int64_t call)
 {
@@ -92,7 +92,7 @@ static heed_status write_touch(const lab_bench_checker *checker, const lab_touch
     return heed_device_upload(tensors->context, to, &element, heed_type_size(type));
 }
 
-/* The first of @count touches undoes the last one, if there was one, where that was. */
+/* The first of @count touches undoes the previous one, if any, at its place. */
 static heed_status write_touches(lab_bench_checker *checker, const lab_touch *touches, int count,
                                  bool undoes, int64_t call)
 {

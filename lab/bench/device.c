@@ -1,5 +1,5 @@
 /*
- * device.c - heed alone on a device that works by itself: replays, single calls, launches
+ * device.c - timings of heed alone on an asynchronous device: replays, single calls, launches
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +13,18 @@ enum {
     SAMPLES_MIN = 5,
     SAMPLES_MAX = 1000,
     HOT_SAMPLES = 7,
-    LAUNCHES = 50 /* at a time: fewer than a device takes without waiting for it */
+    LAUNCHES = 50 /* at a time: few enough for a launch queue not to fill up */
 };
 
-/* Work to launch over and over lasts at most this long. */
+/* Calls timed for launch overhead last at most this long. */
 #define LAUNCH_SECONDS 0.05
 
-/* The largest share of a data sheet's figure that a device reaches, and the largest share of the
- * cache that a rotation past twice its size leaves. */
+/* Allowance for devices that exceed their data sheet, and for the part of the cache that survives a
+ * rotation through twice its size. */
 #define SHEET_SLACK 1.05
 #define CACHED_SHARE 0.5
 
-/* The samples of one way to rotate: at least so many, and as many as the time allows. */
+/* Samples one way to rotate: at least @least times, and as often as the time allows. */
 static heed_status sample(lab_bench_engine *engine, int64_t budget_ns, int least, double *samples,
                           int *count)
 {
@@ -55,7 +55,7 @@ static heed_status sample_hot(lab_bench_row *row, lab_bench_engine *engine, int6
     return status;
 }
 
-/* Single calls on a device that is idle, from the start to completion. */
+/* Single calls on an idle device, from launch to completion. */
 static heed_status sample_single(lab_bench_row *row, lab_bench_engine *engine, double seconds)
 {
     double samples[LAB_RIVAL_EAGER_MAX];
@@ -75,7 +75,7 @@ static heed_status sample_single(lab_bench_row *row, lab_bench_engine *engine, d
     return status;
 }
 
-/* The time of heed_execute() itself while the device is busy with the calls before. */
+/* The time of heed_execute() itself while the device is busy with earlier calls. */
 static heed_status sample_launch(lab_bench_row *row, lab_bench_engine *engine, double seconds)
 {
     double samples[LAUNCHES];
@@ -97,7 +97,7 @@ static heed_status sample_launch(lab_bench_row *row, lab_bench_engine *engine, d
     return status == HEED_OK ? waited : status;
 }
 
-/* The figure: replays as bench->cold says. */
+/* The figure: replays, with hot or cold caches as in bench->cold. */
 static heed_status sample_replays(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine)
 {
     double seconds, sorted[SAMPLES_MAX];
@@ -131,7 +131,7 @@ heed_status lab_bench_sample_replays(lab_bench *bench, lab_bench_row *row, lab_b
         status = sample_single(row, engine, row->summary.p50);
     if (status == HEED_OK)
         status = sample_launch(row, engine, row->summary.p50);
-    /* Where one copy is enough to leave the caches, hot and cold are the same. */
+    /* Where one copy exceeds the caches, hot and cold are the same. */
     row->cold = bench->cold ? row->summary.p50 : 0;
     row->hot = row->summary.p50;
     if (status == HEED_OK && copies > 1)

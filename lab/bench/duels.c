@@ -1,12 +1,12 @@
 /*
- * duels.c - how often is a verdict on a kernel beside itself wrong, and how often is a difference
- * that was planted found?
+ * duels.c - error rates of verdicts: duels of a kernel with itself, with or without a planted
+ * difference
  *
- * The kernel of a C source meets a copy of itself, which differs in a comment, each in its sandbox,
- * as candidates of `heed evolve` meet; without a source heed's plan meets itself. The copy may take
- * longer by a planted share. Then both sides are one text but for a number that is read from
- * memory, and so the same machine code: a kernel that is compiled once more beside other code may
- * be some percent slower by where its loops happen to lie.
+ * The kernel of a C source is timed against a copy of itself that differs in a comment, each in a
+ * sandbox, as in `heed evolve`. Without a source, heed's plan is timed against itself. The copy may
+ * be slower by a planted share. Then both sides are the same text except for a number that is read
+ * from memory, and so the same machine code: the same kernel compiled with other code around it may
+ * be a few percent slower because its loops are aligned differently.
  */
 #include "lab/bench/duels.h"
 
@@ -26,9 +26,9 @@
 
 static const char copied[] = "%s\n/* a copy */\n";
 
-/* The kernel under another name, and one that calls it and then spins for a share of the call's
- * time, by the clock that also times blocks. The next call makes up for a spin that was too long or
- * too short. */
+/* The kernel under another name, and a wrapper that calls it and then spins for a share of the
+ * call's time, by the clock that also times blocks. The next call corrects a spin that was too long
+ * or too short. */
 static const char planted[] =
     "#define heed_candidate_run planted_run\n%s\n#undef heed_candidate_run\n"
     "#include <time.h>\n"
@@ -89,7 +89,7 @@ static heed_status make_sources(const lab_bench_duels *all, char *sources[2], la
     return HEED_OK;
 }
 
-/* Is the work to end early? By its context, as in all of bench.h, or by its sink. */
+/* True if the work is to end early, by its context, as everywhere in bench.h, or by its sink. */
 static bool stopped(const lab_bench_duels *all)
 {
     return heed_context_stopped(all->bench->context) || lab_interrupted(all->bench->sink);
@@ -103,7 +103,7 @@ static heed_status take_process(lab_bench_duels *all, lab_bench_process *process
     process->limits = (lab_limits){ .interrupted = sink ? sink->interrupted : NULL };
     bool well = lab_bench_process_open(process, all->name, source) &&
                 lab_bench_process_take(process, &it->tensors);
-    for (int i = 0; i < 2 && well; i++) /* the first time pays for what is new */
+    for (int i = 0; i < 2 && well; i++) /* the first call pays one-time costs */
         well = lab_bench_process_block(process, &seconds) == HEED_OK;
     if (well) {
         lab_bench_process_size(process, seconds, LAB_BENCH_PROCESS_SECONDS);
@@ -189,7 +189,7 @@ static int running_now(void)
     return running;
 }
 
-/* Both rules judge the same blocks, with as many looks as there would have been. */
+/* Both rules judge the same blocks, with the number of looks that each would have taken. */
 static heed_status judge(const lab_bench *bench, lab_bench_one_duel *one)
 {
     const lab_rules usual = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };

@@ -1,5 +1,5 @@
 /*
- * engine.c - one side of a comparison runs its blocks
+ * engine.c - runs the blocks of one side of a comparison
  */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "lab/bench/engine.h"
@@ -16,8 +16,8 @@
 #define BLOCK_SECONDS 5e-3
 #define WARMUP_SECONDS 2e-3
 
-/* A replay lasts about this long, so that its beginning and end do not count. A block is one of
- * them untimed, which brings clocks and the context back, and then a few. */
+/* A replay lasts about this long, which makes its start and end negligible. A block is one untimed
+ * replay, which restores clocks and context, and then a few timed ones. */
 #define REPLAY_SECONDS 2e-3
 #define REPLAY_CALLS_MAX 2000
 #define REPLAYS_MAX 3
@@ -27,12 +27,12 @@
 #define SINGLE_MIN 5
 #define SINGLE_MAX 100
 
-/* Where the workspace lies in its pages decides by a percent or so about a short call. It has this
- * many places to lie in, so far apart. */
+/* The offset of the workspace within its pages changes the time of a short call by a percent or so.
+ * It may have this many offsets, this far apart. */
 #define PLACES 256
 #define PLACE_BYTES 256
 
-/* This program's own libheed. */
+/* The libheed of this program. */
 static heed_status own_execute(void *data, const heed_plan *plan, const heed_buffers *buffers)
 {
     (void)data;
@@ -55,7 +55,7 @@ static const lab_bench_heed own_heed = { .execute = own_execute,
                                          .workspace_size = own_workspace_size,
                                          .plan_destroy = own_plan_destroy };
 
-/* Bytes for the workspace, wherever it lies in them. */
+/* Bytes for the workspace at any offset. */
 static size_t room_of(const lab_bench_engine *engine)
 {
     size_t size = engine->heed->workspace_size(engine->heed->data, engine->plan);
@@ -114,7 +114,7 @@ static heed_status engine_calls(lab_bench_engine *engine, int64_t calls)
     return status;
 }
 
-/* A call of a sequence that is captured. */
+/* One call of a captured sequence. */
 static heed_status captured_call(void *data, int index, void *stream)
 {
     const lab_bench_engine *engine = data;
@@ -143,7 +143,7 @@ heed_status lab_bench_engine_replay(lab_bench_engine *engine, int64_t warmup, in
 typedef struct moment {
     int64_t clock_ns;
     int64_t cpu_ns; /* of this thread */
-    long waits;     /* how often it gave the CPU away */
+    long waits;     /* voluntary context switches */
 } moment;
 
 static moment now(void)
@@ -158,7 +158,7 @@ static moment now(void)
     return it;
 }
 
-/* Nanoseconds from @start until now: of the CPU, or of the clock if the work had to wait. */
+/* Nanoseconds since @start: CPU time, or by the clock if the thread had to wait. */
 static int64_t passed(const lab_bench_engine *engine, const moment *start)
 {
     if (!engine->by_cpu)
@@ -167,7 +167,7 @@ static int64_t passed(const lab_bench_engine *engine, const moment *start)
     return end.waits == start->waits ? end.cpu_ns - start->cpu_ns : end.clock_ns - start->clock_ns;
 }
 
-/* The block itself, with the calls before it that are not timed. */
+/* Runs the block, with its untimed warm-up calls. */
 static heed_status run_block(lab_bench_engine *engine, double *seconds)
 {
     if (engine->replay.calls)
@@ -204,7 +204,7 @@ heed_status lab_bench_engine_block(void *data, double *seconds)
     return status;
 }
 
-/* A captured graph keeps its places. */
+/* A captured graph keeps its addresses. */
 heed_status lab_bench_engine_renew(void *data, uint64_t common, uint64_t own)
 {
     lab_bench_engine *self = data;
@@ -240,7 +240,7 @@ heed_status lab_bench_engine_begin(lab_bench_engine *engine, const lab_bench_ten
                                    double *seconds)
 {
     heed_status status = lab_bench_engine_start_of(engine, tensors, plan, heed);
-    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */
         status = lab_bench_engine_estimate(engine, replay, seconds);
     return status == HEED_OK ? lab_bench_engine_ready(engine, replay, *seconds) : status;
 }
@@ -250,7 +250,7 @@ lab_side lab_bench_engine_side(lab_bench_engine *engine)
     return (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, engine };
 }
 
-/* @b works where @a does, if there is room for both. */
+/* Gives @b the workspace of @a, if it is large enough for both. */
 static heed_status share_workspace(lab_bench_engine *a, lab_bench_engine *b)
 {
     heed_context *context = a->tensors->context;
@@ -318,7 +318,7 @@ void lab_bench_block_size(double seconds, int64_t *warmup, int64_t *calls)
     *warmup = seconds < LAB_BENCH_WARMUP_CALL_MAX ? (int64_t)ceil(WARMUP_SECONDS / seconds) : 0;
 }
 
-/* @most where @whole / @part is more than that, 1 at least. */
+/* @whole / @part, limited to 1 to @most. */
 static int64_t how_many(double whole, double part, int64_t most)
 {
     double count = ceil(whole / part);

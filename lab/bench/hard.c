@@ -1,5 +1,5 @@
 /*
- * hard.c - hard values at a drawn place, for kernels that are quick on tame values alone
+ * hard.c - hard values at random places, against kernels that are fast only on tame values
  */
 #include "lab/bench/hard.h"
 
@@ -11,33 +11,32 @@
 #include "lab/verify/reference/products.h"
 #include "lab/verify/reference/reference.h"
 
-/* No element becomes larger: f16 goes up to 65504. */
+/* Maximum of an element: f16 ends at 65504. */
 #define ELEMENT_MAX_F16 60000
 #define ELEMENT_MAX 1e15
 
-/* The logit of a high key, times up to 4^3 where sums are not in half precision, and no roundings
- * of operands put it off by more than OFF_MOST; of a masked row the one of its only key. */
+/* The logit of a high key, times up to 4^3 where sums are not in half precision and rounding of
+ * operands changes it by at most OFF_MOST; in a masked row, the logit of its only key. */
 #define HIGH_LOGIT 250.0
 #define HIGH_SIZES 4
 #define OFF_MOST 0.125
 #define LOW_LOGIT (-30000.0)
 
-/* The logit of a high key whose elements are all as small as they can be: expf() is infinite from
- * 89 on. */
+/* The logit of a high key with all elements as small as possible: expf() is infinite from 89 on. */
 #define EVEN_LOGIT 92
 #define EVEN_LOGITS 32
 #define EVEN_MOST 1.25 /* times the size they would have if they were equal */
 #define EVEN_DIGITS (1 << 20)
 
-/* How far below the logits of others, which are about 0, that of a light key lies. */
+/* Distance of a light key's logit below the others, which are about 0. */
 #define LIGHT_LEAST 5
 #define LIGHT_MOST 18
 #define LIGHT_MOST_F16 7
 
-/* How far below a high logit the next one lies. */
+/* Distance of the next logit below a high one. */
 #define NEXT_LOGIT 1.5
 
-/* Numbers of what is drawn. */
+/* Indices of the random draws. */
 enum {
     LOT_ROW,
     LOT_KEY,
@@ -48,8 +47,9 @@ enum {
     LOT_DIGITS
 };
 
-/* A NaN in a key that many rows see spares a kernel their work, if it looks: the calls are timed.
- * Where it would spare more than one row in so many, it is put in one of so many turns alone. */
+/* A kernel that checks for a NaN in a key can skip the work of all rows that see it, and the calls
+ * are timed. If more than one row in this many could be skipped, the NaN is used only in one of
+ * this many turns. */
 #define SPARED 16
 #define SELDOM 8
 
@@ -57,13 +57,13 @@ enum {
 typedef struct place {
     const heed_problem *problem;
     void *const *data;
-    const heed_buffers *operands; /* that say where keys are, if there are any */
+    const heed_buffers *operands; /* that locate keys, if any */
     uint64_t lot;
     int64_t row;
     int64_t query; /* index of the first element of the row's vector of Q ... */
     int64_t key;   /* ... of the key's of K ... */
     int64_t value; /* ... and of V */
-    int64_t next;  /* that of another key that the row sees, or of the same one */
+    int64_t next;  /* of another key that the row sees, or of the same one */
 } place;
 
 static double largest_of(const heed_problem *problem)
@@ -71,8 +71,8 @@ static double largest_of(const heed_problem *problem)
     return lab_type_is_narrow(problem->type) ? ELEMENT_MAX_F16 : ELEMENT_MAX;
 }
 
-/* Sets @count elements at @to of tensor @to_role to those at @from, times @factor. False, with
- * nothing done, if one of them is not finite or becomes too large. */
+/* Sets elements at @to of tensor @to_role to those at @from, times @factor. Returns false, with
+ * nothing changed, if one is not finite or becomes too large. */
 static bool scale(const place *at, lab_role from_role, int64_t from, lab_role to_role, int64_t to,
                   int64_t count, double factor, double most)
 {
@@ -86,7 +86,7 @@ static bool scale(const place *at, lab_role from_role, int64_t from, lab_role to
     return true;
 }
 
-/* By what a vector must be multiplied so that its product with itself is @logit, with the scale. */
+/* The factor that makes the scaled product of a vector with itself @logit. */
 static double factor_of(const place *at, lab_role role, int64_t from, double logit)
 {
     double sum = 0;
@@ -104,7 +104,7 @@ static bool aim(const place *at, int64_t key, double logit)
                  factor_of(at, LAB_Q, at->query, logit), largest_of(at->problem));
 }
 
-/* How many sizes of high logits there are. */
+/* Number of sizes of high logits. */
 static int high_sizes(const heed_problem *problem)
 {
     double unit = lab_products_unit(problem->products);
@@ -114,7 +114,7 @@ static int high_sizes(const heed_problem *problem)
     return problem->accumulate == HEED_ACC_F16 ? 1 : count;
 }
 
-/* A limit on logits would make two that are high equal. */
+/* A softcap would make two high logits equal. */
 static bool put_high(const place *at)
 {
     int size = (int)lab_random_below(at->lot, LOT_SIZE, high_sizes(at->problem));
@@ -122,8 +122,9 @@ static bool put_high(const place *at)
     return aim(at, at->next, logit - NEXT_LOGIT) && aim(at, at->key, logit);
 }
 
-/* A high logit that no element of Q or K tells of: their products are equal, and with a usual scale
- * and 16 dimensions or more none is larger than 7. Digits are drawn, or they would tell. */
+/* A high logit that no single element of Q or K reveals: their products are equal, and with a usual
+ * scale and 16 dimensions or more none exceeds 7. Their low digits are random, or they would give
+ * it away. */
 static bool put_even(const place *at)
 {
     const heed_problem *p = at->problem;
@@ -152,7 +153,7 @@ static bool put_low(const place *at)
                  factor_of(at, LAB_K, at->key, LOW_LOGIT), largest_of(at->problem));
 }
 
-/* Makes the largest element of the key's value @size. */
+/* Scales the key's value to a largest element of @size. */
 static bool raise_value(const place *at, double size)
 {
     double most = 0;
@@ -161,7 +162,7 @@ static bool raise_value(const place *at, double size)
     return scale(at, LAB_V, at->value, LAB_V, at->value, at->problem->dim_v, size / most, 2 * size);
 }
 
-/* Little weight, and values that make up for it. */
+/* Small weight, balanced by large values. */
 static bool put_light(const place *at)
 {
     bool narrow = lab_type_is_narrow(at->problem->type) || at->problem->accumulate == HEED_ACC_F16;
@@ -212,7 +213,7 @@ static bool put_infinity(const place *at)
 /* Where                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The row @n, or the first of its head that sees a key. */
+/* Row @n, or the first row of its head that sees a key. */
 static int64_t first_seeing(const heed_problem *problem, int64_t n)
 {
     const int64_t queries = lab_queries(problem);
@@ -262,8 +263,8 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
     static const struct {
         const char *what;
         bool (*put)(const place *at);
-        int odd;     /* the part of a head's answers that may be not finite */
-        bool masked; /* of problems with a mask alone, in the first row; the last of all */
+        int odd;     /* the part of a head's output that may be non-finite */
+        bool masked; /* only with a mask, in the first row; at the end of the table */
     } kinds[] = {
         { "a high logit", put_high, NONE, false },
         { "a high logit of even elements", put_even, NONE, false },
@@ -286,7 +287,7 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
     place at = { .problem = problem, .data = data, .operands = operands, .lot = lot };
 
     while (!seldom && spared[kinds[kind].odd] * SPARED > lab_rows(problem))
-        kind++; /* a NaN in V at last, which spares none */
+        kind++; /* finally a NaN in V, which allows no skipping */
     if (!find_place(&at, kinds[kind].masked) || !kinds[kind].put(&at))
         return (lab_bench_hard){ .what = NULL };
     return (lab_bench_hard){ kinds[kind].what, at.row, odd[kinds[kind].odd] };

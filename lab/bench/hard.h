@@ -1,11 +1,10 @@
 /*
- * hard.h - hard values at a drawn place, for kernels that are quick on tame values alone
+ * hard.h - hard values at random places, against kernels that are fast only on tame values
  *
- * A kernel may be careful while it goes through the gates and careless when it is timed: no
- * maximum, limits on logits and outputs, light keys left out, NaN made zero. The values of timed
- * calls are tame, and would not show that. So some calls of each block, which are drawn, have one
- * key, or one query, that is not, at a place that is drawn too. Nothing tells them from the others
- * but that key itself.
+ * A kernel may be careful in the gates and careless when it is timed: no maximum, clamped logits
+ * and outputs, light keys skipped, NaN made zero. The values of timed calls are tame and would not
+ * reveal that. So some random calls of each block have one key or query that is not tame, at a
+ * random place. Only that key distinguishes them from the others.
  */
 #ifndef LAB_BENCH_HARD_H
 #define LAB_BENCH_HARD_H
@@ -17,14 +16,14 @@
 #include "tensor/view.h"
 
 typedef struct lab_bench_hard {
-    const char *what; /* is in the tensors; NULL: nothing is */
-    int64_t row;      /* its answer is another one without it */
-    int64_t odd;      /* so many elements of O at most are not finite */
+    const char *what; /* the hard value; NULL: none */
+    int64_t row;      /* a row whose result depends on it */
+    int64_t odd;      /* maximum of non-finite elements of O */
 } lab_bench_hard;
 
 /* lab_bench_hard_put() changes elements of Q, K or V of @data, which belong to @problem,
- * normalized: @turn chooses the change, so that every change comes up in turn, and @lot the place.
- * @operands has its page table and its cumulative lengths, if it has any. */
+ * normalized: @turn selects the change, in rotation, and @lot the place. @operands has the page
+ * table and the cumulative lengths, if any. */
 lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[LAB_VECTORS],
                                   const heed_buffers *operands, uint64_t turn, uint64_t lot);
 

@@ -1,6 +1,6 @@
 /*
- * match.c - heed against one opponent: interleaved blocks, a verdict, and a look at the
- * opponent's output
+ * match.c - heed against one opponent: interleaved blocks, a verdict, and a check of the opponent's
+ * output
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +15,11 @@ enum {
     PAIRS_USUAL = 8
 };
 
-/* A rival of which a call takes more than this many times bench->seconds is skipped. */
+/* A rival is skipped if a call takes more than this many times bench->seconds. */
 #define SKIP_FACTOR 20.0
 
-/* A rival is taken for wrong at this multiple of the error allowed to heed. The allowance is twice
- * what a naive implementation of the same precision makes; some rivals trade more than that for
- * speed, which is theirs to decide. */
+/* A rival counts as wrong above this multiple of heed's allowed error, which is twice the error of
+ * a naive implementation of the same precision. Some rivals trade more accuracy for speed. */
 #define RIVAL_ERROR_MAX 16.0
 
 /* A rival at work. */
@@ -33,18 +32,18 @@ typedef struct contender {
     lab_answer answer; /* of the last block */
 } contender;
 
-/* The seconds that a block is expected to take with its warm-up. */
+/* Expected seconds of a block with its warm-up. */
 static double contender_round(const contender *it)
 {
     int64_t each = it->replay ? it->replay : 1;
     return it->expected * (double)((it->warmup + it->calls) * each);
 }
 
-/* A block, as a lab_side takes it. @data is the contender. */
+/* A block, as a callback of a lab_side. @data is the contender. */
 static heed_status contender_block(void *data, double *seconds)
 {
     contender *self = data;
-    /* heed's threads look for work for a moment before they sleep. */
+    /* heed's threads spin for a moment before they sleep. */
     const struct timespec nap = { .tv_nsec = 1000000 };
     nanosleep(&nap, NULL);
     if (self->replay)
@@ -62,15 +61,14 @@ static void set_outcome(lab_bench_match *match, lab_bench_outcome outcome, const
     snprintf(match->reason, sizeof match->reason, "%s", reason);
 }
 
-/* How many pairs to take at least. @round: seconds that one takes. Slow sides get fewer, but not
- * forever. */
+/* Minimum of pairs to take, if one takes @round seconds. Slow sides get fewer. */
 static size_t least_pairs(double seconds, double round)
 {
     double affordable = 4 * seconds / round;
     return affordable < 1 ? 1 : affordable < PAIRS_USUAL ? (size_t)affordable : PAIRS_USUAL;
 }
 
-/* All the time is used: the figures are as much wanted as the verdict. */
+/* Uses the full time: the figures matter as much as the verdict. */
 heed_status lab_bench_match_interleave(const lab_bench *bench, lab_bench_match *match,
                                        lab_bench_engine *heed, const lab_side *other, double round)
 {
@@ -88,7 +86,7 @@ heed_status lab_bench_match_interleave(const lab_bench *bench, lab_bench_match *
     match->other = duel.b;
     match->pairs = duel.pairs;
     match->comparison = duel.comparison;
-    /* Also where the other side failed: heed's last output is of a problem that is no more. */
+    /* Also if the other side failed: heed's last output is for changed inputs. */
     heed_status restored = lab_bench_checker_restore(heed->checker);
     if (restored == HEED_OK && heed->checker)
         restored = lab_bench_engine_call(heed);
@@ -103,7 +101,7 @@ heed_status lab_bench_match_interleave(const lab_bench *bench, lab_bench_match *
     return status;
 }
 
-/* The error of the O of the rival's last call, of the rows of @expect alone if they are few. */
+/* The error of O after the rival's last call; if @expect has few rows, only those are fetched. */
 static lab_answer rival_error(lab_rival *rival, const heed_problem *dense, const lab_expect *expect,
                               void *o, size_t size, double *error)
 {
@@ -116,7 +114,7 @@ static lab_answer rival_error(lab_rival *rival, const heed_problem *dense, const
     return answer;
 }
 
-/* Bytes of what rival_error() looks at. */
+/* Bytes that rival_error() reads. */
 static size_t checked_bytes(const lab_rival *rival, const heed_problem *dense,
                             const lab_expect *expect)
 {
@@ -135,7 +133,7 @@ static void check_rival(lab_bench_match *match, lab_rival *rival, const heed_pro
     memset(&dense.k, 0, sizeof dense.k);
     memset(&dense.v, 0, sizeof dense.v);
     memset(&dense.o, 0, sizeof dense.o);
-    heed_problem_normalize(&dense, &dense); /* it is one with strides */
+    heed_problem_normalize(&dense, &dense); /* gives it strides */
     size_t size = checked_bytes(rival, &dense, expect);
     void *o = malloc(size);
     if (!o) {
@@ -153,15 +151,14 @@ static void check_rival(lab_bench_match *match, lab_rival *rival, const heed_pro
     }
 }
 
-/* The outcome of a rival that said no, or no more. */
+/* The outcome of a rival that refused or stopped responding. */
 static void rival_failed(lab_bench_match *match, const lab_rival *rival, lab_answer answer)
 {
     set_outcome(match, answer == LAB_ANSWER_UNSUPPORTED ? LAB_BENCH_REFUSED : LAB_BENCH_FAILED,
                 rival->reason);
 }
 
-/* How long a call of the rival takes. The first one pays for pages and code that are new; the
- * second one tells. */
+/* Seconds of a call of the rival. The first call pays one-time costs; the second is timed. */
 static lab_answer estimate_rival(lab_rival *rival, bool replay, double *seconds)
 {
     if (replay)
@@ -172,7 +169,7 @@ static lab_answer estimate_rival(lab_rival *rival, bool replay, double *seconds)
     return answer;
 }
 
-/* Sizes the blocks of the rival, and lets it capture what it is to replay. */
+/* Sizes the blocks of the rival, and has it capture a replay. */
 static lab_answer ready_contender(contender *it, bool replay, double seconds)
 {
     it->expected = seconds;
@@ -198,7 +195,7 @@ static void sample_eager(lab_bench_match *match, lab_rival *rival)
         rival_failed(match, rival, answer);
 }
 
-/* A prepared rival: one call to see how long it takes, the match, and a look at its output. */
+/* Plays a prepared rival: estimates a call, runs the match, and checks the output. */
 static heed_status play_rival(lab_bench *bench, lab_bench_match *match, lab_bench_rival *entry,
                               lab_bench_engine *heed, double heed_seconds, const lab_expect *expect)
 {
@@ -233,7 +230,7 @@ static heed_status play_rival(lab_bench *bench, lab_bench_match *match, lab_benc
     return status;
 }
 
-/* Hands the problem and its values to the rival. */
+/* Passes the problem and its values to the rival. */
 static lab_answer prepare_rival(const lab_bench *bench, const lab_bench_rival *entry,
                                 const lab_bench_tensors *tensors, const heed_problem *problem,
                                 lab_rival_data *data)
@@ -280,7 +277,7 @@ static void free_operands(lab_rival_operand *operands, int count)
         free(operands[i].data);
 }
 
-/* Values as the rival takes them: a period of them, or all. */
+/* Values for the rival: one period of them, or all. */
 static const void *rival_values(const lab_bench_rival *entry, const lab_bench_tensors *tensors,
                                 lab_role role, void **dense)
 {
@@ -333,14 +330,14 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
     return status;
 }
 
-/* The match against another kernel of heed's own. */
+/* The match against another of heed's kernels. */
 heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_bench_engine *heed,
                                   double heed_seconds, const lab_expect *expect)
 {
     heed_plan *plan;
     lab_bench_engine other;
     double seconds;
-    match->name = bench->against; /* until it has a config */
+    match->name = bench->against; /* until its config is known */
     heed_status status = heed_plan_create_named(&plan, bench->context, &heed->tensors->problem,
                                                 bench->against);
     if (status == HEED_ERR_UNSUPPORTED || status == HEED_ERR_INVALID) {
@@ -369,7 +366,7 @@ heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_
                                             lab_bench_engine_round(heed, heed_seconds) +
                                                 lab_bench_engine_round(&other, seconds));
     }
-    /* Both write the same O: a call more shows whose it is. */
+    /* Both write the same O: one more call, for the opponent's output. */
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(heed->tensors);
     if (status == HEED_OK)

@@ -13,18 +13,18 @@ enum {
     SAMPLES_MAX = 4000
 };
 
-/* A sample is one call, or as many as last this long: the clock itself takes some tens of
- * nanoseconds. */
+/* A sample is one call, or as many as take this long: reading the clock takes tens of nanoseconds.
+ */
 #define SAMPLE_NS INT64_C(20000)
 #define WARMUP_NS INT64_C(50000000)
 
-/* A rival whose time at a look is so many times that of the fastest is not the fastest. */
+/* A rival this many times slower than the fastest in a first look cannot be the fastest. */
 #define NEAR 1.25
 
-/* A figure this far above the measured ceiling is a mistake of the measurement. */
+/* A figure this far above the measured ceiling is a measurement error. */
 #define CEILING_SLACK 1.05
 
-/* Of the last-level cache, in case that the system does not tell. */
+/* Last-level cache, if the system does not report its size. */
 #define CACHE_BYTES (INT64_C(32) << 20)
 
 void lab_bench_look_at_device(lab_bench *bench, const char *device)
@@ -77,7 +77,7 @@ int64_t lab_bench_alone_ns(const lab_bench *bench)
     return (int64_t)((bench->look > 0 ? bench->look : 0.5 * bench->seconds) * 1e9);
 }
 
-/* Samples heed alone, and looks at what it computed. */
+/* Samples heed alone, and checks its output. */
 static heed_status sample_alone(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine,
                                 const lab_expect *expect)
 {
@@ -107,7 +107,7 @@ static heed_status sample_alone(lab_bench *bench, lab_bench_row *row, lab_bench_
     return status;
 }
 
-/* A figure beyond what the machine can do, as it was measured or as its data sheet says. */
+/* Rejects a figure beyond the measured peak or the data sheet's. */
 static void doubt(lab_bench *bench, lab_bench_row *row)
 {
     heed_type type = row->source->problem.type;
@@ -132,7 +132,7 @@ static void doubt(lab_bench *bench, lab_bench_row *row)
     }
 }
 
-/* The time that the device needs at least, with tensors from where they are in this run. */
+/* The least time on the device, with tensors in memory or in caches as in this run. */
 static void find_floor(const lab_bench *bench, lab_bench_row *row)
 {
     const lab_floor floor = lab_roofline_floor_of(&row->source->problem, &row->work,
@@ -148,7 +148,7 @@ double lab_bench_of_roofline(const lab_bench_row *row)
     return row->ceiling > 0 ? row->flops / row->summary.p50 / row->ceiling : 0;
 }
 
-/* A wrong result, or one that cannot be, has no figure. */
+/* A wrong or impossible result has no figure. */
 static void judge(lab_bench *bench, lab_bench_row *row)
 {
     doubt(bench, row);
@@ -165,7 +165,7 @@ bool lab_bench_late(const lab_bench *bench)
     return bench->deadline_ns > 0 && heed_clock_ns() >= bench->deadline_ns;
 }
 
-/* A rival without time left for it. */
+/* Skips a rival for which no time is left. */
 static void skip_match(lab_bench_match *match, const char *name)
 {
     match->name = name;
@@ -180,7 +180,7 @@ static lab_bench_match *add_match(lab_bench_row *row)
     return match;
 }
 
-/* A first look at a rival, unless it is the only one. */
+/* Takes a first look at a rival, unless it is the only one. */
 static heed_status look_at(lab_bench *bench, lab_bench_row *row, lab_bench_rival *entry,
                            lab_bench_engine *engine, const lab_expect *expect)
 {
@@ -195,7 +195,7 @@ static heed_status look_at(lab_bench *bench, lab_bench_row *row, lab_bench_rival
     return HEED_OK;
 }
 
-/* The least time of the backends of a peer. */
+/* The least time of a peer's backends. */
 static double fastest_of(const lab_bench *bench, const lab_bench_row *row, const lab_rival *peer)
 {
     double fastest = INFINITY;
@@ -210,7 +210,7 @@ static double fastest_of(const lab_bench *bench, const lab_bench_row *row, const
     return fastest;
 }
 
-/* Those who may be the fastest of their peer get the whole time after the look at all. */
+/* After the first looks, candidates for the fastest backend of a peer get the full time. */
 static heed_status play_near(lab_bench *bench, lab_bench_row *row, lab_bench_engine *engine,
                              const lab_expect *expect)
 {
@@ -257,7 +257,7 @@ static heed_status play_matches(lab_bench *bench, lab_bench_row *row, lab_bench_
     return heed_context_stopped(bench->context) ? HEED_ERR_SYSTEM : status;
 }
 
-/* The output that the matches timed must be right as well. */
+/* The output after the matches must be right as well. */
 static heed_status check_again(lab_bench_row *row, const lab_bench_engine *engine,
                                const lab_expect *expect)
 {
@@ -308,7 +308,7 @@ static heed_status measure(lab_bench *bench, lab_bench_row *row, const lab_bench
     return status;
 }
 
-/* How much work the problem is, with the lengths of its tensors. */
+/* The amount of work in the problem, with the lengths of its tensors. */
 static void weigh(lab_bench_row *row, const lab_bench_tensors *tensors)
 {
     const heed_buffers data = lab_bench_tensors_inputs(tensors);
@@ -319,7 +319,7 @@ static void weigh(lab_bench_row *row, const lab_bench_tensors *tensors)
     }
 }
 
-/* Why there is no figure, if there is nothing worse to say than that. */
+/* Sets the reason for a missing figure, unless a worse outcome is set. */
 static heed_status finish(const lab_bench *bench, lab_bench_row *row, heed_status status)
 {
     if (status != HEED_OK && heed_context_stopped(bench->context)) {

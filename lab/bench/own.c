@@ -17,8 +17,8 @@ static bool fail(lab_bench_match *match, lab_bench_outcome outcome, const char *
     return false;
 }
 
-/* The outcome of a process that failed: an error of the laboratory's own, a refusal, or else a
- * wrong kernel. */
+/* The outcome of a process that failed: an error of the laboratory, a refusal, or else a wrong
+ * kernel. */
 static lab_bench_outcome outcome_of(const lab_trial_outcome *outcome)
 {
     switch (outcome->verdict) {
@@ -35,7 +35,7 @@ static lab_bench_outcome outcome_of(const lab_trial_outcome *outcome)
     }
 }
 
-/* The first gate that refuses it, and why. */
+/* Reports the first gate that failed, and why. */
 static bool tell_gate(lab_bench_match *match, const lab_report *report)
 {
     char reason[LAB_PEER_REASON_SIZE];
@@ -49,7 +49,7 @@ static bool tell_gate(lab_bench_match *match, const lab_report *report)
     return fail(match, LAB_BENCH_REFUSED, report->verdicts[0].reason);
 }
 
-/* All that is demanded of what is ranked. False: @match has why not, or *@status. */
+/* All gates that ranked kernels must pass. False: see @match, or *@status. */
 static bool prove(const lab_bench *bench, lab_bench_match *match, const heed_problem *problem,
                   heed_status *status)
 {
@@ -71,7 +71,7 @@ static bool prove(const lab_bench *bench, lab_bench_match *match, const heed_pro
     return well;
 }
 
-/* Makes it ready for blocks; writes the seconds of a call, and of what a block takes in all. */
+/* Makes it ready for blocks; writes the seconds of a call and of a block in all. */
 static heed_status start(const lab_bench_contender *contender, const lab_bench_tensors *tensors,
                          double *seconds, double *round)
 {
@@ -105,7 +105,7 @@ static heed_status take_turns(const lab_bench *bench, lab_bench_match *match,
     return match->outcome == LAB_BENCH_OK ? status : HEED_OK;
 }
 
-/* On which problem that was. */
+/* Adds the problem to the reason. */
 static void add_problem(lab_bench_match *match, const heed_problem *problem)
 {
     char spec[HEED_SPEC_SIZE], reason[LAB_PEER_REASON_SIZE];

@@ -1,5 +1,5 @@
 /*
- * pair.c - two kernels in turns, and a look at what they compute
+ * pair.c - two kernels timed in turns, with checks of their output
  */
 #include "lab/bench/pair.h"
 
@@ -12,7 +12,7 @@
 #include "lab/measure/power.h"
 #include "src/measure.h"
 
-/* How often a call is timed before blocks are sized, and how long that may take. */
+/* Calls timed to size blocks, and the time limit for that. */
 #define ESTIMATES_MAX 7
 #define ESTIMATE_SECONDS 20e-3
 
@@ -48,8 +48,8 @@ static heed_status plan_side(lab_bench_pair *pair, const lab_bench *bench,
     return status;
 }
 
-/* Seconds of a call. The first time pays for what is new, and of the others one may have been
- * disturbed: by the least of them the blocks of both sides come to about as many calls. */
+/* Seconds of a call. The first call pays one-time costs, and others may be disturbed. With their
+ * minimum, the blocks of both sides get about the same number of calls. */
 static heed_status estimate(lab_bench_engine *engine, bool replay, double *seconds)
 {
     double spent = 0, least = (double)INFINITY;
@@ -66,7 +66,7 @@ static heed_status estimate(lab_bench_engine *engine, bool replay, double *secon
     return status;
 }
 
-/* Makes a side ready for blocks, and looks at its output. */
+/* Makes a side ready for blocks, and checks its output. */
 static heed_status start_side(lab_bench_pair *pair, const lab_bench *bench,
                               const lab_bench_tensors *tensors, const lab_expect *expect,
                               lab_bench_engine *engine, int side)
@@ -110,7 +110,7 @@ static heed_status start_contender(lab_bench_pair *pair, const lab_bench_tensors
     return judge_contender(pair, contender->start(contender->data, tensors, &pair->seconds[1]));
 }
 
-/* The blocks of a side must have left right outputs, and so must one more call. */
+/* Checks the outputs of a side's blocks and of one more call. */
 static heed_status check_side(lab_bench_pair *pair, lab_bench_engine *engine,
                               const lab_expect *expect, int side)
 {
@@ -139,7 +139,7 @@ static heed_status take_turns(lab_bench_pair *pair, lab_bench_engine engines[2],
     return status;
 }
 
-/* Some calls of A alone: nothing is decided by them. */
+/* Times some calls of A alone; no verdict depends on them. */
 static heed_status time_alone(lab_bench_pair *pair, lab_bench_engine *engine)
 {
     double seconds[5];
@@ -217,7 +217,7 @@ void lab_bench_pair_free(lab_bench_pair *pair)
     lab_duel_free(&pair->duel);
 }
 
-/* The series as if both sides were equally fast. */
+/* The detectable difference, from the series as if both sides were equally fast. */
 static double detectable_of(const lab_bench_pair *pair, const lab_comparison *of, double margin,
                             uint64_t seed)
 {

@@ -12,9 +12,9 @@
 
 #include "lab/bench/bench.h"
 
-/* Something that takes turns. start() makes it ready for the values of @tensors, and writes the
- * seconds of a call; then it is @side; and stop() ends that, also after start() failed or was not
- * called.
+/* An external side of the comparison. start() makes it ready for the values of @tensors, and writes
+ * the seconds of a call; then @side is valid until stop(), which may be called even if start()
+ * failed or was not called.
  */
 typedef struct lab_bench_contender {
     void *data; /* of these functions */
@@ -23,47 +23,46 @@ typedef struct lab_bench_contender {
     lab_side side;
     void (*stop)(void *data);
 
-    /* The worst error there was, see lab_bench_error(), of what has memory of its own; a block of
-     * it fails if what it computed is wrong. */
+    /* The worst error so far, see lab_bench_error(), if it has memory of its own; its block fails
+     * if the result is wrong. */
     double (*error)(void *data);
 } lab_bench_contender;
 
-/* Somebody else's plan in place of B's. plan() makes one for the problem, normalized; failures
- * have heed's message. */
+/* A source of plans in place of B's. plan() makes one for the problem, normalized; failures have
+ * heed's message. */
 struct lab_bench_heed;
 typedef struct lab_bench_maker {
     void *data;
     const char *name;
     heed_status (*plan)(void *data, const heed_problem *problem, heed_plan **plan);
-    const struct lab_bench_heed *heed; /* the heed that makes the plan; NULL: our own */
+    const struct lab_bench_heed *heed; /* the libheed that makes the plan; NULL: this program's */
 } lab_bench_maker;
 
 /* A is side 0 of the comparison, B side 1. */
 typedef struct lab_bench_pair {
-    const char *names[2]; /* kernels with or without config; NULL: heed's own choice */
+    const char *names[2]; /* kernels with or without config; NULL: the planner's choice */
     const lab_bench_contender *contender; /* in place of names[1], with its error(); or NULL */
     const lab_bench_maker *maker;         /* likewise */
     char planned[2][HEED_NAME_SIZE];      /* their full names */
-    lab_bench_outcome outcome;         /* anything but LAB_BENCH_OK: there is no comparison, ... */
-    int blame;                         /* ... for what that side did, or -1 */
-    char reason[LAB_PEER_REASON_SIZE]; /* in a sentence */
-    double error[2];                   /* see lab_bench_error() */
-    double seconds[2];                 /* medians of the blocks; 0: not timed */
-    bool same;                         /* both are the same kernel in the same config: not timed in
-                                          turns; A alone, briefly */
+    lab_bench_outcome outcome;            /* unless LAB_BENCH_OK there is no comparison, ... */
+    int blame;                            /* ... because of this side, or -1 */
+    char reason[LAB_PEER_REASON_SIZE];    /* in a sentence */
+    double error[2];                      /* see lab_bench_error() */
+    double seconds[2];                    /* medians of the blocks; 0: not timed */
+    bool same; /* both are the same kernel and config: only A is timed, briefly */
     lab_duel duel;
 } lab_bench_pair;
 
-/* lab_bench_pair_run() plans both, looks at what each computes, lets them take turns as @options
- * say, on values of which some are changed before every block, and looks again. Of @bench it takes
- * context, cold, replay, seed and host_threads. A failure of a kernel is an outcome;
- * HEED_ERR_SYSTEM once stopped is the only failure. Free in any case. */
+/* lab_bench_pair_run() plans both, checks their outputs, times them in turns by @options, with some
+ * values changed before every block, and checks again. It uses context, cold, replay, seed and
+ * host_threads of @bench. A failure of a kernel is an outcome; HEED_ERR_SYSTEM once stopped is the
+ * only failure. Free in any case. */
 heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
                                const lab_bench_source *source, const lab_duel_options *options);
 void lab_bench_pair_free(lab_bench_pair *pair);
 
-/* lab_bench_pair_doubt() writes to @reason why the comparison @of the pair is AMBIGUOUS for
- * @margin: the difference that could be told here. */
+/* lab_bench_pair_doubt() writes to @reason why the comparison @of of the pair is AMBIGUOUS for
+ * @margin, with the smallest detectable difference. */
 void lab_bench_pair_doubt(const lab_bench_pair *pair, const lab_comparison *of, double margin,
                           uint64_t seed, char *reason, size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * process.c - a candidate in its process, at work on the tensors of a problem
+ * process.c - a candidate in a process, timed on the tensors of a problem
  */
 #define _GNU_SOURCE /* sched_getaffinity() */
 #include "lab/bench/process.h"
@@ -18,13 +18,13 @@
 
 #define ROOM_AROUND 16384 /* bytes around each tensor of a call */
 
-/* A call's values begin at one of so many places, each at a multiple of LINE bytes and at the first
- * element of a head vector, for what vectors have in common, as captured ones do. */
+/* A call's values begin at one of this many offsets, each a multiple of LINE bytes and the first
+ * element of a head vector, which keeps structure that captured vectors share. */
 #define PLACES 256
 #define LINE 64
 
-/* Elements that the reference reads for the rows of a block that are compared; in any case so many
- * rows, and one of each call. */
+/* Maximum of elements that the reference reads for the compared rows of a block; minimum of rows,
+ * besides one of each call. */
 #define CHECK_WORK (INT64_C(1) << 18)
 #define CHECK_ROWS 16
 
@@ -62,7 +62,7 @@ static bool make_values(lab_bench_process *process, const lab_bench_tensors *ten
     return values || fail_memory(process);
 }
 
-/* Which elements from the first to the last of O are written: not the gaps. */
+/* Marks the elements from the first to the last of O that are written: not the gaps. */
 static bool make_written(lab_bench_process *process)
 {
     lab_view view = lab_view_of(&process->problem, LAB_O);
@@ -72,7 +72,7 @@ static bool make_written(lab_bench_process *process)
     return process->written || fail_memory(process);
 }
 
-/* Is there room for one call? The trial looks once more. */
+/* Returns true if there is room for one call. The trial checks again. */
 static bool take_sizes(lab_bench_process *process, size_t workspace)
 {
     size_t limit = lab_limits_fill(&process->limits).tensor_bytes;
@@ -88,13 +88,14 @@ static bool take_sizes(lab_bench_process *process, size_t workspace)
     return true;
 }
 
-/* In one of so many calls there is something hard: of blocks of so many calls, and of smaller ones.
- * It may take a kernel a little longer, as more than one maximum, but hardly shows in the time. */
+/* One call in HARD_ONE_IN has a hard value, or one in HARD_ONE_IN_FEW if a block has fewer than
+ * HARD_BLOCK calls. It may cost a kernel a little time, for a second maximum say, but hardly shows.
+ */
 #define HARD_ONE_IN 4
 #define HARD_BLOCK 16
 #define HARD_ONE_IN_FEW 2
 
-/* Numbers of what is drawn for tensors are below this, and of what is drawn for calls above. */
+/* Indices of random draws for tensors are below this, those for calls above. */
 #define LOTS_OF_CALLS ((uint64_t)LAB_WIRE_SETS * LAB_ROLES)
 
 static void harden(lab_bench_process *process, int call)
@@ -111,9 +112,9 @@ static void harden(lab_bench_process *process, int call)
                                                  lab_random_stream(lot, 1));
 }
 
-/* An operand of a call: numbers with digits of their own, a mask drawn anew. Starts and arrays of
- * other kinds stay what they are: they decide how much work a call is, and heed's plan is timed on
- * these. */
+/* Fills an operand of a call: numbers get fresh low digits, a mask is redrawn. Starts and other
+ * arrays stay the same: they determine the work of a call, and heed's plan is timed on the same
+ * ones. */
 static void fill_operand(lab_bench_process *process, const lab_view *view, lab_role role,
                          uint64_t lot, void *to)
 {
@@ -128,7 +129,7 @@ static void fill_operand(lab_bench_process *process, const lab_view *view, lab_r
         lab_operand_fill_usual(&process->problem, role, to, lot);
 }
 
-/* Values for a tensor of a call, of which V is the last but for operands. */
+/* Fills a tensor of a call; V is the last one before the operands. */
 static void fill(void *data, int call, int role, void *to)
 {
     lab_bench_process *process = data;
@@ -213,7 +214,7 @@ static heed_status find_wrong(lab_bench_process *process, int call, double error
     return heed_fail(HEED_ERR_UNSUPPORTED, "%s", process->outcome.text);
 }
 
-/* Elements of O that are poisoned though they are to be written, or the other way round. */
+/* Elements of O that were to be written but are still poisoned, or the reverse. */
 static int64_t count_singles(const uint32_t *o, const unsigned char *written, int64_t count)
 {
     int64_t wrong = 0;
@@ -230,7 +231,7 @@ static int64_t count_halves(const uint16_t *o, const unsigned char *written, int
     return wrong;
 }
 
-/* Was all of O written, and no gap? */
+/* Checks that all of O was written, and no gap. */
 static heed_status look_over(lab_bench_process *process, int call)
 {
     lab_view view = lab_view_of(&process->problem, LAB_O);
@@ -248,7 +249,7 @@ static heed_status look_over(lab_bench_process *process, int call)
     return find_wrong(process, call, INFINITY, why);
 }
 
-/* Are rows of a call right? */
+/* Checks rows of a call. */
 static heed_status look_at(lab_bench_process *process, int call, uint64_t lot)
 {
     const heed_buffers *made = &process->calls.made[call];
@@ -278,7 +279,7 @@ static heed_status fail_random(void)
     return heed_fail(HEED_ERR_SYSTEM, "the system has no random numbers");
 }
 
-/* The rows are drawn when the process stands still, and nobody can foresee them. */
+/* The rows are drawn while the process is stopped, and are unpredictable. */
 static heed_status look(lab_bench_process *process)
 {
     uint64_t lot;
@@ -306,7 +307,7 @@ heed_status lab_bench_process_block(void *data, double *seconds)
     return look(process);
 }
 
-/* One of the CPUs that this process may use; -1 if they are not known. */
+/* A random one of the CPUs that this process may use; -1 if not known. */
 static int draw_cpu(uint64_t random)
 {
     cpu_set_t all;
@@ -323,7 +324,7 @@ heed_status lab_bench_process_renew(void *data, uint64_t common, uint64_t own)
 {
     lab_bench_process *process = data;
     double seconds;
-    (void)own; /* the system draws addresses for each process */
+    (void)own; /* the system randomizes addresses for each process */
     if (lab_trial_on_device(process->trial) && process->renewed)
         return HEED_OK;
     process->renewed = true;

@@ -1,5 +1,5 @@
 /*
- * rivals.c - finds the rivals that were asked for, and starts the peers that they need
+ * rivals.c - finds the selected rivals, and starts the peers that they need
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "lab/base/suggest.h"
 #include "lab/bench/bench.h"
 
-/* The order of the matrices of whose product the rate is asked. */
+/* The order of the matrices for the sgemm rate. */
 #define SGEMM_SIZE 2048
 
 const char *lab_bench_outcome_name(lab_bench_outcome outcome)
@@ -49,8 +49,8 @@ static lab_rival *add_peer(lab_bench *bench)
     return peer;
 }
 
-/* Backends that are no part of their peer's library have names of their own. They are timed where
- * they are named, not where their peer is. */
+/* Backends that are not part of their peer's library have separate names. They are timed only if
+ * named, not with their peer. */
 static const struct {
     const char *name, *peer;
 } own_names[] = {
@@ -58,7 +58,7 @@ static const struct {
 };
 #define OWN_NAMES (sizeof own_names / sizeof *own_names)
 
-/* Returns the peer of the backend @name, or NULL if that has no name of its own. */
+/* Returns the peer of the backend @name, or NULL if that has no separate name. */
 static const char *peer_of(const char *name)
 {
     for (size_t i = 0; i < OWN_NAMES; i++)
@@ -81,7 +81,7 @@ static const lab_found *find_named(const lab_found *found, size_t count, const c
     return NULL;
 }
 
-/* The rival @name: which peer, and which of its backends. */
+/* The peer and backend that a rival's name selects. */
 typedef struct meaning {
     char peer[LAB_PEER_NAME_SIZE];
     const char *backend; /* NULL: none was named */
@@ -99,7 +99,7 @@ static meaning read_name(const lab_found *found, size_t count, const char *name)
     return it;
 }
 
-/* A rival that cannot be had, and why. */
+/* Adds a rival that is not available, and the reason. */
 static heed_status add_absent(lab_bench *bench, const char *name, lab_bench_outcome outcome,
                               const char *reason)
 {
@@ -112,7 +112,7 @@ static heed_status add_absent(lab_bench *bench, const char *name, lab_bench_outc
     return HEED_OK;
 }
 
-/* Adds a rival of a peer that is open. */
+/* Adds a rival of an open peer. */
 static heed_status add_present(lab_bench *bench, lab_rival *peer, const char *backend)
 {
     lab_bench_rival *added = add_rival(bench);
@@ -129,7 +129,7 @@ static heed_status add_present(lab_bench *bench, lab_rival *peer, const char *ba
     return HEED_OK;
 }
 
-/* Starts @found unless it runs already. *@answer: how its hello went. */
+/* Starts @found unless it is running. *@answer: the result of its hello. */
 static lab_rival *open_peer(lab_bench *bench, const lab_found *found, lab_answer *answer)
 {
     for (size_t i = 0; i < bench->peer_count; i++)
@@ -146,8 +146,8 @@ static lab_rival *open_peer(lab_bench *bench, const lab_found *found, lab_answer
     return peer;
 }
 
-/* @name, or what stands before its first dash, must be a peer that was found: a slip is no reason
- * to time without it. */
+/* @name, or its part before the first dash, must be a peer that was found: a typo must not silently
+ * drop a rival. */
 static heed_status refuse_peer(const lab_bench *bench, const lab_found *found, size_t count,
                                const char *first, lab_error *error)
 {
@@ -168,7 +168,7 @@ static heed_status refuse_peer(const lab_bench *bench, const lab_found *found, s
                     lab_advise(bench->sink, LAB_ADVICE_RIVALS, advice));
 }
 
-/* The same of a backend, of which a peer has told what there is on this device. */
+/* The same for a backend, which must be in the peer's list for this device. */
 static heed_status refuse_backend(const lab_rival *peer, const char *backend, lab_error *error)
 {
     char list[256] = "";
@@ -186,7 +186,7 @@ static heed_status refuse_backend(const lab_rival *peer, const char *backend, la
                     backend, *list ? "; it has " : "", list);
 }
 
-/* Adds the backend @backend of @peer; NULL: all but those with names of their own. */
+/* Adds the backend @backend of @peer; NULL: all except those with separate names. */
 static heed_status add_backends(lab_bench *bench, lab_rival *peer, const char *backend)
 {
     for (size_t i = 0; i < peer->backend_count; i++) {
@@ -199,7 +199,7 @@ static heed_status add_backends(lab_bench *bench, lab_rival *peer, const char *b
     return HEED_OK;
 }
 
-/* Adds the rival @name, all its backends if it has any, or the one that it names. */
+/* Adds the rival @name: the backend that it names, or else all backends. */
 static heed_status open_rival(lab_bench *bench, const lab_found *found, size_t count,
                               const char *name, lab_error *error)
 {
@@ -243,7 +243,7 @@ static heed_status open_all(lab_bench *bench, const lab_found *found, size_t cou
     return status;
 }
 
-/* Are the files of a name there? Asked of all before the first is started. */
+/* Checks that the files for a name exist: for all names before the first is started. */
 static heed_status check_rival(lab_bench *bench, const lab_found *found, size_t count,
                                const char *name, lab_error *error)
 {
@@ -255,7 +255,7 @@ static heed_status check_rival(lab_bench *bench, const lab_found *found, size_t 
 typedef heed_status rival_fn(lab_bench *bench, const lab_found *found, size_t count,
                              const char *name, lab_error *error);
 
-/* Does @each to those of @list, names separated by commas. */
+/* Calls @each for the comma-separated names in @list. */
 static heed_status for_listed(lab_bench *bench, const lab_found *found, size_t count,
                               const char *list, rival_fn *each, lab_error *error)
 {
@@ -285,7 +285,7 @@ static heed_status open_listed(lab_bench *bench, const lab_found *found, size_t 
     return for_listed(bench, found, count, bench->rival_names, open_rival, error);
 }
 
-/* The first peer that can tells how fast its matrix product is. */
+/* Gets the matrix product rate from the first peer that reports it. */
 static void ask_sgemm(lab_bench *bench)
 {
     for (size_t i = 0; i < bench->peer_count && bench->sgemm == 0; i++) {
@@ -318,7 +318,7 @@ heed_status lab_bench_rivals_open(lab_bench *bench, lab_error *error)
     lab_found *found;
     size_t count;
     if (bench->rival_names ? strcmp(bench->rival_names, "none") == 0 : bench->own != NULL)
-        return HEED_OK; /* a caller with a kernel of its own asks about that one */
+        return HEED_OK; /* a caller with a separate kernel checks that one */
     if (lab_peers_find(&found, &count) != HEED_OK)
         return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory to look for rivals");
     heed_status status = bench->rival_names ? open_listed(bench, found, count, error)

@@ -1,5 +1,5 @@
 /*
- * sequences.c - the sequences that lengths make of a problem, and the work that they are
+ * sequences.c - the sequences of a problem with lengths, and their work
  */
 #include "lab/bench/sequences.h"
 
@@ -9,7 +9,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
 
-/* The rows of packed sequence @b, or @usual where they are not packed. */
+/* The rows of packed sequence @b, or @usual if not packed. */
 static int64_t packed_rows(const heed_operand *operand, const void *data, int64_t b, int64_t usual)
 {
     if (operand->type == HEED_DATA_NONE)
@@ -26,7 +26,7 @@ static int64_t keys_of(const heed_problem *problem, const heed_buffers *data, in
     return packed_rows(&problem->cu_seqlens_k, data->cu_seqlens_k, b, problem->seq_k);
 }
 
-/* The sequence as a problem of its own. Operands are left out: their bytes are not the sequence's.
+/* The sequence as a separate problem, without operands: their bytes do not belong to the sequence.
  */
 static heed_problem alone(const heed_problem *problem, int64_t queries, int64_t keys)
 {
@@ -48,7 +48,7 @@ static heed_problem alone(const heed_problem *problem, int64_t queries, int64_t 
     return one;
 }
 
-/* Bytes of keys and values of a prefix that all but the first sequence are spared. */
+/* Bytes of a shared prefix that all but the first sequence save. */
 static double spared_bytes(const heed_problem *problem)
 {
     const int64_t values = problem->shared ? 0 : problem->dim_v;
@@ -56,7 +56,7 @@ static double spared_bytes(const heed_problem *problem)
            (double)(problem->dim_qk + values) * (double)heed_type_size(problem->type);
 }
 
-/* Do values hide keys, beside the lengths? */
+/* True if values of operands, other than lengths, hide keys. */
 static bool hides_more(const heed_problem *problem)
 {
     return problem->starts.type || problem->shown.type || problem->visible[0];

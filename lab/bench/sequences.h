@@ -1,5 +1,5 @@
 /*
- * sequences.h - the sequences that lengths make of a problem, and the work that they are
+ * sequences.h - the sequences of a problem with lengths, and their work
  */
 #ifndef LAB_BENCH_SEQUENCES_H
 #define LAB_BENCH_SEQUENCES_H
@@ -17,12 +17,12 @@ typedef struct lab_bench_sequences {
     int64_t keys;     /* likewise */
     int64_t shortest; /* keys of a sequence */
     int64_t longest;
-    double flops;  /* of all, as if each were a problem of its own */
-    lab_work work; /* that no exact kernel can leave out, as lab_roofline_work() has it */
+    double flops;  /* of all, each as a separate problem */
+    lab_work work; /* the least work of any exact kernel, see lab_roofline_work() */
 } lab_bench_sequences;
 
-/* lab_bench_sequences_of() looks at the lengths in @data of @problem, normalized; at the cumulative
- * ones, where queries or keys are packed. */
+/* lab_bench_sequences_of() reads the lengths in @data of @problem, normalized; the cumulative ones
+ * if queries or keys are packed. */
 lab_bench_sequences lab_bench_sequences_of(const heed_problem *problem, const heed_buffers *data);
 
 #endif /* LAB_BENCH_SEQUENCES_H */

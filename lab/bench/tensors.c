@@ -1,5 +1,5 @@
 /*
- * tensors.c - tensors to time with, and the look at what came out
+ * tensors.c - tensors for timing, and the check of the output
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@
 #include "src/device.h"
 #include "src/message.h"
 
-/* More copies than this are of no use, whatever the caches. */
+/* More copies than this are useless with any cache. */
 #define COPIES_MAX 1024
 
 /* Random values repeat after this many: a prime, so that no two head vectors are alike. */
 #define PERIOD INT64_C(1048573)
 
-/* The bytes uploaded at a time to poison O. */
+/* Bytes uploaded at a time to poison O. */
 #define POISON_BYTES ((size_t)4 << 20)
 
-/* From this many rows on it is quicker to download all of O. */
+/* Above this many rows it is faster to download all of O. */
 #define ROWS_SINGLE_MAX 4096
 
-/* Is it a part of another tensor, without memory of its own? */
+/* True if the tensor is part of another one, without its own memory. */
 static bool is_part(const heed_problem *problem, lab_role role)
 {
     return role == LAB_V && problem->shared;
@@ -47,9 +47,8 @@ static size_t copy_bytes(const heed_problem *problem)
     return bytes;
 }
 
-/* Where the values of a tensor lie, in their order. Keys in pages are a pool of pages, of whatever
- * batch elements, so that pages that several share have one value, and a rival can be given the
- * pool. */
+/* The layout of a tensor's stored values. Paged keys are stored as the pool of pages, so shared
+ * pages have one value, and a rival can take the pool. */
 static lab_view values_view(const heed_problem *problem, lab_role role)
 {
     lab_view view = lab_view_of(problem, role);
@@ -67,7 +66,7 @@ static int64_t element_count(const heed_problem *problem, lab_role role)
     return lab_view_vectors(&view) * view.dim;
 }
 
-/* Elements that are kept of the values of a tensor. */
+/* Number of values stored for a tensor. */
 static int64_t value_count(const lab_bench_tensors *tensors, lab_role role)
 {
     int64_t elements = element_count(&tensors->problem, role);
@@ -107,7 +106,7 @@ static void copy_values(const lab_bench_tensors *tensors, lab_role role, int64_t
     }
 }
 
-/* Fills a tensor in host memory, wherever its elements lie. */
+/* Fills a tensor in host memory with any strides. */
 static void fill(const lab_bench_tensors *tensors, lab_role role, void *data)
 {
     lab_view view = values_view(&tensors->problem, role);
@@ -120,7 +119,7 @@ static void fill(const lab_bench_tensors *tensors, lab_role role, void *data)
                             (char *)data + (size_t)lab_view_at(&view, b, s, h) * element);
 }
 
-/* New keys or values, out of K or V as it is before anything is appended. */
+/* Derives new keys or values from K or V before the append. */
 static void derive_new(lab_bench_tensors *tensors, lab_role role)
 {
     heed_buffers inputs = lab_bench_tensors_inputs(tensors);
@@ -173,7 +172,8 @@ static heed_status make_tensors(lab_bench_tensors *tensors, int64_t copy)
     return status;
 }
 
-/* The system promises more than it has, and kills a process that uses it. */
+/* Returns false if the tensors exceed memory: the system overcommits, and kills a process that uses
+ * it. */
 static bool is_affordable(const lab_bench_tensors *tensors)
 {
     size_t each = copy_bytes(&tensors->problem);
@@ -272,7 +272,7 @@ void *lab_bench_tensors_dense(const lab_bench_tensors *tensors, lab_role role)
     size_t element = heed_type_size(tensors->problem.type);
     char *dense = malloc((size_t)count * element);
     const heed_problem *problem = &tensors->problem;
-    if (dense && is_part(problem, role)) /* with memory of its own after all */
+    if (dense && is_part(problem, role)) /* with its own memory */
         for (int64_t i = 0; i < count / problem->dim_v; i++)
             copy_values(tensors, LAB_K, i * problem->dim_qk, problem->dim_v,
                         dense + (size_t)(i * problem->dim_v) * element);
@@ -295,8 +295,8 @@ void *lab_bench_tensors_operand(const lab_bench_tensors *tensors, lab_role role,
     return dense;
 }
 
-/* The error of the row @i of @expect, whose elements begin at @row; infinite if one of them has no
- * business there: see lab_expect_misplaced(). */
+/* The error of the row @i of @expect, whose elements begin at @row; infinite if one of them is
+ * misplaced, see lab_expect_misplaced(). */
 static double row_error(heed_type type, const void *row, const lab_expect *expect, int64_t i)
 {
     double o[HEED_DIM_MAX], sum = 0;
@@ -334,7 +334,7 @@ double lab_bench_error(const heed_problem *problem, const void *o, const lab_exp
     return worst;
 }
 
-/* Brings the rows of @expect from the O at @o, one after another. */
+/* Downloads the rows of @expect from the O at @o, one after another. */
 static heed_status download_rows(const lab_bench_tensors *tensors, const char *o,
                                  const lab_expect *expect, char *rows)
 {

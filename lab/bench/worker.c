@@ -1,5 +1,5 @@
 /*
- * worker.c - blocks of a candidate in its process
+ * worker.c - blocks of a candidate in a separate process
  */
 #include "lab/bench/worker.h"
 
@@ -9,10 +9,10 @@
 #include "lab/search/declare.h"
 #include "src/message.h"
 
-/* A block lasts about this long, if memory has room for so many sets. */
+/* A block lasts about this long, if memory allows enough sets. */
 #define BLOCK_SECONDS 5e-3
 
-/* Asking takes some 50 microseconds beside computing; this much is allowed for it. */
+/* Allowance for communication, which takes some 50 microseconds in addition to computing. */
 #define OVERHEAD_SECONDS 100e-6
 
 static heed_status fail(const lab_bench_worker *worker)
@@ -107,7 +107,7 @@ static heed_status start(void *data, const lab_bench_tensors *tensors, double *s
     if (!lab_bench_worker_open(worker, &tensors->problem) ||
         !lab_bench_process_take(&worker->process, tensors))
         return fail(worker);
-    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first time pays for what is new */
+    for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */
         status = timed_block(worker, seconds);
     if (status == HEED_OK)
         lab_bench_process_size(&worker->process, *seconds, BLOCK_SECONDS);

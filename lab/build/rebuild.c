@@ -1,5 +1,5 @@
 /*
- * rebuild.c - kernels of the board made of the code of their day
+ * rebuild.c - rebuilds kernels on the board from the code that they were measured with
  */
 #include "rebuild.h"
 
@@ -14,7 +14,7 @@
 #include "src/message.h"
 #include "trial/process.h"
 
-/* Compilers of others may be slow, and the machine busy. */
+/* Other machines' compilers may be slow, and the machine busy. */
 #define COMPILE_SECONDS 300
 
 static lab_limits limits_of(const lab_rebuild *it)
@@ -35,11 +35,10 @@ static bool fail(lab_rebuild *it, const char *why)
 }
 
 /* -------------------------------------------------------------------------- */
-/* A libheed of that day                                                      */
+/* The original libheed */
 /* -------------------------------------------------------------------------- */
 
-/* A library that is loaded runs in this process: a board that others can write to must not decide
- * which. */
+/* A loaded library runs in this process: a board that others can write to must not choose it. */
 static bool trusts_board(const lab_rebuild_options *options, char *why, size_t size)
 {
     char path[LAB_RECORD_PATH_SIZE];
@@ -51,7 +50,7 @@ static bool trusts_board(const lab_rebuild_options *options, char *why, size_t s
         return false;
     if ((info.st_uid == geteuid() || info.st_uid == 0) && !(info.st_mode & (S_IWGRP | S_IWOTH)))
         return true;
-    snprintf(why, size, "others can write to the board, and what it says would run here%s%s",
+    snprintf(why, size, "others can write to the board, and its code would run here%s%s",
              options->remedy ? ": see " : "", options->remedy ? options->remedy : "");
     return false;
 }
@@ -65,16 +64,16 @@ static bool load_library(const lab_rebuild *it, lab_rebuild_library *library)
     for (size_t i = 0; files && i < sources->count; i++)
         files[i] = (lab_library_file){ .path = sources->files[i].path,
                                        .text = sources->files[i].text };
-    lab_say(it->bench->sink, LAB_MESSAGE, "rebuilding heed as it was: build %s", library->build);
+    lab_say(it->bench->sink, LAB_MESSAGE, "rebuilding the original heed: build %s", library->build);
     bool done = files && lab_library_load(&library->heed, files, sources->count, &limits, &outcome);
     if (!done)
-        snprintf(library->why, sizeof library->why, "heed as it was cannot be rebuilt: %s",
+        snprintf(library->why, sizeof library->why, "the original heed cannot be rebuilt: %s",
                  files ? outcome.text : "not enough memory");
     free(files);
     return done;
 }
 
-/* A context like ours, of the library. */
+/* Creates a context of the library with the options of ours. */
 static bool open_library(const lab_rebuild *it, lab_rebuild_library *library)
 {
     if (library->tried)
@@ -90,12 +89,12 @@ static bool open_library(const lab_rebuild *it, lab_rebuild_library *library)
                                    .cpu = heed_context_cpu(ours) };
     if (library->heed.context_create(&library->context, &options) == HEED_OK)
         return true;
-    snprintf(library->why, sizeof library->why, "heed as it was cannot begin: %.200s",
+    snprintf(library->why, sizeof library->why, "the original heed cannot create a context: %.200s",
              library->heed.message());
     return false;
 }
 
-/* A failure of the library's is told by its own message. */
+/* Passes on the library's message for a failure. */
 static heed_status pass_on(const lab_rebuild_library *library, heed_status status)
 {
     return status == HEED_OK ? status : heed_fail(status, "%s", library->heed.message());
@@ -142,11 +141,11 @@ static bool rebuild_on_host(lab_rebuild *it)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Device code of that day                                                    */
+/* The original device code */
 /* -------------------------------------------------------------------------- */
 
-/* A user's source goes through the gates in a process of its own before it runs in this one:
- * there it may hang, or lose the device. */
+/* A user's source must pass the gates in a separate process, where it may hang or lose the device,
+ * before it runs in this one. */
 static bool pass_gates(lab_rebuild *it, const lab_candidate *candidate, const lab_limits *limits)
 {
     static lab_report report;
@@ -218,9 +217,9 @@ static bool rebuild_on_device(lab_rebuild *it)
     const char *bad;
     char why[LAB_REBUILD_WHY_SIZE];
     if (!it->launch)
-        return fail(it, "the board does not say how its code is launched");
+        return fail(it, "the board does not have its launch parameters");
     if (!lab_launch_parse(&it->launched, it->launch, &bad)) {
-        snprintf(why, sizeof why, "how its code is launched is not understood: %.80s", bad);
+        snprintf(why, sizeof why, "its launch parameters on the board are invalid: %.80s", bad);
         return fail(it, why);
     }
     char *text = lab_build_kernel(it->library->sources, it->problem, it->launched.source, it->code,
@@ -237,7 +236,7 @@ static bool rebuild_on_device(lab_rebuild *it)
 bool lab_rebuild_make(lab_rebuild *it)
 {
     if (!it->library)
-        return fail(it, "the board has no sources of its day");
+        return fail(it, "the board does not have its original sources");
     return heed_device_is_host(it->bench->context) ? rebuild_on_host(it) : rebuild_on_device(it);
 }
 

@@ -1,12 +1,12 @@
 /*
- * rerun.c - a leader of the board with a source of its own, made to run again
+ * rerun.c - runs a leader of the board from the source on the board
  */
 #include "rerun.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- A source in a process of its own ---- */
+/* ---- A source in a separate process ---- */
 
 static void use_worker(lab_rerun *it, const lab_rerun_place *place)
 {
@@ -94,7 +94,7 @@ heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_reco
         return status;
     if (!it->source)
         snprintf(it->why, sizeof it->why,
-                 "it is a kernel of another heed, and has no source of its own%s",
+                 "it is a kernel of another heed, and has no source on the board%s",
                  lab_advise(place->sink, LAB_ADVICE_OTHERS, advice));
     else if (place->beside || heed_device_is_host(place->context))
         use_worker(it, place);

@@ -1,5 +1,5 @@
 /*
- * text.c - a device source as one text, with the headers of its day
+ * text.c - a device source as one text, with its original headers
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -12,11 +12,10 @@
 
 #define FOLDER "src/cuda/kernels/"
 
-/* The arguments of every kernel. Where these files differ now, a kernel of
- * another day cannot be launched. */
+/* The arguments of every kernel. If these files have changed, an old kernel cannot be launched. */
 static const char *const arguments[] = { "args.cuh", "maps.cuh" };
 
-/* The header that the steps of a problem are written for. */
+/* The header that interprets the steps of a problem. */
 static const char *const steps = "score.cuh";
 
 static const char *find(const lab_record_library *sources, const char *name)
@@ -33,7 +32,7 @@ static const char *find(const lab_record_library *sources, const char *name)
 /* The launch                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* The next character of code: comments are passed over, and blanks. */
+/* The next character of code: skips comments and white space. */
 static char next_code(const char **at)
 {
     for (;;) {
@@ -69,8 +68,8 @@ static bool is_same_file(const lab_record_library *sources, const char *name)
     return then && now && is_same_code(then, now);
 }
 
-/* Are kernels launched as they were, and are the steps of @program those of that day? If not,
- * *@name says which file tells. */
+/* Returns true if kernel arguments and the steps of @program are unchanged. If not, *@name is the
+ * file that differs. */
 static bool is_same_launch(const lab_record_library *sources, const char *program,
                            const char **name)
 {
@@ -90,7 +89,7 @@ static bool is_same_launch(const lab_record_library *sources, const char *progra
 #define HEADERS_MAX 64
 #define NAME_SIZE 64
 
-/* The header that is made of a problem. */
+/* The header generated from a problem. */
 #define PROGRAM "program.cuh"
 
 typedef struct amalgam {
@@ -98,7 +97,7 @@ typedef struct amalgam {
     const char *program; /* the text of PROGRAM */
     char *text;
     size_t length, room;
-    char done[HEADERS_MAX][NAME_SIZE]; /* headers that are in it */
+    char done[HEADERS_MAX][NAME_SIZE]; /* headers included so far */
     size_t count;
     char missing[NAME_SIZE]; /* "": none */
 } amalgam;
@@ -119,7 +118,7 @@ static bool add(amalgam *it, const char *text, size_t length)
     return true;
 }
 
-/* Is the line at @at #include "name"? */
+/* Returns true if the line at @at is #include "name". */
 static bool is_include(const char *at, char name[NAME_SIZE])
 {
     at += strspn(at, " \t");
@@ -137,7 +136,7 @@ static bool is_include(const char *at, char name[NAME_SIZE])
     return true;
 }
 
-/* The header @name becomes the next one that is there; false if it is already. */
+/* Adds @name to the included headers; false if it is one already. */
 static bool is_new(amalgam *it, const char *name)
 {
     for (size_t i = 0; i < it->count; i++)
@@ -155,7 +154,7 @@ static const char *header_of(const amalgam *it, const char *name)
     return strcmp(name, PROGRAM) == 0 ? it->program : find(it->sources, name);
 }
 
-/* Adds @text. Headers include each other, but each comes once, so that this ends. */
+/* Adds @text. Headers include each other, but each is added once, so the recursion ends. */
 static bool add_text(amalgam *it, const char *text) /* NOLINT(misc-no-recursion) */
 {
     for (const char *line = text; *line;) {
@@ -192,12 +191,12 @@ char *lab_build_kernel(const lab_record_library *sources, const heed_problem *pr
     const char *changed = NULL;
     text = text ? text : name ? find(sources, name) : NULL;
     if (!text) {
-        snprintf(why, size, "there is no source %.60s of that day", name ? name : "");
+        snprintf(why, size, "the original source %.60s is missing", name ? name : "");
         return NULL;
     }
     char *program = program_of(problem);
     if (program && !is_same_launch(sources, program, &changed)) {
-        snprintf(why, size, "the interface of launches has changed since (%s)", changed);
+        snprintf(why, size, "the launch interface has changed since (%s)", changed);
         free(program);
         return NULL;
     }
@@ -207,7 +206,7 @@ char *lab_build_kernel(const lab_record_library *sources, const heed_problem *pr
     if (done)
         return it.text;
     if (*it.missing)
-        snprintf(why, size, "there is no header %s of that day", it.missing);
+        snprintf(why, size, "the original header %s is missing", it.missing);
     else
         snprintf(why, size, "not enough memory for its source");
     free(it.text);

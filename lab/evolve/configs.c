@@ -1,6 +1,6 @@
 /*
- * configs.c - evolution of configs: bred, through the gates, beside what heed plans, and against
- * those who lead the board
+ * configs.c - evolution of configs: breeding, gates, comparison with heed's plans, and contests
+ * with the leaders of the board
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 #include "lab/report/format.h"
 #include "src/measure.h"
 
-/* Attempts on the board. */
+/* Attempt number on the board. */
 #define CONFIRMED_ATTEMPT 15
 #define PLAN_ATTEMPT 40
 
-/* Shares of the time: at most this for the gates of what heed plans, and breeding ends there. No
- * champion is ranked that did not pass the gates. */
+/* Shares of the time: the maximum for the gates of heed's plans, and the point where breeding ends.
+ * A champion is ranked only if it passes the gates. */
 #define PLAN_SHARE (1.0 / 6)
 #define BRED_SHARE (2.0 / 3)
 
-/* ---- Plans of heed ---- */
+/* ---- heed's plans ---- */
 
 void lab_evolve_begin(lab_evolve *run)
 {
@@ -48,7 +48,7 @@ void lab_evolve_tell_time(const lab_evolve *run)
 {
     char advice[LAB_ADVICE_SIZE];
     if (*run->left_out)
-        lab_say(run->sweep.sink, LAB_WARNING, "the %g s were over, and there was no time for: %s%s",
+        lab_say(run->sweep.sink, LAB_WARNING, "after %g s there was no time left for: %s%s",
                 run->seconds, run->left_out, lab_advise(run->sweep.sink, LAB_ADVICE_TIME, advice));
 }
 
@@ -126,7 +126,7 @@ static heed_status succeeds(void *data, const lab_individual *challenger,
 {
     lab_evolve *run = data;
     config a, b;
-    /* The challenger's parents, which go to the board, are valid until another kernel is named. */
+    /* The challenger's parents, for the board, are valid until another kernel is named. */
     open_config(&b, run, champion);
     open_config(&a, run, challenger);
     const lab_challenger one = challenger_of(&a, challenger);
@@ -226,8 +226,8 @@ static heed_status breed(lab_evolve *run)
 
 /* ---- The champion ---- */
 
-/* The champion, and the best of each island, through all gates: none of them may be called good
- * without that. */
+/* Puts the champion, and the best of each island, through all gates, without which none may be
+ * reported as good. */
 static heed_status verify_best(lab_evolve *run, int64_t champion)
 {
     lab_proven other;
@@ -245,8 +245,8 @@ static heed_status verify_best(lab_evolve *run, int64_t champion)
     return status;
 }
 
-/* A config that was the first and is the last has no times on fresh samples yet. Those of one that
- * won before the gates had an answer are not ranked. */
+/* Times the champion on fresh samples if it was also the first config. Times of one that won before
+ * the gates answered are not ranked. */
 static heed_status confirm(lab_evolve *run, const lab_individual *champion)
 {
     lab_session_name name;
@@ -265,7 +265,7 @@ static heed_status lead(lab_evolve *run, const lab_individual *champion)
     return lab_evolve_lead(run, &challenger);
 }
 
-/* Says how a champion that the gates have no answer on can be proved. */
+/* Tells how to prove a champion for which the gates have no verdict. */
 static void tell_open(const lab_evolve *run, const lab_individual *champion)
 {
     const lab_sink *sink = run->sweep.sink;
@@ -273,8 +273,8 @@ static void tell_open(const lab_evolve *run, const lab_individual *champion)
     char advice[LAB_ADVICE_SIZE];
     lab_sweep_name_point(&run->sweep, champion->point, &name);
     lab_say(sink, LAB_WARNING,
-            "%s, the champion, is not ranked: all gates have not been passed yet. The same run, "
-            "resumed, asks them again%s",
+            "%s, the champion, is not ranked: it has not passed all gates yet. Resume the run to "
+            "repeat them%s",
             name.whole, lab_advise_prove(sink, name.whole, run->sweep.shapes[0].spec, advice));
 }
 
@@ -284,7 +284,7 @@ bool lab_evolve_is_open(const lab_evolve *run)
            run->proven != LAB_PROVEN && run->proven != LAB_REFUTED;
 }
 
-/* The champion once more: the gates, what heed plans, and who leads the board. */
+/* Judges the champion: by the gates, against heed's plans, and against the leaders of the board. */
 static heed_status judge(lab_evolve *run)
 {
     const lab_individual *champion = lab_evolution_champion(run->bred.evolution);

@@ -1,5 +1,6 @@
 /*
- * contest.c - a challenger of an evolution meets a champion, or those who lead the board
+ * contest.c - contests of a challenger with the champion of an evolution or the leaders of the
+ * board
  */
 #include "lab/evolve/evolve.h"
 #include "lab/session/challenge.h"
@@ -8,7 +9,7 @@ static heed_status play(void *data, size_t index, const lab_duel_options *option
 {
     const lab_evolve_contest *it = data;
     const lab_challenged *leader = &it->leaders[index];
-    /* Beside a kernel of this process both go by the clock. */
+    /* Against a kernel of this process both are timed by the clock. */
     if (it->challenger->worker)
         it->challenger->worker->process.by_clock = leader->contender.side.fn ==
                                                    lab_bench_engine_block;

@@ -1,9 +1,10 @@
 /*
  * lead.c - the champion of an evolution against the leaders of the board
  *
- * Evolution begins with what heed plans, so its champion has not met the kernels that lead. It
- * meets them here, each on its problem: FASTER by 3 % on two problems, or on the only one, SLOWER
- * on none, and that again on fresh samples. Then it leads on the problems on which it is FASTER.
+ * Evolution begins with heed's plans, so its champion has not been compared with the leaders. Here
+ * it is, on the problem of each. It must be FASTER by 3 % on two problems, or on the only one,
+ * SLOWER on none, and again so on fresh samples. Then it leads on the problems on which it is
+ * FASTER.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "lab/evolve/evolve.h"
 #include "lab/session/leader.h"
 
-#define LEAD_ATTEMPT 16 /* on the board; before it are the contests within the evolution */
+#define LEAD_ATTEMPT 16 /* on the board; lower numbers are contests within the evolution */
 
 struct lead_run;
 
@@ -21,7 +22,7 @@ typedef struct board_leader {
     size_t shape;
     lab_leader found;
     lab_rerun *rerun;        /* of its source; NULL: it is planned */
-    lab_sweep_player player; /* then */
+    lab_sweep_player player; /* if so */
 } board_leader;
 
 typedef struct lead_run {
@@ -29,10 +30,10 @@ typedef struct lead_run {
     const lab_challenger *challenger;
     size_t count;
     board_leader leaders[LAB_SEARCH_SHAPES];
-    lab_record_verdict fault; /* of a leader, when it was met; LAB_RECORD_OK: none */
+    lab_record_verdict fault; /* of a leader, found in a contest; LAB_RECORD_OK: none */
     const board_leader *faulty;
     char why[300];
-    int64_t told; /* the last trial that was named as not ranked for a fault */
+    int64_t told; /* the last trial reported as no longer ranked */
 } lead_run;
 
 static const lab_sweep_shape *shape_of(const board_leader *leader)
@@ -51,7 +52,7 @@ static lab_bench_contender contender_of(board_leader *leader)
     return lab_sweep_contender(&leader->player);
 }
 
-/* Notes what it was found to do when it was met. */
+/* Notes the fault that it showed in the contest. */
 static void note_fault(board_leader *leader)
 {
     lead_run *it = leader->all;
@@ -94,14 +95,14 @@ static heed_status take_lead(void *data, size_t index, const lab_comparison *fre
                               &it->run->sweep.trouble);
 }
 
-/* A leader that does not do any more what it got its place for has lost it: else one that refuses
- * to be met would lead for ever. */
+/* A leader that fails now loses its place: otherwise one that refuses to compete would lead
+ * forever. */
 static heed_status refute(lead_run *it)
 {
     lab_evolve *run = it->run;
     lab_record_verdict fault = it->fault;
     it->fault = LAB_RECORD_OK;
-    lab_say(run->sweep.sink, LAB_WARNING, "%s: %s, which led the board, is ranked no more: %s",
+    lab_say(run->sweep.sink, LAB_WARNING, "%s: %s, which led the board, is no longer ranked: %s",
             shape_of(it->faulty)->spec, it->faulty->found.name, it->why);
     return lab_record_refute(run->session.record, run->session.run, it->faulty->found.trial, fault,
                              it->why, &run->sweep.trouble);
@@ -109,7 +110,7 @@ static heed_status refute(lead_run *it)
 
 /* ---- Finding the leaders ---- */
 
-/* Is it the challenger itself? Sources of two runs may have the same name. */
+/* Sets *@yes if the leader is the challenger itself. Sources of two runs may have the same name. */
 static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool *yes)
 {
     const lab_challenger *one = it->challenger;
@@ -125,8 +126,8 @@ static heed_status is_itself(const lead_run *it, const lab_leader *leader, bool 
     return status;
 }
 
-/* Finds the leader on a problem: of the board, else heed's plan. Other kernels that are ranked
- * there by this run alone do not lead yet. The name is "" if there is nothing. */
+/* Finds the leader on a problem: on the board, else heed's plan. Other kernels that only this run
+ * has ranked do not lead yet. The name is "" if there is no leader. */
 static heed_status find(board_leader *leader)
 {
     lab_evolve *run = leader->all->run;
@@ -154,7 +155,7 @@ static heed_status find(board_leader *leader)
     return status;
 }
 
-/* Opens its source, and begins it once to see whether it runs here; @why, if it does not. */
+/* Opens its source, and starts it once to see whether it runs here; if not, @why has the reason. */
 static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZE])
 {
     lab_evolve *run = leader->all->run;
@@ -184,7 +185,7 @@ static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZ
     return HEED_OK;
 }
 
-/* A source that leads: can it be met here? *@again: it leads no more. */
+/* Returns true if a leading source can compete here. *@again: it no longer leads. */
 static bool find_source(board_leader *leader, heed_status *status, bool *again)
 {
     lead_run *it = leader->all;
@@ -204,7 +205,7 @@ static bool find_source(board_leader *leader, heed_status *status, bool *again)
     return false;
 }
 
-/* Finds the leader that the challenger meets on a problem. False: there is none that runs here. */
+/* Finds the challenger's opponent on a problem. Returns false if none runs here. */
 static bool find_leader(board_leader *leader, heed_status *status)
 {
     bool found = false, again = true;
@@ -224,7 +225,7 @@ static bool find_leader(board_leader *leader, heed_status *status)
 
 /* ---- The contest ---- */
 
-/* Meets all leaders. *@again: one of them has lost its place by itself. */
+/* Holds the contests with all leaders. *@again: one of them lost its place by a fault. */
 static heed_status meet_leaders(lead_run *it, bool *again)
 {
     lab_evolve *run = it->run;
@@ -244,7 +245,7 @@ static heed_status meet_leaders(lead_run *it, bool *again)
             contest.leaders[it->count++] = (lab_challenged){ i, contender_of(leader) };
     }
     contest.count = it->count;
-    /* With several problems two wins are needed, even if only one of them has a leader to meet. */
+    /* With several problems two wins are needed, even if only one of them has a leader. */
     const size_t least = run->sweep.problems.count > 1 ? 2 : 1;
     if (status == HEED_OK && it->count >= least)
         status = lab_evolve_contest_run(&contest, &yes);

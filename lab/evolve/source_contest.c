@@ -1,6 +1,6 @@
 /*
- * source_contest.c - a source that takes turns: with another one, with those who lead the board,
- * and with what heed plans
+ * source_contest.c - contests of a source with another one, with the leaders of the board, and with
+ * heed's plans
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static size_t number_of(const lab_sweep *sweep, const lab_bench_tensors *tensors
     return i;
 }
 
-/* Blocks of as many calls for two of them: nothing but the sources differs. */
+/* Two sources get blocks of the same number of calls, so only the sources differ. */
 static heed_status start(void *data, const lab_bench_tensors *tensors, double *seconds)
 {
     lab_desk *desk = data;
@@ -63,8 +63,8 @@ static lab_challenger challenger_of(lab_desk *desk)
                              .trial = trial_of };
 }
 
-/* Takes the champion's place from it, if it was found to be wrong, or broke a rule, when it was met
- * last; false: it did nothing of the kind. */
+/* Removes the champion if it was wrong or broke a rule in its last contest. Returns false if it did
+ * not. */
 static bool falls(lab_sources *all, const lab_desk *desk)
 {
     lab_sources_kernel *kernel = &all->kernels[all->champion];
@@ -82,7 +82,7 @@ static bool falls(lab_sources *all, const lab_desk *desk)
 
 /* ---- Within the evolution ---- */
 
-/* Once more through the gates, with other values: the first time it was one of many. */
+/* Goes through the gates again, with other values: the first time it was one of many. */
 static heed_status gates_again(void *data, bool *yes, bool *asked)
 {
     lab_desk *desk = data;
@@ -97,7 +97,7 @@ static heed_status gates_again(void *data, bool *yes, bool *asked)
     return status;
 }
 
-/* A source that breaks in the middle has lost; an error of the laboratory will show again. */
+/* A source that fails in the middle has lost; an error of the laboratory will show again. */
 static heed_status break_off(lab_desk *a, lab_desk *b, bool *yes)
 {
     lab_sources *all = a->all;
@@ -139,7 +139,7 @@ heed_status lab_sources_contest(lab_sources *all, size_t challenger, bool *yes)
     return status;
 }
 
-/* ---- Against those who lead the board ---- */
+/* ---- Against the leaders of the board ---- */
 
 heed_status lab_sources_lead(lab_sources *all)
 {
@@ -156,9 +156,9 @@ heed_status lab_sources_lead(lab_sources *all)
     return status;
 }
 
-/* ---- Beside what heed plans ---- */
+/* ---- Against heed's plans ---- */
 
-/* Both by the clock, as the plan may have several threads. */
+/* Both are timed by the clock, as the plan may have several threads. */
 static heed_status meet_plan(lab_sources *all, lab_desk *desk, size_t index)
 {
     lab_evolve *run = all->run;
@@ -188,8 +188,7 @@ heed_status lab_sources_meet_plan(lab_sources *all)
     const char *broken = desk->worker.process.outcome.text;
     if (status != HEED_OK && *broken && !lab_interrupted(sink)) {
         if (desk->kernel->verdict == LAB_RECORD_OK)
-            lab_say(sink, LAB_WARNING,
-                    "%s beside what heed plans: the comparison was broken off: %s",
+            lab_say(sink, LAB_WARNING, "%s against heed's plan: the comparison was broken off: %s",
                     desk->kernel->name, broken);
         status = HEED_OK;
     }

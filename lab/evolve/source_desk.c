@@ -1,9 +1,9 @@
 /*
- * source_desk.c - a proposed source as a candidate: C for any problem, CUDA for one kind of them;
+ * source_desk.c - a proposed source as a candidate, in C for any problem or in CUDA for one kind:
  * its machine code, its gates, and its trials on the board
  *
- * Only who passed the gates is run beside ncu, outside of the sandbox: as machine code, which was
- * compiled inside of it.
+ * Only a source that passed the gates is run under ncu, outside the sandbox, from machine code that
+ * was compiled inside it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ void lab_desk_free(lab_desk *desk)
 
 /* ---- Its code ---- */
 
-/* Findings from the facts, and by inspection of the code. */
+/* Findings from the facts and from inspection of the code. */
 static unsigned findings_of(const lab_desk *desk, const lab_declared *declared,
                             const lab_point_facts *facts)
 {
@@ -93,7 +93,7 @@ void lab_desk_inspect(const lab_desk *desk, lab_sources_kernel *kernel)
     lab_cubin_free(&cubin);
 }
 
-/* ---- Its run, beside ncu ---- */
+/* ---- Its run under ncu ---- */
 
 static heed_status ask_hardware(lab_sources *all, const lab_desk *desk)
 {
@@ -119,7 +119,7 @@ static heed_status ask_hardware(lab_sources *all, const lab_desk *desk)
                                       .cold = run->sweep.cold,
                                       .threads = run->sweep.threads,
                                       .seed = run->session.seed };
-    if (all->language != LAB_LANGUAGE_CUDA) /* why it cannot be known is no news for the board */
+    if (all->language != LAB_LANGUAGE_CUDA) /* the board need not record why it is not known */
         return lab_insight_take(&question, &all->insight);
     return lab_insight_follow(&all->course, &question, run->session.record, &trial, &all->insight,
                               &run->sweep.trouble);
@@ -157,7 +157,7 @@ void lab_desk_take_outcome(lab_sources_kernel *kernel, const lab_trial_outcome *
         lab_sources_set_log(kernel, outcome->text);
 }
 
-/* The answer of each gate, for the board; gates with nothing to say of the problem are left out. */
+/* The verdict of each gate, for the board; gates that do not apply to the problem are left out. */
 static void take_gates(lab_desk_gates *gates, const lab_report *report, uint64_t seed)
 {
     gates->count = 0;
@@ -239,7 +239,7 @@ lab_record_trial lab_desk_trial(const lab_sources *all, const lab_sources_kernel
     return trial;
 }
 
-/* The product of a compiler, as the board has it. */
+/* The output of a compiler, in the form for the board. */
 lab_record_artifact lab_desk_artifact(const lab_desk *desk, const lab_sources_kernel *kernel,
                                       char hash[LAB_RECORD_HASH_SIZE])
 {
@@ -259,7 +259,7 @@ lab_record_artifact lab_desk_artifact(const lab_desk *desk, const lab_sources_ke
                                   .shared_bytes = facts[LAB_FACT_SMEM] };
 }
 
-/* The attempt of a kernel that is found out after it was timed: no contest has as many. */
+/* The attempt number for a fault found after timing: higher than that of any contest. */
 #define FAULT_ATTEMPT 100
 
 heed_status lab_desk_add_fault(lab_desk *desk, size_t shape)

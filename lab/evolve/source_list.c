@@ -1,5 +1,5 @@
 /*
- * source_list.c - the sources of a run, in memory and as the board has them
+ * source_list.c - the sources of a run, in memory and on the board
  */
 #include <math.h>
 #include <stdlib.h>
@@ -96,13 +96,13 @@ static int by_number(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* One trial, as far as it is of use. */
+/* The fields of one trial that are used. */
 typedef struct past {
     char kernel[HEED_NAME_SIZE], thought[2100], spec[HEED_SPEC_SIZE], reason[512], parent[80];
     lab_record_verdict verdict;
     int64_t attempt;
-    double seconds, least; /* the median, and the least of its own samples */
-    bool own;              /* is the row of samples its own? */
+    double seconds, least; /* the median and the minimum of its samples */
+    bool own;              /* the row of samples is of this source */
 } past;
 
 static void take_text(char *to, size_t size, const lab_record_field *field)
@@ -110,7 +110,7 @@ static void take_text(char *to, size_t size, const lab_record_field *field)
     snprintf(to, size, "%s", field->text ? field->text : "");
 }
 
-/* A row is of the source alone if it is against nothing. */
+/* Takes a row of samples if it has no opponent: then it is of the source alone. */
 static void take_samples(past *it, const lab_record_field *field)
 {
     if (strcmp(field->name, "against") == 0)

@@ -13,7 +13,7 @@
 #define ANSWER_SECONDS 600.0
 #define INSIGHTS 5
 #define INSIGHT_SIZE 400
-#define RECENT 10 /* kernels that failures are counted among */
+#define RECENT 10 /* kernels among which failures are counted */
 
 static const char c_task[] =
     "Make this C kernel for scaled-dot-product attention faster: O = softmax(scale * Q K^T + mask) "
@@ -41,7 +41,7 @@ static const char cuda_task[] =
     "outside by the device's timers, and replaces the best kernel only if it is at least 3 % "
     "faster on two problems, or on the only one, and slower on none.";
 
-/* The headers that sources in CUDA include, as far as they go into a request. */
+/* The headers for CUDA sources that are part of a request. */
 static const char *const cuda_headers[] = { "args.cuh",       "rows.cuh",       "types.cuh",
                                             "ptx.cuh",        "ptx_thread.cuh", "ptx_math.cuh",
                                             "ptx_memory.cuh", "ptx_warp.cuh" };
@@ -73,7 +73,7 @@ static lab_tried tried_of(const lab_sources_kernel *kernel)
                         .seconds = isfinite(kernel->score) ? exp(kernel->score) : 0 };
 }
 
-/* How often it went wrong of late, and how. */
+/* The number and kind of recent failures. */
 static void say_failures(const lab_sources *all, char text[INSIGHT_SIZE])
 {
     size_t first = all->count > RECENT ? all->count - RECENT : 0, failed = 0, last = 0;
@@ -89,7 +89,7 @@ static void say_failures(const lab_sources *all, char text[INSIGHT_SIZE])
                  all->kernels[last].log ? all->kernels[last].log : "no reason known");
 }
 
-/* The thought that gained the most over the kernel before it. */
+/* The thought with the largest gain over its kernel's parent. */
 static void say_gain(const lab_sources *all, char text[INSIGHT_SIZE])
 {
     double most = 0;
@@ -139,7 +139,7 @@ static void say_code(const lab_sources *all, char text[INSIGHT_SIZE])
                                        (long long)best->point_facts.value[i]);
 }
 
-/* The counters of the best source's run, in the words of the protocol. */
+/* The counters of the best source's run, in the protocol's format. */
 static void say_counters(const lab_sources *all, const lab_insight_clues *clues,
                          char text[INSIGHT_SIZE])
 {

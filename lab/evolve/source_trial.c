@@ -8,19 +8,19 @@
 #include "src/measure.h"
 
 #define SAMPLES_MIN 3
-#define SAMPLE_NS INT64_C(20000000) /* for the first times of a problem, about */
+#define SAMPLE_NS INT64_C(20000000) /* approximate time for the first samples of a problem */
 
-/* Each kind of what is hard comes up in some of so many calls. */
+/* Number of calls in which each kind of hard value occurs. */
 #define HARD_CALLS 24
 
-/* Have all those blocks that are needed been timed? */
+/* Returns true once enough blocks have been timed. */
 static bool is_timed(const lab_desk *desk, int64_t end)
 {
     return desk->sample_count >= SAMPLES_MIN && heed_clock_ns() >= end &&
            desk->worker.process.hardened >= HARD_CALLS;
 }
 
-/* The least of some blocks, which also look whether what was computed is right. */
+/* Takes the minimum of some blocks, which also check their results. */
 static heed_status time_it(lab_desk *desk, lab_sources_kernel *kernel, size_t number)
 {
     lab_bench_process *process = &desk->worker.process;
@@ -67,7 +67,7 @@ static heed_status add_answer(lab_desk *desk, lab_sources_kernel *kernel, size_t
     trial.reason = *reason ? reason : NULL;
     trial.gates = desk->gates.items;
     trial.gate_count = desk->gates.count;
-    /* Nobody chose the first source by its times: it was there before them. */
+    /* The first source was not chosen by its times, so they are confirmed. */
     trial.confirmed = kernel->verdict == LAB_RECORD_OK && kernel == desk->all->kernels;
     const lab_record_samples samples = { .kind = desk->all->run->sweep.cold ? LAB_RECORD_COLD
                                                                             : LAB_RECORD_HOT,
@@ -81,7 +81,7 @@ static heed_status add_answer(lab_desk *desk, lab_sources_kernel *kernel, size_t
         trial.samples = &samples;
         trial.sample_count = 1;
     }
-    /* An impossible time has lost, whatever the output was. */
+    /* An impossible time loses, whatever the output. */
     if (!lab_record_plausible(desk->all->run->session.record, &trial, &why)) {
         kernel->verdict = trial.verdict = LAB_RECORD_IMPOSSIBLE;
         lab_sources_set_log(kernel, why.text);
@@ -93,7 +93,7 @@ static heed_status add_answer(lab_desk *desk, lab_sources_kernel *kernel, size_t
     return lab_sweep_add(&desk->all->run->sweep, &trial, NULL);
 }
 
-/* A device that was left ill would make all that follows look so. */
+/* A device left in a bad state would spoil all later results. */
 static heed_status probe(lab_desk *desk, const lab_sources_kernel *kernel)
 {
     lab_trial_outcome outcome;
@@ -104,7 +104,7 @@ static heed_status probe(lab_desk *desk, const lab_sources_kernel *kernel)
         lab_trial_probe(&desk->all->limits, &arch, &outcome))
         return HEED_OK;
     return lab_fail(&desk->all->run->sweep.trouble, HEED_ERR_LOST,
-                    "the device is not well after %.60s: %.150s", kernel->name, outcome.text);
+                    "the device fails after %.60s: %.150s", kernel->name, outcome.text);
 }
 
 static heed_status judge_open(lab_desk *desk, lab_sources_kernel *kernel, size_t number)
@@ -116,7 +116,7 @@ static heed_status judge_open(lab_desk *desk, lab_sources_kernel *kernel, size_t
         status = lab_desk_pass_gates(desk, kernel, number);
     if (status != HEED_OK || kernel->verdict != LAB_RECORD_OK)
         return status;
-    /* The gates asked for other kinds of problems too. */
+    /* The gates also used other kinds of problems. */
     if (lab_desk_open(desk, &shape->tensors.problem) &&
         lab_bench_process_take(&desk->worker.process, &shape->tensors))
         status = time_it(desk, kernel, number);

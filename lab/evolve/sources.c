@@ -1,5 +1,5 @@
 /*
- * sources.c - evolution of source texts, which an outside program proposes
+ * sources.c - evolution of sources proposed by an external program
  */
 #include "lab/evolve/sources.h"
 
@@ -10,7 +10,7 @@
 #include "lab/report/format.h"
 #include "src/measure.h"
 
-#define REFUSED_MAX 5 /* answers in a row that are of no use, before it is given up */
+#define REFUSED_MAX 5 /* consecutive useless answers before the run ends */
 
 heed_status lab_sources_begin(lab_sources *all, bool afresh)
 {
@@ -40,8 +40,8 @@ static void show(lab_sources *all)
     lab_progress_step(&all->run->progress, all->count > 0 ? all->count - 1 : 0, what);
 }
 
-/* Measures what is not known of kernel number @index; then it may challenge the champion. Answers
- * that are on the board cost nothing. */
+/* Measures what is not known about kernel number @index, which may then challenge the champion.
+ * Results on the board are reused. */
 static heed_status settle(lab_sources *all, size_t index)
 {
     bool yes = !all->has_champion;
@@ -59,8 +59,8 @@ static heed_status settle(lab_sources *all, size_t index)
     return status;
 }
 
-/* Names on the board are for people: no two kernels of a run have the same one, and none looks like
- * heed's own. */
+/* Names on the board are for people: they are unique within a run, and differ from those of heed's
+ * kernels. */
 static void make_name(const lab_sources *all, const char *wanted, char name[80])
 {
     const char *prefix = strncmp(wanted, "fwd", 3) == 0 ? "proposed-" : "";
@@ -70,14 +70,14 @@ static void make_name(const lab_sources *all, const char *wanted, char name[80])
             snprintf(name, 80, "%s%s.%zu", prefix, wanted, all->count);
 }
 
-/* Adds up tokens, of which some may not be told. */
+/* Adds up tokens, some of which may not be reported. */
 static void add_tokens(int64_t *sum, int64_t tokens)
 {
     if (tokens >= 0)
         *sum = tokens + (*sum > 0 ? *sum : 0);
 }
 
-/* The next kernel. *@more is false if there will be none. */
+/* Gets the next kernel. *@more is false if there are no more. */
 static heed_status next(lab_sources *all, int *useless, bool *more)
 {
     lab_proposal proposal;
@@ -90,7 +90,7 @@ static heed_status next(lab_sources *all, int *useless, bool *more)
     }
     if (status == HEED_OK && !lab_sources_is_new(all, proposal.source)) {
         status = HEED_ERR_INVALID;
-        snprintf(error.text, sizeof error.text, "the proposer repeats what was tried");
+        snprintf(error.text, sizeof error.text, "the proposer repeats earlier proposals");
     }
     if (status == HEED_ERR_INVALID) {
         all->refused++;
@@ -100,7 +100,7 @@ static heed_status next(lab_sources *all, int *useless, bool *more)
         lab_proposal_free(&proposal);
         return HEED_OK;
     }
-    if (status != HEED_OK) { /* nothing more to propose, or nobody who would */
+    if (status != HEED_OK) { /* no more proposals, or no proposer */
         *more = false;
         snprintf(all->end, sizeof all->end, "%.290s", error.text);
         return status == HEED_ERR_NO_MEMORY ? status : HEED_OK;
@@ -146,14 +146,15 @@ static heed_status breed(lab_sources *all)
     return status;
 }
 
-/* Is the champion somebody's work? The plain source that comes with heed, as it is, is nobody's. */
+/* True if the champion may lead the board: not if it is the unchanged plain source that comes with
+ * heed. */
 static bool is_contender(const lab_sources *all)
 {
     return all->kernels[all->champion].verdict == LAB_RECORD_OK &&
            (all->champion > 0 || all->named);
 }
 
-/* The fastest of those of which nothing ill is known. */
+/* Finds the fastest kernel without a known fault. */
 static void find_champion(lab_sources *all)
 {
     all->has_champion = false;
@@ -167,8 +168,8 @@ static void find_champion(lab_sources *all)
     }
 }
 
-/* The champion beside heed's plan and those who lead the board; one that falls there leaves its
- * place to the next. */
+/* Compares the champion with heed's plan and the leaders of the board; one that fails there is
+ * replaced by the next. */
 static heed_status meet_others(lab_sources *all)
 {
     const lab_sink *sink = all->run->sweep.sink;

@@ -1,7 +1,7 @@
 /*
- * board.c - every trial of the board, and which of them nobody beats
+ * board.c - reads every trial of the board, and finds the Pareto front
  *
- * The board cannot be added to while it is read, so all of it is copied first.
+ * The board cannot be extended while it is read, so all of it is copied first.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "lab/measure/stats.h"
 #include "lab/search/point_facts.h"
 
-/* Column @i of @row if it is a text of the row's own; NULL otherwise. `trusted` is a constant. */
+/* Column @i of @row if it is text that the row owns; NULL otherwise. `trusted` is a constant. */
 static const char **text_at(const lab_record_row *row, int i)
 {
     const lab_record_column *column = &lab_record_columns[i];
@@ -23,7 +23,7 @@ static const char **text_at(const lab_record_row *row, int i)
     return (const char **)(uintptr_t)((const char *)row + column->offset);
 }
 
-/* Texts that a whole trial has beside its row, and where they are from. */
+/* Texts that a complete trial has in addition to its row, and their source. */
 static const struct {
     const char *section, *name;
     size_t offset;
@@ -70,7 +70,7 @@ static void free_trial(lab_final_trial *trial)
     free(trial->events);
 }
 
-/* Seconds since 1970 of an ISO 8601 time as the board has it; 0 if @text is not one. */
+/* Seconds since 1970 of a time in the board's ISO 8601 format; 0 if @text is not one. */
 static double seconds_of(const char *text)
 {
     struct tm utc = { 0 };
@@ -130,7 +130,7 @@ static heed_status mark_leader(void *data, const lab_record_row *row)
 typedef struct trial_reader {
     lab_final_trial *trial;
     lab_error *error;
-    char against[96]; /* of the samples that come next */
+    char against[96]; /* opponent of the samples that come next */
     bool other;
 } trial_reader;
 
@@ -161,7 +161,7 @@ static heed_status take_run(trial_reader *reader, const lab_record_field *field)
     return HEED_OK;
 }
 
-/* The side of that name, a new one if there is none; NULL without memory. */
+/* The side of that name, added if missing; NULL if there is no memory. */
 static lab_final_side *side_of(lab_final_trial *trial, const char *name)
 {
     for (size_t i = 0; i < trial->side_count; i++)
@@ -175,7 +175,7 @@ static lab_final_side *side_of(lab_final_trial *trial, const char *name)
     return side;
 }
 
-/* Samples come as whom they are against, of which side, and then themselves. */
+/* Samples come as three fields: the opponent, the side, and the samples themselves. */
 static heed_status take_samples(trial_reader *reader, const lab_record_field *field)
 {
     if (strcmp(field->name, "against") == 0)
@@ -221,7 +221,7 @@ static heed_status take_gate(trial_reader *reader, const lab_record_field *field
     return HEED_OK;
 }
 
-/* A fact comes as its name, and then its value. */
+/* A fact comes as two fields: its name and its value. */
 static heed_status take_fact(trial_reader *reader, const lab_record_field *field)
 {
     lab_final_trial *trial = reader->trial;
@@ -289,7 +289,7 @@ static heed_status take_field(void *data, const lab_record_field *field)
     return HEED_OK;
 }
 
-/* Only what the compiler made. */
+/* Takes only the compiler's output. */
 static heed_status take_code(void *data, const lab_record_field *field)
 {
     return strcmp(field->section, "artifact") == 0 ? take_artifact(data, field) : HEED_OK;
@@ -364,7 +364,7 @@ bool lab_final_ranked(const lab_final_trial *trial)
 /* Pareto                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* Marks those of the @count trials of a place that no other one beats in everything. */
+/* Marks the Pareto front of the @count trials of a place. */
 static bool mark_front(lab_final_trial *trials, size_t count, size_t *fronts)
 {
     lab_standing *standings = calloc(count + 1, sizeof *standings);

@@ -1,5 +1,5 @@
 /*
- * limits.c - the least time that a device needs for a problem, and how many warps it holds
+ * limits.c - lower bounds for the time of a problem on a device, and occupancy
  */
 #include <stdio.h>
 #include <string.h>

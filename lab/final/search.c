@@ -1,6 +1,5 @@
 /*
- * search.c - the searches that a board has: their first and last kernels, and the challenges
- * between
+ * search.c - the searches on a board: their first and last kernels, and the challenges between
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +7,7 @@
 #include "final.h"
 #include "lab/base/array.h"
 
-/* As the board has the answer of a challenge. */
+/* The result of a challenge, as on the board. */
 #define WON "succeeds"
 
 static bool is_search(const lab_final_trial *trial)
@@ -36,14 +35,14 @@ static bool is_right(const lab_final_trial *trial)
     return strcmp(trial->row.verdict, "ok") == 0 && trial->row.sound;
 }
 
-/* One problem on one device: trials without a time belong to it, too, as they do to no place. */
+/* Same problem and device. Includes trials without a time, which belong to no place. */
 static bool same_problem(const lab_final_trial *a, const lab_final_trial *b)
 {
     return strcmp(a->row.device, b->row.device) == 0 && a->row.threads == b->row.threads &&
            strcmp(a->row.problem, b->row.problem) == 0;
 }
 
-/* The newest run of a search among the trials of a problem; 0: there is none. */
+/* The newest run of a search among the trials of a problem; 0: none. */
 static int64_t newest_run(const lab_final_trial *trials, size_t count)
 {
     int64_t run = 0;
@@ -53,7 +52,7 @@ static int64_t newest_run(const lab_final_trial *trials, size_t count)
     return run;
 }
 
-/* A kernel of a run's own has its answer there; one that was only compared with has not. */
+/* A kernel of this run has a challenge result there; one that was only an opponent has none. */
 static bool is_own(const lab_final_search *it, const lab_final_trial *trial)
 {
     for (size_t i = 0; i < it->trial_count; i++)
@@ -66,7 +65,7 @@ static bool is_own(const lab_final_search *it, const lab_final_trial *trial)
 static bool add_step(lab_final_search *it, const lab_final_trial *trial)
 {
     if (it->step_count > 0 && same_kernel(it->steps[it->step_count - 1], trial)) {
-        it->steps[it->step_count - 1] = trial; /* the turns that confirm it */
+        it->steps[it->step_count - 1] = trial; /* the duel that confirms it */
         return true;
     }
     if (!lab_grow(&it->steps, it->step_count, sizeof *it->steps))
@@ -75,7 +74,7 @@ static bool add_step(lab_final_search *it, const lab_final_trial *trial)
     return true;
 }
 
-/* Without challenges a search ends with the fastest of its own that it confirmed. */
+/* Without challenges, the champion of a search is its fastest confirmed kernel. */
 static bool is_faster(const lab_final_search *it, const lab_final_trial *trial,
                       const lab_final_trial *best)
 {
@@ -83,8 +82,8 @@ static bool is_faster(const lab_final_search *it, const lab_final_trial *trial,
            (!best || trial->row.seconds < best->row.seconds) && is_own(it, trial);
 }
 
-/* Trials that were timed come in their order. The first attempt 0 is that of the kernel that a
- * search begins with: plans are timed before it, by attempts of other numbers. */
+/* Timed trials are in order. The first one with attempt 0 is of the first kernel: plans are timed
+ * before it, with other attempt numbers. */
 static bool fill(lab_final_search *it, int64_t run)
 {
     const lab_final_trial *promoted = NULL, *fastest = NULL;

@@ -1,11 +1,11 @@
 /*
- * board.c - the measured facts about a champion, as facts of a trial of the board
+ * board.c - measured facts about a champion, stored as facts of a trial on the board
  *
  *     counter NAME               the figure
- *     ablation NAME              time with it over time without; and the same with " low", " high"
+ *     ablation NAME              time with it over time without; also with " low", " high"
  *     counters unknown, ablations unknown   why
- *     insight seconds            that it took
- *     binds                      its limits in words, for readers
+ *     insight seconds            time that it took
+ *     binds                      its limits as text, for people
  */
 #include <math.h>
 #include <stdio.h>
@@ -74,14 +74,14 @@ typedef struct reader {
     char name[FACT_NAME_SIZE];
 } reader;
 
-/* The text behind @begin in @name; NULL: it begins otherwise. */
+/* The text after the prefix @begin of @name; NULL: no such prefix. */
 static const char *after(const char *name, const char *begin)
 {
     size_t length = strlen(begin);
     return strncmp(name, begin, length) == 0 ? name + length : NULL;
 }
 
-/* Its effect of that name, a new one if there is none. */
+/* Its effect of that name, added if missing. */
 static lab_effect *effect_of(lab_insight *it, const char *name, size_t length)
 {
     size_t i = 0;
@@ -125,7 +125,7 @@ static void take_text(lab_insight *it, const char *name, const char *text)
         snprintf(it->effects_why, sizeof it->effects_why, "%s", text);
 }
 
-/* A fact comes as its name, and then its value. */
+/* A fact comes as two fields: its name and its value. */
 static heed_status read_field(void *data, const lab_record_field *field)
 {
     reader *self = data;

@@ -1,5 +1,5 @@
 /*
- * code.c - rows of compiled kernels, and what is found in them
+ * code.c - rows of compiled kernels, and findings in their code
  */
 #include "lab/insight/code.h"
 
@@ -14,7 +14,7 @@
 #define WARP 32
 #define INSTRUCTION_BYTES 16
 
-/* Facts about a row, for the rules. */
+/* Facts about a row, for the rules of findings. */
 static lab_code_facts facts_of(const lab_code_row *row, const lab_code_subject *subject,
                                bool launched, const heed_gpu *gpu)
 {
@@ -43,8 +43,7 @@ static lab_code_facts facts_of(const lab_code_row *row, const lab_code_subject *
     return facts;
 }
 
-/* How many blocks a multiprocessor holds, and what is wrong with the kernel. @launched: the
- * launch that @subject describes is one of this kernel. */
+/* Computes occupancy and findings. @launched: the launch in @subject is one of this kernel. */
 static void judge(lab_code_row *row, const lab_code_subject *subject, bool launched)
 {
     heed_gpu gpu;
@@ -61,14 +60,14 @@ static void judge(lab_code_row *row, const lab_code_subject *subject, bool launc
     row->finding_count = lab_code_judge(&facts, row->findings);
 }
 
-/* The first reason is kept: those that follow are mostly the same. */
+/* Keeps the first reason: later ones are mostly the same. */
 static void note_trouble(lab_code_list *list, const char *name, const lab_error *error)
 {
     if (!*list->trouble.text)
         lab_fail(&list->trouble, HEED_OK, "%s%s%s", name, *name ? ": " : "", error->text);
 }
 
-/* How threads lie in a block: as @subject says, else as the code does; NULL: neither says. */
+/* The shape of a block: from @said, else from the code; NULL: not known. */
 static const lab_sass_shape *shape_of(const lab_code_row *row, const lab_sass_shape *said,
                                       lab_sass_shape *room)
 {
@@ -78,7 +77,7 @@ static const lab_sass_shape *shape_of(const lab_code_row *row, const lab_sass_sh
     return room->x > 0 ? room : NULL;
 }
 
-/* Counts the instructions of a kernel, if what was disassembled is all of it. */
+/* Counts the instructions of a kernel, if it was disassembled completely. */
 static void count_instructions(lab_code_list *list, lab_code_row *row, const lab_sass_shape *said,
                                const char *text)
 {
@@ -98,7 +97,7 @@ static void count_instructions(lab_code_list *list, lab_code_row *row, const lab
         note_trouble(list, row->name, &error);
 }
 
-/* Is what @subject says of a launch said of the kernel @entry? */
+/* True if the launch in @subject is one of the kernel @entry. */
 static bool is_launched(const lab_code_subject *subject, const char *entry)
 {
     return !subject->entry || strcmp(subject->entry, entry) == 0;
@@ -129,8 +128,8 @@ static bool add_row(lab_code_list *list, const lab_code_subject *subject, const 
     return true;
 }
 
-/* A source's declaration may be for another one of its kernels: one that has shared memory left, or
- * whose code is not known. */
+/* True if a source's declaration may belong to another of its kernels: one that still uses shared
+ * memory, or whose code is not known. */
 static bool may_be_another_ones(const lab_code_row *rows, size_t count)
 {
     for (size_t i = 0; i < count && count > 1; i++)
@@ -140,7 +139,7 @@ static bool may_be_another_ones(const lab_code_row *rows, size_t count)
     return false;
 }
 
-/* Judges the kernels of @subject, which are in the rows from the @first on. */
+/* Judges the kernels of @subject, in rows @first and later. */
 static void judge_all(lab_code_list *list, const lab_code_subject *subject, size_t first)
 {
     lab_code_subject copy = *subject;
@@ -149,7 +148,7 @@ static void judge_all(lab_code_list *list, const lab_code_subject *subject, size
         judge(&list->rows[i], &copy, is_launched(subject, list->rows[i].code.name));
 }
 
-/* The disassembly of @subject; NULL: it is not wanted, or there is none. */
+/* The disassembly of @subject; NULL: not wanted or not available. */
 static char *disassemble(lab_code_list *list, const lab_code_subject *subject)
 {
     lab_error error = { "" };
@@ -207,7 +206,7 @@ heed_status lab_code_list_add(lab_code_list *list, const lab_code_subject *subje
 
 /* ---- Clues for the guide of a search ---- */
 
-/* The row of the kernel that is launched; NULL: there is none. */
+/* The row of the launched kernel; NULL: none. */
 static const lab_code_row *find_row(const lab_code_list *list, const char *entry)
 {
     for (size_t i = 0; i < list->count; i++)

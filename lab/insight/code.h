@@ -1,6 +1,7 @@
 /*
- * code.h - compiled kernels: machine code -> its file read (inspect/cubin.h) -> disassembled
- * (disassemble.c) -> its instructions counted (inspect/sass.h) -> findings (inspect/findings.h)
+ * code.h - inspection of compiled kernels: machine code -> its cubin parsed (inspect/cubin.h) ->
+ * disassembled (disassemble.c) -> instructions counted (inspect/sass.h) -> findings
+ * (inspect/findings.h)
  */
 #ifndef LAB_INSIGHT_CODE_H
 #define LAB_INSIGHT_CODE_H
@@ -17,40 +18,40 @@
 typedef struct lab_code_row {
     char name[LAB_CODE_NAME_SIZE]; /* kernel and config, or file */
     char spec[HEED_SPEC_SIZE];     /* of the problem; empty for a file */
-    char device[64];               /* that the prediction is for; empty for a file */
+    char device[64];               /* device of the prediction; empty for a file */
     double predicted;              /* seconds; negative for a file */
-    double roofline;               /* seconds that none can go below there */
+    double roofline;               /* lower bound in seconds on that device */
     int arch;
     char compiler[LAB_CUBIN_COMPILER_SIZE]; /* empty: unknown */
     lab_cubin_kernel code;
     bool has_sass; /* else its instructions are unknown */
     lab_sass sass;
     int threads;       /* per block; 0: unknown */
-    int64_t dynamic;   /* shared memory that a launch asks for, bytes */
+    int64_t dynamic;   /* dynamic shared memory per launch, bytes */
     int resident;      /* blocks per multiprocessor; -1: unknown */
-    int warps;         /* per multiprocessor then */
-    int warps_max;     /* that it could hold */
+    int warps;         /* resident per multiprocessor */
+    int warps_max;     /* their maximum */
     const char *limit; /* the resource that limits the blocks */
     lab_code_finding findings[LAB_CODE_FINDINGS_MAX];
     size_t finding_count;
 } lab_code_row;
 
-/* Whether there is a disassembler. */
+/* State of the search for a disassembler. */
 typedef enum lab_code_tool {
     LAB_CODE_TOOL_UNSOUGHT,
     LAB_CODE_TOOL_FOUND,
     LAB_CODE_TOOL_MISSING
 } lab_code_tool;
 
-/* All of them. A zeroed one is empty. */
+/* All rows. A zeroed list is empty. */
 typedef struct lab_code_list {
-    const lab_sink *sink; /* of an interruption; NULL: none */
-    bool no_code;         /* nothing is disassembled */
+    const lab_sink *sink; /* for interruption; NULL: none */
+    bool no_code;         /* do not disassemble */
     lab_code_row *rows;
     size_t count;
     lab_code_tool tool_state;
     lab_disassembler tool;
-    lab_error trouble; /* why some code is unknown; the first reason; empty: none is */
+    lab_error trouble; /* first reason for unknown code; empty: none unknown */
     bool failed;       /* memory ran out */
 } lab_code_list;
 
@@ -58,38 +59,38 @@ typedef struct lab_code_list {
 typedef struct lab_code_subject {
     const char *name;
     const char *spec;   /* NULL for a file */
-    const char *device; /* with a spec, and so the next two */
+    const char *device; /* set if spec is, as are the next two */
     double predicted;
     double roofline;
     const void *data;
     size_t size;
     const char *log;      /* of the assembler, or NULL */
-    const char *entry;    /* the kernel that the facts below are for; NULL: all in the file */
-    int threads;          /* per block; 0: as the code says */
-    lab_sass_shape shape; /* of a block; zeros: as the code says */
+    const char *entry;    /* the kernel described below; NULL: all in the file */
+    int threads;          /* per block; 0: from the code */
+    lab_sass_shape shape; /* of a block; zeros: from the code */
     int64_t dynamic;
     int64_t blocks;       /* of the grid; 0: unknown */
-    bool opts_in;         /* its launch asks for the shared memory that it needs */
+    bool opts_in;         /* its launch raises the limit on shared memory */
     bool wants_tensor;    /* its problem is one for tensor cores */
     bool declares_shared; /* its source declares shared memory */
 } lab_code_subject;
 
-/* lab_code_list_add() adds a row for each kernel of @subject. Code that cannot be disassembled has
- * a row all the same. HEED_ERR_CORRUPT or HEED_ERR_UNSUPPORTED, with the reason in @error, if it
+/* lab_code_list_add() adds a row for each kernel of @subject. Code that cannot be disassembled
+ * still gets a row. HEED_ERR_CORRUPT or HEED_ERR_UNSUPPORTED, with the reason in @error, if it
  * cannot be read or has no kernel. lab_code_list_free() frees the rows. */
 heed_status lab_code_list_add(lab_code_list *list, const lab_code_subject *subject,
                               lab_error *error);
 void lab_code_list_free(lab_code_list *list);
 
-/* lab_code_clues() writes what is found in the kernel @subject->entry, or the first one, by name
- * and figure, as the guide of a search takes it, and returns how many there are. Names are never
- * freed. Notes are clues too. Code that cannot be read has none, and no message; without a
- * disassembler there are those that need none. Takes half a second. */
+/* lab_code_clues() writes findings about the kernel @subject->entry, or the first one, as clues
+ * (name and figure) for the guide of a search, and returns their number. Names are static. Notes
+ * are clues too. Unreadable code has no clues and sets no message; without a disassembler only some
+ * are found. Takes half a second. */
 size_t lab_code_clues(const lab_code_subject *subject, const lab_sink *sink,
                       lab_clue clues[LAB_CODE_FINDINGS_MAX]);
 
-/* disassemble.c: lab_disassemble() returns what @tool makes of the @size bytes at @data, a cubin,
- * to be freed; NULL if it fails or was interrupted, with the reason in @error. */
+/* disassemble.c: lab_disassemble() returns the output of @tool for the @size bytes of the cubin
+ * @data; the caller frees it. NULL if it fails or was interrupted, with the reason in @error. */
 char *lab_disassemble(const lab_disassembler *tool, const void *data, size_t size,
                       const lab_sink *sink, lab_error *error);
 

@@ -1,5 +1,5 @@
 /*
- * disassemble.c - machine code, disassembled by NVIDIA's program
+ * disassemble.c - runs NVIDIA's disassembler
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,15 +12,14 @@
 #include "lab/trial/process.h"
 #include "src/measure.h"
 
-/* Text of the largest code that is read: 200 bytes an instruction. Memory that is not used costs
- * nothing. */
+/* Maximum size of the text, at 200 bytes an instruction. Unused memory is never touched. */
 #define TEXT_SIZE ((size_t)64 << 20)
 #define COMPLAINTS_SIZE 4096
 
 /* A large kernel takes a second or two. */
 #define PATIENCE_NS INT64_C(60000000000)
 
-/* Writes the code to a file of its own, whose name @path becomes. */
+/* Writes the code to a temporary file, whose name goes to @path. */
 static bool write_file(const void *data, size_t size, char *path, size_t path_size,
                        lab_error *error)
 {
@@ -28,7 +27,7 @@ static bool write_file(const void *data, size_t size, char *path, size_t path_si
     snprintf(path, path_size, "%s/heed-inspect-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = mkstemp(path);
     if (fd < 0) {
-        lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot be made: %s", path, strerror(errno));
+        lab_fail(error, HEED_ERR_SYSTEM, "cannot create %s: %s", path, strerror(errno));
         return false;
     }
     const char *at = data;
@@ -45,13 +44,13 @@ static bool write_file(const void *data, size_t size, char *path, size_t path_si
     int reason = left > 0 ? errno : 0;
     if (close(fd) == 0 && left == 0)
         return true;
-    lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot be written: %s", path,
+    lab_fail(error, HEED_ERR_SYSTEM, "cannot write %s: %s", path,
              strerror(reason ? reason : errno));
     unlink(path);
     return false;
 }
 
-/* The last line of what it complained about, without its end: the first ones may be warnings. */
+/* The last line of its error output, without the newline: earlier ones may be warnings. */
 static const char *last_line(char *text)
 {
     size_t length = strlen(text);
@@ -61,14 +60,14 @@ static const char *last_line(char *text)
     return newline ? newline + 1 : text;
 }
 
-/* HEED_OK if it did its work. */
+/* HEED_OK if it succeeded. */
 static heed_status judge_end(const lab_disassembler *tool, const lab_inlet *text, char *complaints,
                              bool in_time, int status, const lab_sink *sink, lab_error *error)
 {
     if (lab_interrupted(sink))
         return lab_fail(error, HEED_ERR_SYSTEM, "interrupted");
     if (!in_time)
-        return lab_fail(error, HEED_ERR_SYSTEM, "%s was not ready after %d s", tool->path,
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s did not finish within %d s", tool->path,
                         (int)(PATIENCE_NS / 1000000000));
     if (WIFSIGNALED(status))
         return lab_fail(error, HEED_ERR_SYSTEM, "%s ended by signal %d (%s)", tool->path,

@@ -1,5 +1,5 @@
 /*
- * insight.c - counters and effects of ablation of one kernel, as time permits
+ * insight.c - counters and ablation effects of one kernel, as time permits
  */
 #include "insight.h"
 
@@ -17,18 +17,18 @@
 #include "src/message.h"
 
 #define SHARE 0.15   /* of the time of a search */
-#define SECONDS 15.0 /* of a search without an end */
+#define SECONDS 15.0 /* of a search without a time limit */
 
-/* Below this ncu is not started: it takes about so long to say anything. */
+/* With less time than this ncu is not started: a run takes about this long. */
 #define COUNTERS_MIN 6.0
 #define COUNTERS_MAX 60.0
 
-/* Seconds in which an ablation takes turns with the kernel. */
+/* Seconds for a duel of the kernel with an ablation. */
 #define EFFECT_MIN 0.3
 #define EFFECT_MAX 0.5
-#define EFFECTS_USUAL 8 /* of a kernel, about, by which the time is shared out */
+#define EFFECTS_USUAL 8 /* typical number per kernel, to divide the time */
 
-/* A pair of blocks takes about so many calls, and so long at least. */
+/* A pair of blocks takes about this many calls, and at least this long. */
 #define CALLS_OF_PAIR 3
 #define PAIR_MIN 15e-3
 
@@ -54,7 +54,7 @@ static double left_of(const lab_insight_question *question, int64_t begin)
     return question->budget - (double)(heed_clock_ns() - begin) * 1e-9;
 }
 
-/* May ncu be asked? */
+/* Returns true if ncu can be used. */
 static bool can_count(const lab_insight_question *question, lab_insight *it)
 {
     bool host = heed_device_is_host(question->context);
@@ -79,7 +79,7 @@ static void take_counters(const lab_profile *profile, lab_insight *it)
                 it->counters[j] = clues[i].value;
 }
 
-/* Asks ncu about heed's own kernel, or about the code in the file @path. */
+/* Runs ncu on heed's kernel, or on the code in the file @path. */
 static heed_status ask(const lab_insight_question *question, const char *path, lab_insight *it)
 {
     char ncu[512];
@@ -109,7 +109,7 @@ static heed_status ask(const lab_insight_question *question, const char *path, l
     return HEED_OK;
 }
 
-/* Code is handed over in a file of its own. */
+/* Writes the code to a temporary file for ncu. */
 static heed_status ask_about_code(const lab_insight_question *question, lab_insight *it)
 {
     const char *folder = getenv("TMPDIR");
@@ -159,7 +159,7 @@ static void take_effects(const lab_ablate_subject *subject, lab_insight *it)
     }
     if (subject->count == 0)
         snprintf(it->effects_why, sizeof it->effects_why,
-                 "the kernel has no builds that say something to the guide");
+                 "the kernel has no ablations that help the guide");
     else if (late > 0)
         snprintf(it->effects_why, sizeof it->effects_why, "no time for %zu of %zu ablation%s", late,
                  subject->count, lab_plural(subject->count));
@@ -167,7 +167,7 @@ static void take_effects(const lab_ablate_subject *subject, lab_insight *it)
         snprintf(it->effects_why, sizeof it->effects_why, "%s: %.180s", bad->it->name, bad->reason);
 }
 
-/* Is there anything to be found out, and would @left seconds do for it? */
+/* Returns true if there is anything to measure and @left seconds suffice. */
 static bool can_ablate(const lab_insight_question *question, double left, lab_insight *it)
 {
     if (question->foreign) {

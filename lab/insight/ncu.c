@@ -1,8 +1,8 @@
 /*
- * ncu.c - NVIDIA's profiler as a child, watching another heed that starts one launch
+ * ncu.c - runs NVIDIA's profiler on a separate heed process that makes one launch
  *
- * The clocks of the device are left as they are: it may not be ours alone, and all figures that are
- * judged are shares of what the device could do at whatever clock it had.
+ * The clocks of the device are not locked: it may be shared, and all figures that are judged are
+ * shares of the peak at the actual clock.
  */
 #include "ncu.h"
 
@@ -29,7 +29,7 @@ static const char wait_longer[] = "see whether another ncu holds the device, or 
 /* The output of one run of ncu. */
 typedef struct answer {
     char *output, *errors; /* null-terminated */
-    int status;            /* as waitpid() has it */
+    int status;            /* from waitpid() */
     bool late;
 } answer;
 
@@ -59,14 +59,14 @@ bool lab_ncu_find(const char *wish, char *path, size_t size, lab_ncu_trouble *tr
     }
     if (lab_tool_find("ncu", path, size))
         return true;
-    return give_up(trouble, install, "ncu, which counts, is not here");
+    return give_up(trouble, install, "ncu was not found");
 }
 
 /* -------------------------------------------------------------------------- */
 /* The child                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* The environment, but that numbers have points: ncu prints them as the locale has them. */
+/* The environment, with decimal points in numbers: ncu follows the locale. */
 static const char **make_environment(void)
 {
     const char **all = calloc(VARIABLES_MAX + 2, sizeof *all);
@@ -86,7 +86,7 @@ static void answer_free(answer *it)
     *it = (answer){ .output = NULL };
 }
 
-/* Runs the command to its end. An errno value; the answer is to be freed in any case. */
+/* Runs the command to its end. Returns an errno value; free the answer in any case. */
 static int ask(const char *const *arguments, int64_t deadline, const lab_sink *sink, answer *it)
 {
     lab_process process;
@@ -115,7 +115,7 @@ static int ask(const char *const *arguments, int64_t deadline, const lab_sink *s
 /* Its output                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* The first line of @text with @phrase, without its end; NULL: none. */
+/* The first line of @text that contains @phrase, without the newline; NULL: none. */
 static const char *line_with(const char *text, const char *phrase, int *length)
 {
     const char *at = strstr(text, phrase);
@@ -146,16 +146,16 @@ static bool explain(const answer *it, const lab_error *error, lab_ncu_trouble *t
         return give_up(trouble, NULL, "ncu ended by signal %d (%s)", WTERMSIG(it->status),
                        strsignal(WTERMSIG(it->status)));
     if (WEXITSTATUS(it->status) != 0)
-        return give_up(trouble, NULL, "ncu failed with exit status %d, and did not say why",
+        return give_up(trouble, NULL, "ncu failed with exit status %d, without a message",
                        WEXITSTATUS(it->status));
-    return give_up(trouble, NULL, "ncu said nothing that heed understands: %s", error->text);
+    return give_up(trouble, NULL, "ncu's output is not in a known format: %s", error->text);
 }
 
 /* -------------------------------------------------------------------------- */
-/* The question                                                               */
+/* The command */
 /* -------------------------------------------------------------------------- */
 
-/* The device of @asked, where "auto" has turned out to be CUDA's. */
+/* The device of @asked; "auto" was resolved to CUDA. */
 static const char *cuda_of(const char *asked)
 {
     return strncmp(asked, "cuda", 4) == 0 ? asked : "cuda";
@@ -211,7 +211,7 @@ static bool attempt(const lab_ncu_question *question, const char *metrics, int64
     if (lab_interrupted(question->sink))
         return give_up(trouble, NULL, "it was interrupted");
     if (it->late)
-        return give_up(trouble, wait_longer, "ncu was not ready after %g s", question->seconds);
+        return give_up(trouble, wait_longer, "ncu did not finish within %g s", question->seconds);
     return true;
 }
 

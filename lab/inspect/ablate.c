@@ -1,5 +1,5 @@
 /*
- * ablate.c - the vocabulary of ablations, and what a measured effect says
+ * ablate.c - the table of ablations, and the interpretation of measured effects
  */
 #include "ablate.h"
 
@@ -48,7 +48,7 @@ const lab_ablation *lab_ablation_find(const char *name)
     return NULL;
 }
 
-/* Is @name one of the words of the line at @line? */
+/* Returns true if @name is one of the words of the line at @line. */
 static bool line_has(const char *line, const char *name)
 {
     size_t length = strlen(name), end = strcspn(line, "\n");
@@ -72,7 +72,7 @@ bool lab_ablate_declared(const char *text, const char *name)
 
 /* ---- Ablations that are configs ---- */
 
-/* Values of knobs, by letters, as names of configs have them; "s/2" is half of what is there. */
+/* Knob values by letter, as in names of configs; "s/2" halves the current value. */
 static const struct {
     const char *kernel; /* the end of its name */
     const char *name;
@@ -89,7 +89,7 @@ static const struct {
 };
 #define CONFIGS (sizeof configs / sizeof *configs)
 
-/* The value that @changes has for the knob @letter, whose value is @now. */
+/* The value in @changes for the knob @letter, whose current value is @now. */
 static long changed_value(const char *changes, char letter, long now)
 {
     const char *at = strchr(changes, letter);
@@ -98,7 +98,7 @@ static long changed_value(const char *changes, char letter, long now)
     return at[1] == '/' ? now / strtol(at + 2, NULL, 10) : strtol(at + 1, NULL, 10);
 }
 
-/* Writes @kernel with @changes made. */
+/* Writes the name of @kernel with @changes applied. */
 static void change(const char *kernel, const char *changes, char changed[LAB_ABLATE_NAME_SIZE])
 {
     const char *at = strstr(kernel, "__") + 2;
@@ -140,7 +140,7 @@ bool lab_ablate_config(const char *kernel, const char *name, size_t index,
     return false;
 }
 
-/* ---- Ablations that a kernel cannot have ---- */
+/* ---- Ablations that do not apply to a kernel ---- */
 
 static const struct {
     const char *kernel; /* the end of its name; "" for any */
@@ -161,12 +161,12 @@ static const struct {
     { "_mla", "in-order",
       "the products of one group of warps are beside the softmax of the other" },
     { "_mla", "over-unrolled", "a turn of its loop has two tiles; registers hold no more" },
-    { "f32_sm80_wide", "strided", "neighbours load the columns of one row in panels alone" },
+    { "f32_sm80_wide", "strided", "neighbours load columns of one row only in panels" },
     { "f32_sm80_wide", "no-staging", "its rows of weights are in shared memory anyway" },
     { "f32_sm80_wide", "half-stages", "two stages are the least that loading ahead needs" },
     { "f32_sm80_wide", "in-order", "its products and softmax are one after the other" },
     { "f32_sm80_wide", "over-unrolled", "a turn of its loop has 192 products" },
-    { "f32_sm80_wide", "masked", "it masks nothing but while it makes weights, of all tiles" },
+    { "f32_sm80_wide", "masked", "it masks only while it computes weights, in all tiles" },
     { "_wide", "strided", "its copies are of whole boxes" },
     { "_wide", "unswizzled", "its copies and its tensor instruction share one layout" },
     { "_wide", "no-staging",
@@ -174,18 +174,18 @@ static const struct {
     { "_wide", "no-overlap", "a slot of its rings is free when the next piece is multiplied" },
     { "_wide", "half-stages", "its rings have as many slots as there is room for" },
     { "_wide", "in-order", "its products and softmax are one after the other" },
-    { "_wide", "over-unrolled", "its loops over pieces are as long as a tile" },
+    { "_wide", "over-unrolled", "its loops over pieces cover a whole tile" },
     { "_naive", "unswizzled", "it uses no shared memory" },
-    { "_naive", "no-staging", "nothing is staged: elements are read where they lie" },
+    { "_naive", "no-staging", "nothing is staged: elements are read in place" },
     { "_naive", "no-overlap", "it loads nothing ahead" },
     { "_naive", "in-order", "its products and softmax are one after the other" },
     { "_naive", "half-stages", "it has no stages" },
     { "_naive", "masked", "it masks nothing: a row ends with the last key that it sees" },
-    { "_few", "no-overlap", "it asks for nothing ahead" },
+    { "_few", "no-overlap", "it prefetches nothing" },
     { "_few", "masked", "it masks nothing: a row ends with the last key that it sees" },
-    { "_row", "no-overlap", "it asks for nothing ahead" },
+    { "_row", "no-overlap", "it prefetches nothing" },
     { "_row", "masked", "it masks nothing: a row ends with the last key that it sees" },
-    { "bf16_tile", "no-staging", "keys are pairs of bfloat16, which must be put together first" },
+    { "bf16_tile", "no-staging", "keys are pairs of bfloat16, which must be assembled first" },
     { "_tile", "in-order", "a thread does one thing after another" },
     { "_few", "in-order", "a thread does one thing after another" },
     { "_row", "in-order", "a thread does one thing after another" },
@@ -195,9 +195,9 @@ static const struct {
     { "_tile", "half-stages", "a CPU's caches have no stages" },
     { "_few", "half-stages", "a CPU's caches have no stages" },
     { "_row", "half-stages", "a CPU's caches have no stages" },
-    { "_tile", "divergent", "the lanes of a vector cannot take branches of their own" },
-    { "_few", "divergent", "the lanes of a vector cannot take branches of their own" },
-    { "_row", "divergent", "the lanes of a vector cannot take branches of their own" },
+    { "_tile", "divergent", "lanes of a vector cannot branch separately" },
+    { "_few", "divergent", "lanes of a vector cannot branch separately" },
+    { "_row", "divergent", "lanes of a vector cannot branch separately" },
     { "_mma", "mispredicted", "is for a CPU: a GPU predicts no branches" },
     { "_wgmma", "mispredicted", "is for a CPU: a GPU predicts no branches" },
     { "_mla", "mispredicted", "is for a CPU: a GPU predicts no branches" },
@@ -208,7 +208,7 @@ static const struct {
     { "_mla", LAB_ABLATE_ONE_THREAD, "is for a CPU" },
     { "_wide", LAB_ABLATE_ONE_THREAD, "is for a CPU" },
     { "_naive", LAB_ABLATE_ONE_THREAD, "is for a CPU" },
-    { "", LAB_ABLATE_ONE_THREAD, "there is one thread alone" },
+    { "", LAB_ABLATE_ONE_THREAD, "there is only one thread" },
     { "", "tiny-blocks", "no config with smaller blocks can do this problem" },
 };
 
@@ -254,7 +254,7 @@ double lab_effect_gain(const lab_effect *effect)
     return isfinite(effect->high) && gain > 0 ? gain : 0;
 }
 
-/* The share of the time that the kernel takes longer, as a percentage without its sign. */
+/* The absolute change in time, as a percentage of the kernel's time. */
 static double percent(double ratio)
 {
     return 100 * fabs(ratio - 1);

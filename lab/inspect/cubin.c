@@ -1,8 +1,8 @@
 /*
- * cubin.c - the resource usage of a compiled kernel, read from the machine code's own file
+ * cubin.c - reads the resource usage of kernels from a cubin
  *
- * ELF is in the System V ABI; NVIDIA does not document the rest, so what is relied on here is
- * checked against the assembler's own report by tests/lab/inspect/test_cubin.c, for every
+ * ELF is specified in the System V ABI. NVIDIA does not document the other parts, so
+ * tests/lab/inspect/test_cubin.c checks what is used here against the assembler's report, for every
  * architecture.
  */
 #include "inspect/cubin.h"
@@ -19,16 +19,17 @@ enum {
     SYMBOL_SIZE = 24,
     MACHINE_CUDA = 190,
     SECTION_SYMBOLS = 2,
-    EXECUTABLE = 2,              /* a file that can be loaded; one that is to be linked is 1 */
-    SECTION_EMPTY = 8,           /* has a size, but nothing in the file */
-    SECTION_SHARED = 0x7000000a, /* the same, of what is to be linked */
+    EXECUTABLE = 2,              /* a loadable file; a linkable one has 1 */
+    SECTION_EMPTY = 8,           /* has a size, but no data in the file */
+    SECTION_SHARED = 0x7000000a, /* the same in a linkable file */
     SYMBOL_FUNCTION = 2,
     SYMBOL_ENTRY = 0x10, /* of st_other: a kernel, not a function that kernels call */
-    ABI_SPLIT_FLAGS = 8, /* from this ABI version on the architecture is one byte further up */
+    ABI_SPLIT_FLAGS = 8, /* from this ABI version on the architecture is one byte higher */
     KERNELS_MAX = 4096
 };
 
-/* Attributes of .nv.info. Those of 8 bytes and the maximum of threads follow their head. */
+/* Attributes of .nv.info. The data of those with 8 bytes and of the maximum of threads follow their
+ * header. */
 enum {
     FORM_BYTE = 2,
     FORM_HALF = 3,
@@ -41,7 +42,7 @@ enum {
     ATTRIBUTE_BARRIERS = 0x4c
 };
 
-/* A section, its place checked: data to data + size is inside the file, or data is NULL. */
+/* A section with checked bounds: data to data + size is inside the file, or data is NULL. */
 typedef struct elf_section {
     const char *name;
     uint32_t type, link, info;
@@ -85,12 +86,12 @@ static uint64_t get64(const unsigned char *at)
 /* Header and sections                                                        */
 /* -------------------------------------------------------------------------- */
 
-/* Other files of a compiler that hold cubins, and how to come by these. */
+/* Rejects other compiler outputs that contain cubins, with advice on extraction. */
 static heed_status refuse_container(const cubin_reader *reader)
 {
     static const unsigned char fatbin[4] = { 0x50, 0xed, 0x55, 0xba };
     static const char target[] = "\n.target sm_";
-    static const char advice[] = "'cuobjdump --extract-elf all FILE' takes the cubins out of it";
+    static const char advice[] = "'cuobjdump --extract-elf all FILE' extracts its cubins";
     const unsigned char *head = reader->data;
     if (reader->size >= sizeof fatbin && memcmp(head, fatbin, sizeof fatbin) == 0)
         return lab_fail(reader->error, HEED_ERR_UNSUPPORTED, "%s: a fatbin, not a cubin; %s",
@@ -120,13 +121,13 @@ static heed_status read_header(cubin_reader *reader)
     if (status != HEED_OK)
         return status;
     if (head[4] != 2)
-        return corrupt(reader, "it is not of 64 bits");
+        return corrupt(reader, "it is not 64-bit");
     uint32_t flags = get32(head + 48);
     reader->cubin->arch = (int)((head[8] >= ABI_SPLIT_FLAGS ? flags >> 8 : flags) & 0xff);
     return HEED_OK;
 }
 
-/* The text at @offset of the section @names; NULL if it does not end inside. */
+/* The string at @offset in the section @names; NULL if it does not end in it. */
 static const char *get_text(const elf_section *names, uint64_t offset)
 {
     if (!names->data || offset >= names->size)
@@ -147,7 +148,7 @@ static heed_status place_section(const cubin_reader *reader, const unsigned char
     if (section->type == SECTION_EMPTY || section->type == SECTION_SHARED)
         return section->size <= INT32_MAX ? HEED_OK : corrupt(reader, "a section is too large");
     if (offset > reader->size || section->size > reader->size - offset)
-        return corrupt(reader, "a section lies outside the file");
+        return corrupt(reader, "a section is outside the file");
     section->data = reader->data + offset;
     return HEED_OK;
 }
@@ -160,7 +161,7 @@ static heed_status read_sections(cubin_reader *reader)
     if (get16(head + 58) != SECTION_SIZE || count == 0 || names >= count)
         return corrupt(reader, "it has no table of sections");
     if (offset > reader->size || count > (reader->size - offset) / SECTION_SIZE)
-        return corrupt(reader, "its table of sections lies outside the file");
+        return corrupt(reader, "its table of sections is outside the file");
     reader->sections = calloc(count, sizeof *reader->sections);
     if (!reader->sections)
         return lab_fail(reader->error, HEED_ERR_NO_MEMORY, "%s: no memory for %zu sections",
@@ -176,13 +177,13 @@ static heed_status read_sections(cubin_reader *reader)
         uint32_t name = get32(head + offset + i * SECTION_SIZE);
         reader->sections[i].name = get_text(&reader->sections[names], name);
         if (!reader->sections[i].name)
-            return corrupt(reader, "a section's name lies outside its table");
+            return corrupt(reader, "a section's name is outside its table");
     }
     return HEED_OK;
 }
 
 /* -------------------------------------------------------------------------- */
-/* Symbols: which kernels there are                                           */
+/* Symbols: the list of kernels */
 /* -------------------------------------------------------------------------- */
 
 static bool is_kernel(const unsigned char *symbol)
@@ -191,7 +192,7 @@ static bool is_kernel(const unsigned char *symbol)
            get16(symbol + 6) != 0;
 }
 
-/* Makes room for as many kernels as the table has. */
+/* Allocates room for the kernels of the table. */
 static heed_status make_room(cubin_reader *reader, const elf_section *table)
 {
     size_t count = 0;
@@ -209,15 +210,14 @@ static heed_status make_room(cubin_reader *reader, const elf_section *table)
                     reader->file, count);
 }
 
-/* Facts in the section of a kernel's code; the number of registers is elsewhere too, in newer
- * files. */
+/* Reads the section of a kernel's code. Newer files also have the number of registers elsewhere. */
 static heed_status add_kernel(cubin_reader *reader, const elf_section *names,
                               const unsigned char *symbol, uint32_t index)
 {
     const char *name = get_text(names, get32(symbol));
     uint32_t text = get16(symbol + 6);
     if (!name)
-        return corrupt(reader, "a kernel's name lies outside its table");
+        return corrupt(reader, "a kernel's name is outside its table");
     if (text >= reader->section_count)
         return corrupt(reader, "a kernel has no code");
     const elf_section *code = &reader->sections[text];
@@ -268,7 +268,7 @@ static lab_cubin_kernel *kernel_of(const cubin_reader *reader, const uint32_t *n
 /* Attributes                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* Three numbers and their product; false: they are no threads of a block. */
+/* Reads three numbers and their product; false: not a valid block shape. */
 static bool take_shape(const unsigned char *data, uint32_t size, int shape[3], int *threads)
 {
     uint64_t product = size >= 12;
@@ -282,8 +282,8 @@ static bool take_shape(const unsigned char *data, uint32_t size, int shape[3], i
     return true;
 }
 
-/* An attribute whose @size bytes are at @data. @owner is the kernel that the section belongs to, or
- * NULL for that of the file, where attributes name their kernel's symbol. */
+/* Reads an attribute with @size bytes at @data. @owner is the kernel of the section, or NULL for
+ * the section of the file, where attributes name their kernel's symbol. */
 static void take_data(const cubin_reader *reader, lab_cubin_kernel *owner, int attribute,
                       const unsigned char *data, uint32_t size)
 {
@@ -328,7 +328,7 @@ static heed_status read_attributes(const cubin_reader *reader, const elf_section
         at += 4;
         if (form == FORM_DATA) {
             if ((uint64_t)(end - at) < value)
-                return corrupt(reader, "an attribute lies outside its section");
+                return corrupt(reader, "an attribute is outside its section");
             take_data(reader, owner, attribute, at, value);
             at += value;
         } else if (owner && attribute == ATTRIBUTE_BARRIERS)
@@ -342,8 +342,8 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Where the system reserves shared memory, the sizes of the sections include it. Code for debuggers
- * has no section for it, but its symbol, which code that is yet to be linked has too, and no room.
+/* If the system reserves shared memory, the section sizes include it. Debug code has no section for
+ * it, only the symbol. Linkable code has the symbol too, but reserves nothing.
  */
 static int64_t reserved_smem(const cubin_reader *reader)
 {
@@ -357,7 +357,7 @@ static int64_t reserved_smem(const cubin_reader *reader)
     return 0;
 }
 
-/* The assembler signs its work "Cuda compilation tools, release 13.0, V13.0.88". */
+/* The assembler's signature is "Cuda compilation tools, release 13.0, V13.0.88". */
 static void read_compiler(const cubin_reader *reader, const elf_section *section)
 {
     static const char head[] = "Cuda compilation tools, release ";
@@ -423,7 +423,7 @@ void lab_cubin_free(lab_cubin *cubin)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Spills, which only the assembler's log tells                               */
+/* Spills, which only the assembler's log has */
 /* -------------------------------------------------------------------------- */
 
 /* The line after "Function properties for NAME" reads "... N bytes stack frame, N bytes spill

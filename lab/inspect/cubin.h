@@ -1,9 +1,9 @@
 /*
- * cubin.h - the resource usage of a compiled kernel, read from the machine code's own file
+ * cubin.h - reads the resource usage of kernels from a cubin
  *
- * A cubin is an ELF file. Its sections have a kernel's needs: registers, stack and limits
- * in .nv.info, shared memory and parameters in the sizes of .nv.shared and .nv.constant0. No tool
- * and no GPU is needed. Spills are not in the file; they are told by the assembler's log.
+ * A cubin is an ELF file. Its sections have the resources of each kernel: registers, stack and
+ * limits in .nv.info, shared memory and parameters in the sizes of .nv.shared and .nv.constant0. No
+ * tool or GPU is needed. Spills are not in the file, only in the assembler's log.
  */
 #ifndef LAB_CUBIN_H
 #define LAB_CUBIN_H
@@ -13,25 +13,25 @@
 
 #include "base/error.h"
 
-/* Longest name of a kernel that is kept; a longer one is cut, and its code and spills are unknown.
- * Those of templates have thousands of characters. */
+/* Longest kernel name that is kept; a longer one is truncated, and its code and spills are unknown.
+ * Names of templates have thousands of characters. */
 #define LAB_CUBIN_NAME_SIZE 8192
 
 #define LAB_CUBIN_COMPILER_SIZE 32
 
-/* One kernel that can be launched. Sizes are in bytes. */
+/* One launchable kernel. Sizes are in bytes. */
 typedef struct lab_cubin_kernel {
     char name[LAB_CUBIN_NAME_SIZE];
     int registers;        /* per thread */
     int barriers;         /* named ones, of 16 */
-    int max_threads;      /* per block, that it was compiled for; 0: not said */
-    int shape[3];         /* of a block, x, y, z, the only one that it may be launched with; or 0 */
+    int max_threads;      /* per block, from __launch_bounds__; 0: not declared */
+    int shape[3];         /* required block shape, x, y, z; or 0 */
     int64_t stack;        /* per thread, in local memory: arrays and spills */
     int64_t spill_stores; /* -1: unknown, see lab_cubin_spills() */
     int64_t spill_loads;
-    int64_t smem;     /* static shared memory, without what the system reserves */
+    int64_t smem;     /* static shared memory, without the system's part */
     int64_t params;   /* of its parameters */
-    int64_t constant; /* of constant bank 0, which begins with the launch's own data */
+    int64_t constant; /* of constant bank 0, which begins with launch data */
     int64_t code;
 } lab_cubin_kernel;
 
@@ -43,16 +43,16 @@ typedef struct lab_cubin {
     size_t count;
 } lab_cubin;
 
-/* lab_cubin_read() reads the @size bytes at @data, which may hold anything; @name says in messages
- * what they are. Returns HEED_OK with a @cubin to be freed; HEED_ERR_CORRUPT if it is no cubin or a
- * damaged one; HEED_ERR_UNSUPPORTED for an ELF file of another kind; HEED_ERR_NO_MEMORY. After a
- * failure @cubin is empty. */
+/* lab_cubin_read() reads the @size bytes at @data, which need not be valid; @name is their name in
+ * messages. Returns HEED_OK with a @cubin to be freed; HEED_ERR_CORRUPT if it is not a cubin or
+ * damaged; HEED_ERR_UNSUPPORTED for another kind of ELF file; HEED_ERR_NO_MEMORY. After a failure
+ * @cubin is empty. */
 heed_status lab_cubin_read(lab_cubin *cubin, const void *data, size_t size, const char *name,
                            lab_error *error);
 void lab_cubin_free(lab_cubin *cubin);
 
-/* lab_cubin_spills() takes the spills of each kernel from @log, what the assembler said under -v.
- * Kernels that it does not speak of stay as they are. */
+/* lab_cubin_spills() reads the spills of each kernel from @log, the assembler's output with -v.
+ * Kernels that are not in it remain unchanged. */
 void lab_cubin_spills(lab_cubin *cubin, const char *log);
 
 #endif /* LAB_CUBIN_H */

@@ -1,138 +1,62 @@
 /*
- * disassembler.c - NVIDIA's disassemblers, found where they are installed
+ * disassembler.c - finds NVIDIA's disassemblers
  */
 #include "inspect/disassembler.h"
 
-#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-/* How the folder of a place begins. */
-typedef enum root_kind {
-    ROOT_FOLDER, /* with what the variable has */
-    ROOT_PYTHON, /* with the folder that has the bin/ with the python3 of PATH */
-    ROOT_REAL,   /* the same, after symbolic links */
-    ROOT_FIXED   /* as the pattern does */
-} root_kind;
+#include "base/path.h"
+#include "src/cuda/driver/places.h"
 
 #define WHEEL_13 "/lib/python3*/site-packages/nvidia/cu1[3-9]/bin/"
 #define WHEEL_12 "/lib/python3*/site-packages/nvidia/cuda_*/bin/"
 #define DEBIAN_13 "/lib/python3*/dist-packages/nvidia/cu1[3-9]/bin/"
 #define TRITON "/lib/python3*/*-packages/triton/backends/nvidia/bin/"
 
-/* Folders, as patterns of glob(3) that the program's name is put behind. */
+/* Folders, as glob(3) patterns to which the program's name is appended. */
 static const struct {
     const char *name;
-    root_kind kind;
+    heed_root kind;
     const char *variable;
     const char *pattern;
 } places[] = {
-    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/bin/" },
-    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/bin/" },
-    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_13 },
-    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_12 },
-    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", TRITON },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", "/bin/" },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", WHEEL_13 },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", TRITON },
-    { "python3", ROOT_PYTHON, NULL, WHEEL_13 },
-    { "python3", ROOT_PYTHON, NULL, WHEEL_12 },
-    { "python3", ROOT_PYTHON, NULL, DEBIAN_13 },
-    { "python3", ROOT_PYTHON, NULL, TRITON },
-    { "python3", ROOT_REAL, NULL, WHEEL_13 },
-    { "python3", ROOT_REAL, NULL, WHEEL_12 },
-    { "python3", ROOT_REAL, NULL, TRITON },
-    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_13 },
-    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_12 },
-    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" TRITON },
-    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" DEBIAN_13 },
-    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" TRITON },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda/bin/" },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/bin/" },
+    { "CUDA_HOME", HEED_ROOT_FOLDER, "CUDA_HOME", "/bin/" },
+    { "CUDA_PATH", HEED_ROOT_FOLDER, "CUDA_PATH", "/bin/" },
+    { "VIRTUAL_ENV", HEED_ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_13 },
+    { "VIRTUAL_ENV", HEED_ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_12 },
+    { "VIRTUAL_ENV", HEED_ROOT_FOLDER, "VIRTUAL_ENV", TRITON },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", "/bin/" },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", WHEEL_13 },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", TRITON },
+    { "python3", HEED_ROOT_PYTHON, NULL, WHEEL_13 },
+    { "python3", HEED_ROOT_PYTHON, NULL, WHEEL_12 },
+    { "python3", HEED_ROOT_PYTHON, NULL, DEBIAN_13 },
+    { "python3", HEED_ROOT_PYTHON, NULL, TRITON },
+    { "python3", HEED_ROOT_REAL, NULL, WHEEL_13 },
+    { "python3", HEED_ROOT_REAL, NULL, WHEEL_12 },
+    { "python3", HEED_ROOT_REAL, NULL, TRITON },
+    { "python3 of the user", HEED_ROOT_FOLDER, "HOME", "/.local" WHEEL_13 },
+    { "python3 of the user", HEED_ROOT_FOLDER, "HOME", "/.local" WHEEL_12 },
+    { "python3 of the user", HEED_ROOT_FOLDER, "HOME", "/.local" TRITON },
+    { "python3 of the system", HEED_ROOT_FIXED, NULL, "/usr/local" DEBIAN_13 },
+    { "python3 of the system", HEED_ROOT_FIXED, NULL, "/usr/local" TRITON },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda/bin/" },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/bin/" },
 };
 
-/* cuobjdump asks nvdisasm for the code: it comes second. */
+/* cuobjdump runs nvdisasm, so it comes second. */
 static const char *const programs[] = { "nvdisasm", "cuobjdump" };
 
-static bool is_program(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
-}
-
-static bool find_in_path(const char *name, char *path, size_t size)
-{
-    const char *folder = getenv("PATH");
-    while (folder && *folder) {
-        size_t length = strcspn(folder, ":");
-        int needed = snprintf(path, size, "%.*s/%s", (int)length, folder, name);
-        if (length > 0 && needed > 0 && (size_t)needed < size && is_program(path))
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
-}
-
-static bool cut_last(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (slash)
-        *slash = '\0';
-    return slash != NULL;
-}
-
-static bool find_root(root_kind kind, const char *variable, char root[PATH_MAX])
-{
-    char path[PATH_MAX];
-    const char *value = variable ? getenv(variable) : NULL;
-    root[0] = '\0';
-    switch (kind) {
-    case ROOT_FOLDER:
-        return value && *value && snprintf(root, PATH_MAX, "%s", value) < PATH_MAX;
-    case ROOT_PYTHON:
-        return find_in_path("python3", root, PATH_MAX) && cut_last(root) && cut_last(root);
-    case ROOT_REAL:
-        return find_in_path("python3", path, sizeof path) && realpath(path, root) &&
-               cut_last(root) && cut_last(root);
-    case ROOT_FIXED:
-        return true;
-    }
-    return false;
-}
-
-/* Writes @root, in which nothing means more than itself, and the rest; false if that is too long.
- */
-static bool join(const char *root, const char *pattern, const char *name, char text[PATH_MAX])
-{
-    size_t at = 0;
-    for (; *root && at + 2 < PATH_MAX; root++) {
-        if (strchr("\\*?[", *root))
-            text[at++] = '\\';
-        text[at++] = *root;
-    }
-    int needed = snprintf(text + at, PATH_MAX - at, "%s%s", pattern, name);
-    return !*root && needed >= 0 && (size_t)needed < PATH_MAX - at;
-}
-
-/* The last program that matches, as the highest version is. */
+/* Finds the last match, which has the highest version. */
 static bool find_in_place(size_t place, const char *name, char *path, size_t size)
 {
     char root[PATH_MAX], pattern[PATH_MAX];
-    glob_t files;
-    bool found = false;
-    if (!find_root(places[place].kind, places[place].variable, root) ||
-        !join(root, places[place].pattern, name, pattern) || glob(pattern, 0, NULL, &files) != 0)
-        return false;
-    for (size_t i = files.gl_pathc; i > 0 && !found; i--) {
-        snprintf(path, size, "%s", files.gl_pathv[i - 1]);
-        found = is_program(path);
-    }
-    globfree(&files);
-    return found;
+    return heed_root_find(places[place].kind, places[place].variable, root) &&
+           heed_root_pattern(root, places[place].pattern, name, pattern) &&
+           lab_path_match(pattern, path, size);
 }
 
 static bool is_object_tool(const char *path)
@@ -144,7 +68,7 @@ static bool is_object_tool(const char *path)
 bool lab_disassembler_find_named(lab_disassembler *tool, const char *name)
 {
     *tool = (lab_disassembler){ .object_tool = is_object_tool(name), .place = "PATH" };
-    if (find_in_path(name, tool->path, sizeof tool->path))
+    if (lab_path_find(getenv("PATH"), name, lab_path_is_program, tool->path, sizeof tool->path))
         return true;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         tool->place = places[i].name;
@@ -161,7 +85,7 @@ heed_status lab_disassembler_find(lab_disassembler *tool, lab_error *error)
     if (wish && *wish) {
         snprintf(tool->path, sizeof tool->path, "%s", wish);
         tool->object_tool = is_object_tool(wish);
-        return is_program(wish)
+        return lab_path_is_program(wish)
                    ? HEED_OK
                    : lab_fail(error, HEED_ERR_DEVICE,
                               "HEED_NVDISASM=%s is not a program; correct or unset it", wish);

@@ -14,14 +14,14 @@
 enum {
     WARP = 32,
     THREADS_MAX = 1024, /* of a block, on every architecture */
-    WAYS_BAD = 8,       /* conflicts that cost more than anything near them */
-    ASYNC_ARCH = 90,    /* the first with asynchronous products */
+    WAYS_BAD = 8,       /* so many that conflicts dominate the code around them */
+    ASYNC_ARCH = 90,    /* first architecture with asynchronous products */
     WIDENINGS_MANY = 2, /* in a loop of multiply-adds: its operands are of 16 bits */
     FMA_MANY = 4
 };
 
-#define FEW_WARPS 0.25    /* of those that a multiprocessor holds */
-#define NARROW_SHARE 0.75 /* of the accesses that load, from which on narrow ones are the rule */
+#define FEW_WARPS 0.25    /* of the maximum per multiprocessor */
+#define NARROW_SHARE 0.75 /* of the loads: with more, narrow ones are the rule */
 
 const char *lab_severity_name(lab_severity severity)
 {
@@ -70,7 +70,7 @@ static bool block_too_big(const lab_code_facts *facts, lab_code_finding *finding
                facts->threads, facts->registers);
 }
 
-/* More than the architecture gives a block, where that is the limit of the rule. */
+/* True if it exceeds the architecture's maximum per block, which becomes the finding's limit. */
 static bool smem_over(const lab_code_facts *facts, lab_code_finding *finding)
 {
     if ((double)facts->smem_limit != finding->limit || facts->smem <= facts->smem_limit)
@@ -96,8 +96,8 @@ static bool are_few(const lab_code_facts *facts)
            facts->warps < FEW_WARPS * facts->warps_max;
 }
 
-/* Asynchronous products need no warps to hide behind: one warpgroup can keep the tensor cores busy.
- * Where the code is not known, there may be some from sm_90 on. */
+/* Asynchronous products need no other warps to hide their latency: one warpgroup can keep the
+ * tensor cores busy. If the code is unknown, assume them from sm_90 on. */
 static bool may_be_async(const lab_code_facts *facts)
 {
     return facts->sass ? lab_sass_sum(&facts->sass->all, LAB_SASS_GROUP_TENSOR_ASYNC) > 0
@@ -134,7 +134,7 @@ static bool grid_unused(const lab_code_facts *facts, lab_code_finding *finding)
 {
     if (!facts->sass || facts->sass->reads_block || facts->blocks == 1)
         return false;
-    return say(finding, 0, "it never asks which block it is: all blocks would do the same work");
+    return say(finding, 0, "it never reads its block index: all blocks would do the same work");
 }
 
 /* -------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static bool spills(const lab_code_facts *facts, lab_code_finding *finding)
     if ((facts->spill_stores <= 0 && facts->spill_loads <= 0))
         return false;
     return say(finding, (double)(facts->spill_stores + facts->spill_loads),
-               "%lld byte%s a thread stored to memory for want of registers, %lld loaded",
+               "%lld byte%s a thread spilled to memory for lack of registers, %lld loaded",
                (long long)facts->spill_stores, lab_plural(facts->spill_stores),
                (long long)facts->spill_loads);
 }
@@ -195,7 +195,7 @@ static bool shared_memory_unused(const lab_code_facts *facts, lab_code_finding *
                : say(finding, 0, "the source declares shared memory; the code has none left");
 }
 
-/* Readers of shared memory other than loads into registers: products, and the copy engine. */
+/* Counts readers of shared memory other than loads into registers: products and the copy engine. */
 static bool shared_memory_unread(const lab_code_facts *facts, lab_code_finding *finding)
 {
     if (!facts->sass)
@@ -227,7 +227,7 @@ static bool bank_conflicts(const lab_code_facts *facts, lab_code_finding *findin
                banks->instruction, banks->conflicting, banks->known);
 }
 
-/* Where the work is done: in main loops and producers, or in a kernel without loops all of it. */
+/* The counts for main loops and producers, or for the whole of a kernel without loops. */
 static lab_sass_counts where_work_is(const lab_sass *sass)
 {
     lab_sass_counts sum = sass->main_count > 0 ? sass->main : sass->all;
@@ -300,7 +300,7 @@ static bool tensor_cores_unused(const lab_code_facts *facts, lab_code_finding *f
                (long long)products, in_main_loop(facts->sass));
 }
 
-/* The tensor instruction of an architecture; others run at half its rate or less. */
+/* The native tensor instruction of an architecture; others run at half its rate or less. */
 static const struct {
     int first, last;
     lab_sass_class own;
@@ -350,7 +350,7 @@ static bool no_async_copies(const lab_code_facts *facts, lab_code_finding *findi
 
 static const struct {
     const char *name;
-    lab_severity severity; /* that a rule may lower */
+    lab_severity severity; /* a rule may lower it */
     bool (*judge)(const lab_code_facts *facts, lab_code_finding *finding);
     double limit;
     const char *unit;
@@ -366,7 +366,7 @@ static const struct {
     { "local-memory-in-loop", LAB_SEVERITY_FAULT, local_memory_in_loop, 0, "instructions",
       "index arrays by constants only: unroll the loops that do; or see spills" },
     { "shared-memory-unused", LAB_SEVERITY_FAULT, shared_memory_unused, 0, "bytes",
-      "nothing is staged: look whether what was stored there is ever used; if it need not be, take "
+      "nothing is staged: check whether the stored data is ever used; if it need not be, take "
       "it away" },
     { "shared-memory-unread", LAB_SEVERITY_FAULT, shared_memory_unread, 0, "stores",
       "read what was staged from shared memory, and not once more from global memory" },

@@ -1,9 +1,9 @@
 /*
- * profile.c - the table that ncu prints, read
+ * profile.c - parser for ncu's table
  *
- * `ncu --csv --page raw` prints a line of names, one of units, and one for each launch, among lines
- * of its own that begin with "==" and whatever the program under it prints. Only what begins with
- * a quote is looked at.
+ * `ncu --csv --page raw` prints a line of names, one of units, and one for each launch, mixed with
+ * log lines that begin with "==" and the output of the profiled program. Only lines that begin with
+ * a quote are parsed.
  */
 #include "profile.h"
 
@@ -14,13 +14,13 @@
 
 #include "base/plural.h"
 
-/* A long name of a kernel, a list of its opcodes: cells may be long, numbers are not. */
+/* Maximum length of a number. Other cells, such as kernel names and lists of opcodes, may be long.
+ */
 #define NUMBER_SIZE 64
 
-/* Counters of several passes do not fit to each other exactly, so a share may be a little more than
- * the whole. */
+/* Counters from different passes do not match exactly, so a share may slightly exceed 100 %. */
 #define PERCENT_MAX 200
-#define VALUE_MAX 9007199254740992.0 /* 2^53: a double counts exactly up to it */
+#define VALUE_MAX 9007199254740992.0 /* 2^53: the limit of exact integers in a double */
 
 /* -------------------------------------------------------------------------- */
 /* Cells                                                                      */
@@ -40,7 +40,7 @@ static void record_free(record *it)
     *it = (record){ .line = NULL };
 }
 
-/* Cuts it->line at its commas, in place. False: a quote is not closed. */
+/* Splits it->line at its commas, in place. False: a quote is not closed. */
 static bool cut(record *it)
 {
     char *read = it->line, *write = it->line;
@@ -50,7 +50,7 @@ static bool cut(record *it)
         read += quoted;
         while (*read && (quoted || *read != ',')) {
             if (quoted && *read == '"' && *++read != '"')
-                break; /* two of them are one that is meant */
+                break; /* two quotes are an escaped one */
             *write++ = *read++;
         }
         if (quoted && read[-1] != '"')
@@ -63,7 +63,7 @@ static bool cut(record *it)
     }
 }
 
-/* Reads the line at @text, which ends at a newline outside of quotes; *@next is what follows. */
+/* Reads the line at @text, which ends at a newline outside quotes; *@next points past it. */
 static heed_status record_read(record *it, const char *text, const char **next)
 {
     size_t length = 0, commas = 0;
@@ -88,7 +88,7 @@ static heed_status record_read(record *it, const char *text, const char **next)
     return HEED_ERR_CORRUPT;
 }
 
-/* The next line that begins with a quote, from @text on; NULL if there is none. */
+/* The next line from @text on that begins with a quote; NULL if none. */
 static const char *find_line(const char *text)
 {
     while (*text && *text != '"') {
@@ -104,8 +104,8 @@ static const char *find_line(const char *text)
 
 #define DIGITS "0123456789"
 
-/* The length of the number that @text begins with, its digits in groups of three if there are
- * commas between them; 0: it begins with none. */
+/* The length of the number at the start of @text, with digits in groups of three if it has commas;
+ * 0: no number. */
 static size_t whole_part(const char *text)
 {
     size_t length = strspn(text, DIGITS);
@@ -131,14 +131,14 @@ static double number_of(const char *text)
     return length > 0 && !*text && !*end && isfinite(value) ? value : (double)NAN;
 }
 
-/* Is @text a number as other locales write it, "72,11" or "1.234,5"? Lists have blanks. */
+/* True if @text is a number in another locale's format, "72,11" or "1.234,5". Lists have spaces. */
 static bool is_foreign(const char *text)
 {
     return strchr(text, ',') && isdigit((unsigned char)*text) &&
            text[strspn(text, DIGITS ".,")] == '\0' && isnan(number_of(text));
 }
 
-/* The size of a unit in bytes or seconds. Older versions of ncu write them out. */
+/* The size of a unit in bytes or seconds. Older versions of ncu spell units out. */
 static double scale_of(const char *unit)
 {
     static const struct {
@@ -157,8 +157,7 @@ static double scale_of(const char *unit)
     return (double)NAN;
 }
 
-/* The value of @text in the unit @wanted; NAN if @text is not a number, or nothing that is counted.
- */
+/* The value of @text in the unit @wanted; NAN if @text is not a number or not countable. */
 static double value_of(const char *text, const char *unit, lab_unit wanted)
 {
     double value = number_of(text);
@@ -169,7 +168,7 @@ static double value_of(const char *text, const char *unit, lab_unit wanted)
     return value >= 0 && value <= VALUE_MAX ? value : (double)NAN;
 }
 
-/* The cell of @row under the name @name, @length bytes of it, and its unit; NULL: there is none. */
+/* The cell of @row in the column @name of @length bytes, and its unit; NULL: none. */
 static const char *find_cell(const record *names, const record *units, const record *row,
                              const char *name, size_t length, const char **unit)
 {
@@ -220,7 +219,7 @@ static void read_launch(lab_profile *profile, const record *names, const record 
     }
 }
 
-/* Reads a line if it has one for all of @names; *@text becomes what follows. */
+/* Reads a line, which must have one cell for each of @names, and advances *@text. */
 static heed_status read_row(record *row, const char **text, const record *names, lab_error *error)
 {
     heed_status status = record_read(row, *text, text);
@@ -232,25 +231,24 @@ static heed_status read_row(record *row, const char **text, const record *names,
         size_t count = row->count;
         record_free(row);
         return lab_fail(error, HEED_ERR_CORRUPT,
-                        "ncu's table is damaged: a line has %zu cell%s, its head %zu", count,
+                        "ncu's table is damaged: a line has %zu cell%s, its header %zu", count,
                         lab_plural(count), names->count);
     }
     return HEED_OK;
 }
 
-/* In a table of another locale 72,11 could be read as 7211, and pass. */
+/* In another locale's table 72,11 would be read as 7211. */
 static heed_status check_numbers(const record *row, lab_error *error)
 {
     for (size_t i = 0; i < row->count; i++)
         if (is_foreign(row->cells[i]))
             return lab_fail(error, HEED_ERR_CORRUPT,
-                            "'%.40s' is a number of another locale; have ncu print as LC_ALL=C "
-                            "has them",
+                            "'%.40s' is a number of another locale; run ncu with LC_ALL=C",
                             row->cells[i]);
     return HEED_OK;
 }
 
-/* The head of the table and the line of units; *@text becomes what follows. */
+/* Reads the header of the table and the line of units, and advances *@text. */
 static heed_status read_head(record *names, record *units, const char **text, lab_error *error)
 {
     const char *line = *text;
@@ -259,11 +257,11 @@ static heed_status read_head(record *names, record *units, const char **text, la
         line = end ? end + 1 : line + strlen(line);
     }
     if (!line)
-        return lab_fail(error, HEED_ERR_CORRUPT, "there is no table of ncu's in it");
+        return lab_fail(error, HEED_ERR_CORRUPT, "it has no ncu table");
     heed_status status = read_row(names, &line, NULL, error);
     const char *next = status == HEED_OK ? find_line(line) : NULL;
     if (status == HEED_OK && !next)
-        status = lab_fail(error, HEED_ERR_CORRUPT, "ncu's table has a head and no launch");
+        status = lab_fail(error, HEED_ERR_CORRUPT, "ncu's table has a header and no launch");
     if (status == HEED_OK)
         status = read_row(units, &next, names, error);
     *text = next;
@@ -288,7 +286,7 @@ heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *lau
         record_free(&row);
     }
     if (status == HEED_OK && count == 0)
-        status = lab_fail(error, HEED_ERR_CORRUPT, "ncu's table has a head and no launch");
+        status = lab_fail(error, HEED_ERR_CORRUPT, "ncu's table has a header and no launch");
     if (launches)
         *launches = count;
     record_free(&names);
@@ -300,7 +298,7 @@ heed_status lab_profile_read(lab_profile *profile, const char *text, size_t *lau
 /* Conclusions                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* 100 a / b; of none nothing is lost: @empty. */
+/* 100 a / b; @empty if b is 0. */
 static double percent(double a, double b, double empty)
 {
     return b > 0 || isnan(b) ? 100 * a / b : isnan(a) ? (double)NAN : empty;
@@ -374,13 +372,13 @@ const lab_profile_trouble *lab_profile_trouble_in(const char *text)
         { "driver resource was unavailable", "another profiler holds the counters",
           "stop it: 'dcgmi profpause' if it is DCGM" },
         { "InterprocessLockFailed", "another ncu, or another user's lock file, is in the way",
-          "wait for it, or set TMPDIR to a folder of your own" },
-        { "is not compatible with Nsight Compute", "ncu and the driver do not fit",
-          "install a version of Nsight Compute of the driver's time" },
-        { "Profiling is not supported on", "ncu does not know this device, or it is shared",
+          "wait for it, or set TMPDIR to another folder" },
+        { "is not compatible with Nsight Compute", "ncu and the driver do not match",
+          "install a version of Nsight Compute that matches the driver" },
+        { "Profiling is not supported on", "ncu does not support this device, or it is shared",
           "install a newer Nsight Compute; profile on a whole device, outside of MIG and vGPU" },
         { "No kernels were profiled", "the program started no kernel under ncu",
-          "start the launch without ncu, and see what it says" },
+          "start the launch without ncu, and check its output" },
     };
     for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++)
         if (strstr(text, troubles[i].phrase))

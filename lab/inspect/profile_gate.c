@@ -1,11 +1,10 @@
 /*
- * profile_gate.c - the gates for which counters are usually asked, and where they apply
+ * profile_gate.c - gates on the usual hardware counters, and their applicability
  *
- * They were made for kernels whose warps issue every product themselves. A kernel whose products
- * and copies run by themselves (wgmma, TMA) issues few instructions from few warps and may be the
- * fastest all the same: for it those gates are off that count instructions and warps. That it keeps
- * a multiprocessor busy is asked of it too: ncu's figure is that of the busiest unit, the tensor
- * pipe among them.
+ * They were designed for kernels whose warps issue every product. A kernel with asynchronous
+ * products and copies (wgmma, TMA) issues few instructions from few warps and may still be the
+ * fastest, so gates that count instructions and warps do not apply to it. It must keep the
+ * multiprocessors busy, too: ncu's figure is for the busiest unit, including the tensor pipe.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,11 +15,11 @@
 
 static const char *const verdicts[LAB_GATE_VERDICTS] = { "UNKNOWN", "PASS", "FAIL", "-" };
 
-static const char few_instructions[] = "its products and copies run by themselves, so few "
-                                       "instructions and warps are enough";
+static const char few_instructions[] =
+    "its products and copies are asynchronous, so few instructions and warps are enough";
 static const char no_loads[] = "it has no such loads";
 static const char no_stores[] = "it has no such stores";
-static const char not_told[] = "whether its products run by themselves is not known";
+static const char not_told[] = "it is not known whether its products are asynchronous";
 
 typedef double value_fn(const lab_profile *profile);
 
@@ -64,11 +63,11 @@ static double occupancy(const lab_profile *profile)
     return profile->value[LAB_METRIC_OCCUPANCY];
 }
 
-/* Where a gate applies. */
+/* The kernels to which a gate applies. */
 typedef enum domain {
     ALWAYS,
-    ISSUING, /* kernels whose warps issue what they do */
-    LOADING, /* with such loads or stores at all: a figure of 0 means none */
+    ISSUING, /* kernels with synchronous products */
+    LOADING, /* kernels with such loads or stores: a figure of 0 means none */
     STORING
 } domain;
 
@@ -83,12 +82,12 @@ static const struct gate {
     const char *hint;
 } gates[LAB_PROFILE_GATES] = {
     { "sm_busy", "SM busy", true, 70, LAB_UNIT_PERCENT, ALWAYS, busy,
-      "no unit of the multiprocessors is near its limit: too few blocks for the device, or waiting "
-      "(see the stalls)" },
+      "no unit of the multiprocessors is near its limit: too few blocks for the device, or stalls "
+      "(see there)" },
     { "issue_slots", "issue slots used", true, 60, LAB_UNIT_PERCENT, ISSUING, issue,
       "the schedulers idle: more warps, or more independent instructions in each" },
     { "eligible_warps", "eligible warps per scheduler", true, 2, LAB_UNIT_NUMBER, ISSUING, eligible,
-      "hardly a warp is ready when its turn comes: more warps, or fewer stalls" },
+      "few warps are ready to issue: more warps, or fewer stalls" },
     { "occupancy_achieved", "achieved occupancy", true, 20, LAB_UNIT_PERCENT, ISSUING, occupancy,
       "few warps are resident: see what limits the blocks of a multiprocessor, and the waves" },
     { "load_coalescing", "coalescing of loads", true, 80, LAB_UNIT_PERCENT, LOADING, loads,
@@ -96,9 +95,9 @@ static const struct gate {
     { "store_coalescing", "coalescing of stores", true, 80, LAB_UNIT_PERCENT, STORING, stores,
       "threads of a warp write far apart: neighbours should write neighbouring 16 bytes" },
     { "sector_coalescing", "sectors that are needed", true, 80, LAB_UNIT_PERCENT, ALWAYS,
-      lab_profile_sectors, "global memory is read or written in more pieces than its data need" },
+      lab_profile_sectors, "global memory is read or written in more sectors than needed" },
     { "bank_conflicts", "bank conflicts", false, 5, LAB_UNIT_PERCENT, ALWAYS, lab_profile_conflicts,
-      "threads of a warp meet in a bank of shared memory: swizzle or pad the tile" },
+      "threads of a warp conflict in a bank of shared memory: swizzle or pad the tile" },
     { "spills", "spills: local loads and stores", false, 0, LAB_UNIT_COUNT, ALWAYS, spills,
       "registers spill to memory: a smaller tile, or a higher cap of registers" },
 };
@@ -113,7 +112,7 @@ int lab_profile_asynchronous(const lab_profile *profile)
         return 0;
     if (products > 0)
         return 1;
-    /* Later architectures have products of another name, beside the same copies. */
+    /* Later architectures have the same copies, but other names for products. */
     if (profile->arch >= 100 && loads_by_tma > 0)
         return profile->value[LAB_METRIC_TENSOR] > 0;
     if (profile->arch < 100 && isnan(products))
@@ -121,7 +120,7 @@ int lab_profile_asynchronous(const lab_profile *profile)
     return profile->arch >= 100 && isnan(loads_by_tma) ? -1 : 0;
 }
 
-/* Does @gate apply? If not, or if that is not known, why. */
+/* Decides whether @gate applies. If not, or if unknown, *@why is the reason. */
 static lab_gate_verdict applies(const struct gate *gate, const lab_profile *profile,
                                 const char **why)
 {
@@ -153,7 +152,7 @@ static lab_gate_result judge(const struct gate *gate, const lab_profile *profile
         return result;
     if (isnan(result.value)) {
         result.verdict = LAB_GATE_UNKNOWN;
-        result.why = "this version of ncu does not tell";
+        result.why = "this version of ncu does not report it";
     } else if (gate->least ? result.value < gate->limit : result.value > gate->limit) {
         result.verdict = LAB_GATE_FAIL;
     }

@@ -1,5 +1,5 @@
 /*
- * profile_metrics.c - the metrics that ncu is asked for, and those that it turns out not to know
+ * profile_metrics.c - the metrics to request from ncu, and replacements for those that it rejects
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ const lab_stall_row *lab_stall_of(size_t index)
     return &stalls[index];
 }
 
-/* The @index-th of the names of a row; empty: there are fewer. */
+/* The @index-th name of a row; empty if there are fewer. */
 static void name_at(const char *names, int index, char name[LAB_METRIC_NAME_SIZE])
 {
     while (names && index-- > 0) {
@@ -71,7 +71,7 @@ lab_profile_wish lab_profile_wish_only(int arch, const lab_metric *wanted, size_
     return wish;
 }
 
-/* The name that is wished for; empty: none. */
+/* The requested name; empty: none. */
 static void wished(const lab_profile_wish *wish, size_t index, char name[LAB_METRIC_NAME_SIZE])
 {
     *name = '\0';
@@ -99,8 +99,8 @@ const char *lab_profile_wish_text(const lab_profile_wish *wish, char text[LAB_PR
     return text;
 }
 
-/* Does @text, what follows "Failed to find metric", mean @name? It may be the name, or its first
- * part as a regular expression: "regex:^name\.(sum|...)$". */
+/* True if @text, which follows "Failed to find metric", stands for @name. It may be the name, or
+ * its first part as a regular expression: "regex:^name\.(sum|...)$". */
 static bool means(const char *text, const char *name)
 {
     size_t whole = strlen(name), first = strcspn(name, ".");
@@ -109,7 +109,7 @@ static bool means(const char *text, const char *name)
         text += 6;
     text += *text == '^';
     if (strncmp(text, name, whole) == 0)
-        return strchr(" \"',.\r\n", text[whole]) != NULL; /* the end of the text among them */
+        return strchr(" \"',.\r\n", text[whole]) != NULL; /* including the end of the text */
     return strncmp(text, name, first) == 0 && strchr(" \"',\r\n\\$", text[first]) != NULL;
 }
 

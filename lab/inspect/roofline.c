@@ -1,12 +1,13 @@
 /*
- * roofline.c - the least time that a device needs for a problem, and which of its units binds
+ * roofline.c - roofline model: the lower bound of a problem's time on a device, and the unit that
+ * sets it
  */
 #include <string.h>
 
 #include "base/planner.h"
 #include "roofline.h"
 
-#define CALL_SECONDS 1e-8 /* a call of a function that does nothing takes longer */
+#define CALL_SECONDS 1e-8 /* less than a call of an empty function takes */
 
 const char *lab_roof_name(lab_roof unit)
 {
@@ -22,8 +23,8 @@ static double seconds_of(double work, double rate)
     return rate > 0 ? work / rate : 0;
 }
 
-/* Do values of the problem decide which keys are hidden? Then the problem alone does not say how
- * many there are. */
+/* True if values of operands determine which keys are hidden. Then their number does not follow
+ * from the problem alone. */
 static bool hides_by_values(const heed_problem *problem)
 {
     return problem->starts.type || problem->shown.type || problem->lengths.type ||
@@ -56,7 +57,7 @@ lab_work lab_roofline_work(const heed_problem *problem)
                        .bytes = heed_problem_bytes(problem) };
 }
 
-/* The longest of the units but @without. */
+/* The slowest unit other than @without. */
 static lab_roof longest(const lab_floor *floor, lab_roof without)
 {
     lab_roof binds = LAB_ROOF_LAUNCH;
@@ -66,12 +67,12 @@ static lab_roof longest(const lab_floor *floor, lab_roof without)
     return binds;
 }
 
-/* The share of the rate of 16 bits that products of float32 have: those of TF32 have a half. */
+/* The rate of float32 products as a share of the 16-bit rate; that of TF32 is a half. */
 #define FULL_SHARE (1.0 / 6)
 #define TF32_SHARE (1.0 / 2)
 #define BF16X3_SHARE (1.0 / 3)
 
-/* Those of a GPU are by its architecture. */
+/* Ceilings of a GPU have its architecture in features. */
 static bool is_gpu(const lab_ceilings *ceilings)
 {
     return strncmp(ceilings->features, "sm_", 3) == 0;
@@ -124,8 +125,8 @@ bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilin
     if (seconds * margin >= least)
         return true;
     lab_fail(why, HEED_ERR_INVALID,
-             "seconds is %.4g, or %.4g FLOP/s; %.60s needs %.4g at least (%s), and less than "
-             "%.3g of that is no error of measurement",
+             "seconds is %.4g, or %.4g FLOP/s; %.60s needs at least %.4g (%s), and less than %.3g "
+             "of that is not a measurement error",
              seconds, heed_problem_flops(problem) / seconds, ceilings->device, least,
              lab_roof_name(binds), 1 / margin);
     return false;
@@ -133,8 +134,8 @@ bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilin
 
 lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
 {
-    /* Operations per cycle and core: two units, two operations to a multiply-add; for bf16 those of
-     * the dot product, for f16 and all else the best that is known, AMX. */
+    /* Operations per cycle and core: two units, two operations per multiply-add; for bf16 those of
+     * the dot product or of AMX, the best known, for f16 and all others too. */
     static const struct {
         const char *features;
         double cycle[HEED_TYPE_COUNT]; /* by heed_type */
@@ -143,6 +144,7 @@ lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any)
         { "avx2", { [HEED_F32] = 32, [HEED_F16] = 32, [HEED_BF16] = 32 } },
         { "avx512", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 64 } },
         { "avx512bf16", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 128 } },
+        { "amx", { [HEED_F32] = 64, [HEED_F16] = 64, [HEED_BF16] = 2048 } },
         { "", { [HEED_F32] = 64, [HEED_F16] = 2048, [HEED_BF16] = 2048 } },
     };
     lab_ceilings ceilings = { .device = "a CPU", .launch = CALL_SECONDS };

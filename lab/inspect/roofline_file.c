@@ -1,5 +1,5 @@
 /*
- * roofline_file.c - ceilings in a file of text
+ * roofline_file.c - ceilings in a text file
  *
  *     heed-ceilings 1
  *     device NVIDIA H200
@@ -32,7 +32,7 @@ static uint64_t hash_of(const char *text, size_t size, uint64_t hash)
 }
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* The figures, by the name of their line; with one per element type, its name follows a point. */
+/* The figures by line name; if there is one per element type, the type follows a dot. */
 static const struct {
     const char *name;
     size_t offset;
@@ -73,7 +73,7 @@ static bool figure_at(size_t index, figure *it)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Where it is                                                                */
+/* Its path */
 /* -------------------------------------------------------------------------- */
 
 heed_status lab_ceilings_path(char path[LAB_CEILINGS_PATH], const char *device,
@@ -127,7 +127,7 @@ static heed_status corrupt(const char *name, const char *what, lab_error *error)
     return lab_fail(error, HEED_ERR_CORRUPT, "%s: %s", name, what);
 }
 
-/* The line that follows at *@at, without its end, in @line; false past the last one. */
+/* Copies the next line at *@at, without the newline, to @line; false past the last one. */
 static bool next_line(const char **at, char *line, size_t room)
 {
     const char *end = strchr(*at, '\n');
@@ -139,7 +139,7 @@ static bool next_line(const char **at, char *line, size_t room)
     return true;
 }
 
-/* The text behind @name and a blank in @line, or NULL. */
+/* The text after @name and a space in @line, or NULL. */
 static const char *value_of(const char *line, const char *name)
 {
     size_t length = strlen(name);
@@ -153,7 +153,7 @@ static bool read_number(const char *text, double *number)
     return end != text && *end == '\0' && isfinite(*number) && *number >= 0;
 }
 
-/* The lines after the head. NULL, or what is wrong. */
+/* Reads the lines after the header. Returns NULL, or an error. */
 static const char *read_lines(lab_ceilings *ceilings, const char *at)
 {
     char line[160];
@@ -178,10 +178,10 @@ static const char *read_lines(lab_ceilings *ceilings, const char *at)
     }
     return next_line(&at, line, sizeof line) && value_of(line, "check") && !*at
                ? NULL
-               : "it does not end with its check";
+               : "it does not end with its checksum";
 }
 
-/* Is the last line the hash of those before it? */
+/* True if the last line is the hash of those before it. */
 static bool is_whole(const char *text, size_t size)
 {
     char line[32];
@@ -198,15 +198,15 @@ heed_status lab_ceilings_parse(lab_ceilings *ceilings, const char *text, size_t 
     char copy[FILE_MAX + 1];
     *ceilings = (lab_ceilings){ .measured = true };
     if (size > FILE_MAX)
-        return corrupt(name, "it is too long for a file of ceilings", error);
+        return corrupt(name, "it is too long for a ceilings file", error);
     memcpy(copy, text, size);
     copy[size] = '\0';
     if (strncmp(copy, "heed-ceilings ", 14) != 0)
-        return corrupt(name, "it is not a file of ceilings", error);
+        return corrupt(name, "it is not a ceilings file", error);
     if (strncmp(copy, HEAD, strlen(HEAD)) != 0)
-        return corrupt(name, "it is of another version than 1", error);
+        return corrupt(name, "its version is not 1", error);
     if (!is_whole(copy, size))
-        return corrupt(name, "it is damaged: its check does not fit", error);
+        return corrupt(name, "it is damaged: its checksum does not match", error);
     const char *wrong = read_lines(ceilings, copy + strlen(HEAD));
     return wrong ? corrupt(name, wrong, error) : HEED_OK;
 }

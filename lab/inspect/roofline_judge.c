@@ -1,12 +1,12 @@
 /*
- * roofline_judge.c - is a cost model any good?
+ * roofline_judge.c - rank correlation, to judge a cost model
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "roofline.h"
 
-/* A value, and its place among the others. */
+/* A value and its index. */
 typedef struct ranked {
     double value;
     size_t index;
@@ -18,7 +18,7 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Writes the ranks of @values; equal ones have the mean of theirs. */
+/* Writes the ranks of @values; ties get their mean rank. */
 static void rank(const double *values, size_t count, ranked *order, double *ranks)
 {
     for (size_t i = 0; i < count; i++)

@@ -1,5 +1,5 @@
 /*
- * sass.c - the instructions of a kernel's machine code, in all and in its loops
+ * sass.c - instruction counts of a kernel's machine code, in total and by loop
  */
 #include "inspect/sass.h"
 
@@ -97,7 +97,8 @@ static void add_counts(lab_sass_counts *sum, const lab_sass_counts *more)
         sum->of[i] += more->of[i];
 }
 
-/* Fills in what is in the code and, by loop, what is in it without the loops inside, in @own. */
+/* Counts the instructions of the code and of each loop; @own has the counts of each loop without
+ * its inner loops. */
 static void count(lab_sass *sass, const sass_code *code, const sass_flow *flow,
                   lab_sass_counts *own)
 {
@@ -121,7 +122,7 @@ static void count(lab_sass *sass, const sass_code *code, const sass_flow *flow,
     }
 }
 
-/* S2R R0, SR_CTAID.X and the like. */
+/* True for S2R R0, SR_CTAID.X and similar. */
 static bool asks_for_block(const sass_instruction *instruction)
 {
     static const char *const names[] = { "SR_CTAID", "SR_CLUSTERID", "SR_VIRTID" };
@@ -143,11 +144,11 @@ static bool asks_for_block(const sass_instruction *instruction)
 /* -------------------------------------------------------------------------- */
 
 enum {
-    WORK_SHARE = 8, /* a main loop has at least one part in so many of the most work in a loop */
-    WAIT_MAX = 12   /* instructions of a loop that does nothing but wait */
+    WORK_SHARE = 8, /* a main loop has at least 1/WORK_SHARE of the work of the busiest loop */
+    WAIT_MAX = 12   /* instructions of a pure wait loop */
 };
 
-/* Gives the @role to the innermost of those loops that have work of the kind @group. */
+/* Gives the @role to the innermost loops with work of the kind @group. */
 static void give_role(const sass_flow *flow, const lab_sass_counts *own, lab_sass_group group,
                       lab_sass_role role)
 {
@@ -162,7 +163,7 @@ static void give_role(const sass_flow *flow, const lab_sass_counts *own, lab_sas
         if (flow->loops[i].role == LAB_SASS_PLAIN &&
             WORK_SHARE * lab_sass_sum(&own[i], group) >= most)
             flow->loops[i].role = role;
-    /* Inner loops come last, so that of a chain only the innermost keeps it. */
+    /* Inner loops come last, so only the innermost loop of a nest keeps the role. */
     for (int i = flow->loop_count - 1; i >= 0; i--)
         if (flow->loops[i].role == role)
             for (int at = flow->loops[i].parent; at >= 0; at = flow->loops[at].parent)
@@ -186,7 +187,7 @@ static bool touches_main(const sass_flow *flow, int loop)
     return false;
 }
 
-/* It looks at a barrier, and does nothing that would be work. */
+/* True if the loop tests a barrier and does no work. */
 static bool is_wait(const lab_sass_loop *loop, const lab_sass_counts *own)
 {
     return own->total <= WAIT_MAX && own->of[LAB_SASS_BARRIER_MEMORY] > 0 &&

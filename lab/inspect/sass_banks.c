@@ -1,9 +1,9 @@
 /*
- * sass_banks.c - conflicts of shared memory, told from the code
+ * sass_banks.c - finds shared memory bank conflicts in machine code
  *
- * Shared memory has 32 banks of 4 bytes. An access goes through them in passes of at most 128
- * bytes: 32 lanes of up to 4 bytes, 16 of 8, or 8 of 16, as the rows of a matrix are; words of the
- * same bank, but of different rows, take a pass each (CUDA C++ Programming Guide, "Shared Memory").
+ * Shared memory has 32 banks of 4 bytes. An access takes passes of at most 128 bytes: 32 lanes of
+ * up to 4 bytes, 16 of 8, or 8 of 16, like the rows of a matrix; words in the same bank but
+ * different rows take a pass each (CUDA C++ Programming Guide, "Shared Memory").
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum {
     BLOCKS_MAX = 3000 /* each takes 34 KB */
 };
 
-/* Bytes of a lane; 0: it is no access whose lanes say where they go. */
+/* Bytes per lane; 0: not an access with per-lane addresses. */
 static int bytes_of(const sass_instruction *instruction)
 {
     lab_sass_class kind = lab_sass_classify(instruction->opcode);
@@ -29,7 +29,7 @@ static int bytes_of(const sass_instruction *instruction)
     return sass_has(instruction, "128") ? 16 : sass_has(instruction, "64") ? 8 : BANK_BYTES;
 }
 
-/* Lanes that say where: of a matrix's eight rows one each. */
+/* Lanes that provide addresses: one for each of a matrix's eight rows. */
 static int lanes_of(const sass_instruction *instruction)
 {
     lab_sass_class kind = lab_sass_classify(instruction->opcode);
@@ -38,7 +38,7 @@ static int lanes_of(const sass_instruction *instruction)
     return sass_has(instruction, "4") ? 32 : sass_has(instruction, "2") ? 16 : 8;
 }
 
-/* Passes that @count lanes of @bytes each take, which could do with one. */
+/* Passes for @count lanes of @bytes each, which need only one without conflicts. */
 static int count_passes(const int32_t *address, int count, int bytes)
 {
     int64_t words[BANKS][PASS_BYTES / BANK_BYTES];
@@ -57,8 +57,8 @@ static int count_passes(const int32_t *address, int count, int bytes)
     return most;
 }
 
-/* Addresses from the first lane's on, so that none is negative: where all are shifted by the same,
- * so are the banks. */
+/* Uses addresses relative to the lowest one, so none is negative: a common offset shifts all banks
+ * alike. */
 static int ways_of(const sass_value *value, int lanes, int bytes)
 {
     int32_t least = value->lane[0], address[SASS_LANES];
@@ -81,7 +81,7 @@ static void judge(const sass_state *state, const sass_instruction *instruction, 
     if (bytes == 0 || instruction->never)
         return;
     const sass_value address = sass_lanes_address(state, instruction);
-    /* An access by some lanes has fewer conflicts than one by all lanes would have. */
+    /* An access by some lanes has fewer conflicts than one by all. */
     if (address.kind == SASS_UNKNOWN || instruction->guarded) {
         banks->unknown++;
         return;
@@ -108,15 +108,15 @@ static void judge(const sass_state *state, const sass_instruction *instruction, 
 typedef struct bank_walk {
     const sass_code *code;
     const sass_flow *flow;
-    sass_state *at; /* by block, where it begins */
+    sass_state *at; /* by block, at its beginning */
     bool *reached;  /* by block */
-    bool *waiting;  /* by block: in the list */
+    bool *waiting;  /* by block: in the worklist */
     int *list;
     const lab_sass_shape *shape; /* of blocks; NULL: unknown */
 } bank_walk;
 
-/* Takes what @state is at the end of a block to the beginning of @block. Returns whether that is
- * news. */
+/* Merges @state, from the end of a block, into the beginning of @block. Returns true if that
+ * changed it. */
 static bool carry(bank_walk *walk, const sass_state *state, int block)
 {
     bool news = false;
@@ -130,7 +130,7 @@ static bool carry(bank_walk *walk, const sass_state *state, int block)
     return news;
 }
 
-/* Runs every block until nothing changes any more: values only ever become less known. */
+/* Runs every block to a fixed point: values only ever become less known. */
 static void spread(bank_walk *walk, sass_state *state)
 {
     int count = 1, next = 0, blocks = walk->flow->block_count;
@@ -153,7 +153,7 @@ static void spread(bank_walk *walk, sass_state *state)
     }
 }
 
-/* @alone gets, by block, the one that one lane at most goes to from there, or -1. */
+/* @alone gets, by block, the successor that at most one lane takes, or -1. */
 static void judge_all(const bank_walk *walk, sass_state *state, int *alone, lab_sass *sass)
 {
     for (int b = 0; b < walk->flow->block_count; b++) {
@@ -174,7 +174,7 @@ static void judge_all(const bank_walk *walk, sass_state *state, int *alone, lab_
     }
 }
 
-/* Threads in two dimensions: lane i is then not thread (i, 0). */
+/* False if threads may have two dimensions, so that lane i is not thread (i, 0). */
 static bool is_flat(const sass_code *code)
 {
     for (int i = 0; i < code->count; i++) {

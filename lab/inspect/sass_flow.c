@@ -1,5 +1,5 @@
 /*
- * sass_flow.c - blocks of instructions, and from where to where they lead
+ * sass_flow.c - the control flow graph of a kernel: basic blocks and edges
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_branch(const sass_instruction *instruction)
            sass_is(instruction, "JMX") || sass_is(instruction, "JMXU");
 }
 
-/* It brings the threads of a warp together at its target, and goes there. */
+/* True if it reconverges the threads of a warp at its target. */
 static bool is_collective(const sass_instruction *instruction)
 {
     return sass_is(instruction, "WARPSYNC") && sass_has(instruction, "COLLECTIVE");
@@ -105,7 +105,7 @@ static void add_call(flow_maker *maker, int from, int to)
     maker->is_root[to] = true;
 }
 
-/* The number of the convergence barrier that an instruction names first; -1: none. */
+/* The convergence barrier that an instruction names first; -1: none. */
 static int barrier_of(const sass_instruction *instruction)
 {
     const char *at = instruction->operands;
@@ -135,7 +135,7 @@ static void add_edges_of_branch(flow_maker *maker, int block)
         add_edge(maker, block, block + 1, false);
 }
 
-/* Edges of @block, at whose end the convergence barriers lead to @where. */
+/* Adds the edges of @block, at whose end the convergence barriers lead to @where. */
 static void add_edges(flow_maker *maker, int block, const int where[BARRIERS])
 {
     const sass_instruction *end = &maker->code->list[maker->flow->blocks[block].last];
@@ -152,7 +152,7 @@ static void add_edges(flow_maker *maker, int block, const int where[BARRIERS])
         add_edge(maker, block, block + 1, false);
 }
 
-/* Follows the barriers through @block: BSSY says where the threads that wait at one go on. */
+/* Tracks the barriers through @block: BSSY sets where threads that wait at one continue. */
 static void follow_barriers(const flow_maker *maker, int block, int where[BARRIERS])
 {
     const sass_block *range = &maker->flow->blocks[block];
@@ -167,8 +167,8 @@ static void follow_barriers(const flow_maker *maker, int block, int where[BARRIE
     }
 }
 
-/* Walks the blocks that can be reached, each with the barriers of the first way that came to it.
- * Code that compilers write brings the same ones on every way. */
+/* Walks the reachable blocks, each with the barriers of the first path to it. In compiled code all
+ * paths have the same ones. */
 static bool find_edges(flow_maker *maker)
 {
     int count = maker->flow->block_count, top = 0;

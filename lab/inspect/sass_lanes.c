@@ -1,10 +1,10 @@
 /*
- * sass_lanes.c - the values of registers by lane, as far as they can be known
+ * sass_lanes.c - interpreter for the known values of registers by lane
  *
- * An address in shared memory is mostly made of the thread's index and constants. So the code is
- * executed with what can be known: the index in the first warp, constants, and that kernel
- * parameters, block indices and uniform registers are the same for all lanes. Any other
- * source makes a register unknown, and with it all that is made of it.
+ * An address in shared memory mostly depends on the thread's index and constants. So the code is
+ * executed abstractly with known values: the index in the first warp and constants, while kernel
+ * parameters, block indices and uniform registers are equal in all lanes. Any other source makes a
+ * register unknown, and with it all registers derived from it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +59,8 @@ static bool is_predicate(const char *text)
            (text[1] == 'T' || (text[1] >= '0' && text[1] <= '9') || text[1] == 'R');
 }
 
-/* The number of a register R0 to R254, or REGISTER_ZERO, at @text; -1 if there is none. *@rest
- * becomes what follows. */
+/* The number of a register R0 to R254, or REGISTER_ZERO, at @text; -1 if none. *@rest points past
+ * it. */
 static int read_register(const char *text, const char **rest)
 {
     char *end;
@@ -83,8 +83,8 @@ static sass_value negate(const sass_value *value)
     return sass_multiply(value, &minus);
 }
 
-/* The value of a source: -R3, ~R3, 0x10, UR4, c[0x0][0x210]. A half of a register, or its absolute
- * value, is not known. */
+/* The value of a source: -R3, ~R3, 0x10, UR4, c[0x0][0x210]. Halves of registers and absolute
+ * values are unknown. */
 static sass_value source(const sass_state *state, const char *text)
 {
     char sign = *text == '-' || *text == '~' ? *text : '\0';
@@ -116,7 +116,7 @@ static sass_value source(const sass_state *state, const char *text)
 /* Instructions                                                               */
 /* -------------------------------------------------------------------------- */
 
-/* Sources without predicates, those that are missing being zero. */
+/* Sources other than predicates; missing ones are zero. */
 typedef struct step {
     const sass_instruction *instruction;
     sass_value from[4];
@@ -161,7 +161,7 @@ static sass_value do_lea(const step *s)
     return sass_add(&shifted, &s->from[1]);
 }
 
-/* SHF.L low, by, high; SHF.R low, by, high; with .HI, the upper half of what comes out. */
+/* SHF.L low, by, high; SHF.R low, by, high; with .HI, the upper half of the result. */
 static sass_value do_shift(const step *s)
 {
     bool high = sass_has(s->instruction, "HI"), left = sass_has(s->instruction, "L");
@@ -180,7 +180,8 @@ static sass_value do_bits(const step *s)
     return sass_combine_bits(s->from, (unsigned)s->from[3].lane[0]);
 }
 
-/* One coordinate of the first warp's threads: x runs fastest. Lanes beyond the block repeat it. */
+/* One coordinate of the first warp's threads: x varies fastest. Lanes beyond the block repeat it.
+ */
 static sass_value coordinate(const lab_sass_shape *shape, char axis)
 {
     sass_value value = { .kind = SASS_EXACT };
@@ -206,7 +207,7 @@ static sass_value do_ask(const step *s)
     return sass_unknown;
 }
 
-/* A parameter is the same for all if its address is. */
+/* A parameter is uniform if its address is. */
 static sass_value do_load_constant(const step *s)
 {
     return s->count == 1 && !strchr(s->text[0], 'R') ? sass_uniform : sass_unknown;
@@ -221,8 +222,7 @@ static const struct {
     { "S2R", do_ask },       { "R2UR", NULL },    { "LDC", do_load_constant },
 };
 
-/* Registers that a result takes: the first row that fits. A NULL in place of the first word is
- * any. */
+/* Registers of a result, by the first matching row. A NULL first word matches any. */
 static const struct {
     const char *word, *also;
     int count;
@@ -272,7 +272,7 @@ static int results(const sass_instruction *instruction, bool is_known)
     return one ? 1 : 8;
 }
 
-/* The operand that the result goes to; -1: none goes to a register. */
+/* The operand for the result; -1: no result in a register. */
 static int find_result(const sass_instruction *instruction, const operands *list, int *number)
 {
     const char *rest;
@@ -358,7 +358,7 @@ static sass_value summand(const sass_state *state, char *text)
 sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction)
 {
     char text[64];
-    /* the last one: of "desc[UR6][R12.64]" it is the address */
+    /* the last bracket: in "desc[UR6][R12.64]" it has the address */
     const char *open = memrchr(instruction->operands, '[', (size_t)instruction->operand_length);
     sass_value sum = sass_zero;
     if (!open)

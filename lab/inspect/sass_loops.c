@@ -16,8 +16,8 @@
 /* Dominators                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* Numbers what can be reached from @root in postorder. marked[] holds, per block on the stack, the
- * edge to follow next. */
+/* Numbers the blocks reachable from @root in postorder. marked[] has the next edge to follow for
+ * each block on the stack. */
 static void walk(flow_maker *maker, int root)
 {
     int top = 0;
@@ -44,7 +44,7 @@ static void walk(flow_maker *maker, int root)
     }
 }
 
-/* The block next to both that dominates both; -1: only the outside does. */
+/* The nearest common dominator; -1: none but the entry. */
 static int meet(const flow_maker *maker, int a, int b)
 {
     while (a != b) {
@@ -66,7 +66,7 @@ static int meet_of_origins(const flow_maker *maker, int block)
             continue;
         common = common < 0 ? from : meet(maker, common, from);
         if (common < 0)
-            return block; /* reached from two roots: it is as good as one */
+            return block; /* reached from two roots: treated as one */
     }
     return common;
 }
@@ -76,7 +76,7 @@ static void find_dominators(flow_maker *maker)
     int count = maker->flow->block_count;
     for (int i = 0; i < count; i++)
         maker->rank[i] = maker->dominator[i] = -1;
-    /* The beginning last, so that it comes first in the reverse of the order. */
+    /* The entry comes last, so it is first in reverse order. */
     for (int i = count - 1; i >= 0; i--)
         if (maker->is_root[i])
             walk(maker, i);
@@ -112,8 +112,8 @@ static bool is_back_edge(const flow_maker *maker, const sass_edge *edge)
     return !edge->turn && maker->rank[edge->from] >= 0 && dominates(maker, edge->to, edge->from);
 }
 
-/* Writes the blocks of the loop with the head @head to body[], and returns how many they are; 0: it
- * heads none. *@last becomes the block of the last branch back. */
+/* Writes the blocks of the loop with header @head to body[], and returns their number; 0: not a
+ * header. The block of the last back edge goes to *@last. */
 static int collect_body(flow_maker *maker, int head, int *last)
 {
     int top = 0, count = 0;
@@ -160,8 +160,8 @@ static bool add_loop(flow_maker *maker, int head, int last)
     return true;
 }
 
-/* Heads are visited in reverse postorder, those of outer loops before those of inner ones: so the
- * last loop to take a block is its innermost. */
+/* Headers are visited in reverse postorder, outer loops before inner ones, so the last loop to take
+ * a block is its innermost. */
 static bool find_loops(flow_maker *maker)
 {
     memset(maker->marked, 0, (size_t)maker->flow->block_count * sizeof *maker->marked);
@@ -191,8 +191,7 @@ static int loop_around(const sass_flow *flow, int a, int b)
     return -1;
 }
 
-/* Puts a block of a function, and the outermost of the loops that it is in, into the loop @around.
- */
+/* Puts a block of a function, and its outermost loop, into the loop @around. */
 static void place_block(sass_flow *flow, int block, int around)
 {
     int outer = flow->blocks[block].loop;
@@ -202,12 +201,12 @@ static void place_block(sass_flow *flow, int block, int around)
     }
     while (flow->loops[outer].parent >= 0)
         outer = flow->loops[outer].parent;
-    if (outer > around) /* else it is in there already: the loops of functions come last */
+    if (outer > around) /* else it is in it already: the loops of functions come last */
         flow->loops[outer].parent = around;
 }
 
-/* Puts functions into the loop around all calls of them. A function that only functions call stays
- * outside. body[] serves as the loop of each root, stack[] as the root of each block. */
+/* Puts functions into the loop around all their calls. A function that only functions call stays
+ * outside. body[] has the loop of each root, stack[] the root of each block. */
 static void place_functions(flow_maker *maker)
 {
     sass_flow *flow = maker->flow;

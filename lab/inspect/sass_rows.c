@@ -1,8 +1,8 @@
 /*
- * sass_rows.c - loads from global memory whose lanes are apart
+ * sass_rows.c - finds uncoalesced loads from global memory
  *
- * A warp's load moves lines of 128 bytes. Neighbours that read beside each other fill them; where
- * each lane reads from a row of a matrix of its own, a line comes for every lane.
+ * A warp's load moves lines of 128 bytes. If adjacent lanes read adjacent data, lines are fully
+ * used; if each lane reads from a different row of a matrix, a line is moved for every lane.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 enum {
     LINE_BYTES = 128,
     LINES_MANY = 16, /* of 32 lanes */
-    TIMES_MANY = 4   /* the lines that would do */
+    TIMES_MANY = 4   /* times the lines needed */
 };
 
-/* Bytes that a lane loads; 0: it is no load from global memory. */
+/* Bytes that a lane loads; 0: not a load from global memory. */
 static int bytes_of(const sass_instruction *instruction)
 {
     static const struct {
@@ -33,7 +33,7 @@ static int bytes_of(const sass_instruction *instruction)
     return 0;
 }
 
-/* Lines that the lanes read from, where the lowest address begins one. */
+/* Lines that the lanes read from, if the lowest address begins one. */
 static int count_lines(const sass_value *address)
 {
     int64_t least = address->lane[0], seen[SASS_LANES] = { 0 };

@@ -1,9 +1,9 @@
 /*
- * sass_single.c - code that one thread executes alone
+ * sass_single.c - finds code that only one thread executes
  *
- * "if (threadIdx.x == 0)" is a comparison that is true for one lane, and a branch or an exit by it.
- * Code that can only be reached past such a branch is for one thread of a warp at most. A
- * comparison is followed to the end of its block.
+ * "if (threadIdx.x == 0)" is a comparison that is true for one lane, and a branch or exit on it.
+ * Code reachable only through such a branch runs in at most one thread of a warp. A comparison is
+ * tracked to the end of its block.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +20,10 @@ void sass_single_step(sass_choice *choice, const sass_state *state,
         *choice = (sass_choice){ predicate, count > 1 };
     else if (choice->predicate >= 0 && instruction->operand_length > 1 &&
              instruction->operands[0] == 'P' && instruction->operands[1] == '0' + choice->predicate)
-        choice->predicate = -1; /* it is set anew */
+        choice->predicate = -1; /* it is overwritten */
 }
 
-/* "@P0" or "@!P0" before the opcode: the number, and whether it is turned round; -1: none. */
+/* "@P0" or "@!P0" before the opcode: the number, and whether it is negated; -1: none. */
 static int guard_of(const sass_instruction *instruction, bool *turned)
 {
     const char *at = instruction->opcode;
@@ -52,7 +52,7 @@ int sass_single_edge(const sass_choice *choice, const sass_code *code, const sas
     return -1;
 }
 
-/* Marks what is reached from the entry without the edges to @alone. */
+/* Marks the blocks reachable from the entry without the edges to @alone. */
 static void reach(const sass_flow *flow, const int *alone, bool *reached, int *list)
 {
     int count = 1;
@@ -70,8 +70,7 @@ static void reach(const sass_flow *flow, const int *alone, bool *reached, int *l
     }
 }
 
-/* Work that many threads could share. Copies and waits are started by one thread with good reason.
- */
+/* Work that many threads could share. Copies and waits are properly done by one thread. */
 static int64_t work_of(const lab_sass_loop *loop)
 {
     if (loop->role == LAB_SASS_PRODUCER || loop->role == LAB_SASS_WAIT)

@@ -1,9 +1,9 @@
 /*
- * sass_text.c - the disassembly of a kernel, line by line
+ * sass_text.c - parser for the disassembly of a kernel
  *
  * Two programs write it. nvdisasm begins a kernel with ".text.NAME:" and names the targets of
  * branches by labels; cuobjdump begins it with "Function : NAME", gives addresses, and writes the
- * encoding of each instruction behind it. With <> for the marks of a comment in C:
+ * encoding after each instruction. With <> in place of C comment marks:
  *
  *     .L_x_1:
  *             <0010>              @!P0 BRA `(.L_x_1) ;
@@ -28,7 +28,7 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* Does the line from @at say that the code of a kernel begins, and of which? */
+/* Returns true, with the name, if the line at @at begins a kernel's code. */
 static bool begins_kernel(const char *at, const char *end, const char **name, int *length)
 {
     static const char section[] = ".text.", function[] = "Function : ";
@@ -44,8 +44,8 @@ static bool begins_kernel(const char *at, const char *end, const char **name, in
     return true;
 }
 
-/* Where operands end, before @stop: some disassemblers write when an instruction may be issued
- * behind them, "&req={0} &wr=0x3 ?trans1". */
+/* The end of the operands, before @stop: some disassemblers append scheduling information,
+ * "&req={0} &wr=0x3 ?trans1". */
 static const char *end_operands(const char *at, const char *stop)
 {
     const char *end = at;
@@ -94,15 +94,16 @@ static heed_status add_instruction(sass_code *code, const sass_instruction *inst
         return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: more than %d instructions", name,
                         SASS_INSTRUCTIONS_MAX);
     if (code->count > 0 && code->list[code->count - 1].address >= instruction->address)
-        return lab_fail(error, HEED_ERR_CORRUPT, "%s: the disassembly goes back at address 0x%llx",
-                        name, (unsigned long long)instruction->address);
+        return lab_fail(error, HEED_ERR_CORRUPT,
+                        "%s: the disassembly is out of order at address 0x%llx", name,
+                        (unsigned long long)instruction->address);
     if (!lab_grow(&code->list, (size_t)code->count, sizeof *code->list))
         return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for its code", name);
     code->list[code->count++] = *instruction;
     return HEED_OK;
 }
 
-/* A label is a word at the beginning of a line with a colon behind it. */
+/* A label is a word at the beginning of a line, followed by a colon. */
 static heed_status add_label(sass_code *code, const char *at, const char *end, const char *name,
                              lab_error *error)
 {
@@ -191,7 +192,7 @@ bool sass_has(const sass_instruction *instruction, const char *word)
     return false;
 }
 
-/* The instruction at a label; -1: there is none. */
+/* The instruction at a label; -1: none. */
 static int find_label(const sass_code *code, const char *name, int length)
 {
     const sass_label key = { .name = name, .length = length };

@@ -1,5 +1,5 @@
 /*
- * sass_values.c - arithmetic with what 32 lanes have in a register
+ * sass_values.c - arithmetic on the values of 32 lanes in a register
  */
 #include "inspect/sass_parts.h"
 
@@ -41,7 +41,7 @@ sass_value sass_add(const sass_value *a, const sass_value *b)
     return sum.kind == SASS_UNKNOWN ? sass_unknown : sum;
 }
 
-/* A common summand times a constant is a common summand still. */
+/* A common term times a constant is still a common term. */
 sass_value sass_multiply(const sass_value *a, const sass_value *b)
 {
     sass_value product = { .kind = a->kind < b->kind ? a->kind : b->kind };
@@ -60,7 +60,7 @@ sass_value sass_shift_left(const sass_value *a, const sass_value *by)
     return sass_multiply(a, &factor);
 }
 
-/* Bits that are shifted out may have carried: only exact values can be shifted right. */
+/* Shifted-out bits may have carried: only exact values can be shifted right. */
 sass_value sass_shift_right(const sass_value *a, const sass_value *by, bool is_signed)
 {
     sass_value result = { .kind = SASS_EXACT };

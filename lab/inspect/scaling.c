@@ -1,10 +1,10 @@
 /*
- * scaling.c - does the time of a plan grow as its work does?
+ * scaling.c - judges whether the time of a plan grows with its work
  *
- * Two questions are asked of every pair of sizes. Does the time grow more than the work, by more
- * than measuring can be wrong? And on a device that the smaller size left partly idle: does it grow
- * as the work does, though there was room? A kernel that treats one batch element after another
- * fails the second long before the first.
+ * Two tests are applied to every pair of sizes: whether time grows faster than work, beyond
+ * measurement error, and, on a device that the smaller size leaves partly idle, whether time grows
+ * with the work although there was room. A kernel that processes batch elements one after another
+ * fails the second test long before the first.
  */
 #include "scaling.h"
 
@@ -14,14 +14,14 @@
 
 #include "base/plural.h"
 
-/* Of the time that waves of blocks predict, so much is still explained by them. */
+/* Time up to this multiple of the prediction from waves of blocks is explained by them. */
 #define WAVES_SLACK 1.25
 
 /* A launch whose blocks grow by less than this for a doubled batch does not grow with it. */
 #define GROWTH 1.5
 
-/* Time on a device that had room may grow so much more than it must; of what the work grows, at
- * least so much, or it is no sign of elements that wait for each other. */
+/* On a device with room, time may grow this many times more than necessary; and only growth of at
+ * least this share of the work's suggests that elements wait for each other. */
 #define ROOM_SLACK 2
 #define ROOM_SHARE 0.75
 
@@ -29,7 +29,7 @@ static const char *const axes[LAB_AXES] = { "batch", "heads", "length", "queries
 static const char *const causes[LAB_SCALE_CAUSES] = { "fine",  "ambiguous", "serial", "waves",
                                                       "cache", "config",    "unknown" };
 
-/* The cause to suspect on each axis where nothing else is known. */
+/* The likely cause on each axis if nothing else is known. */
 static const char *const suspects[LAB_AXES] = {
     "batch elements may be treated one after another, each slower than the one before",
     "heads may be treated one after another, each slower than the one before",
@@ -71,15 +71,15 @@ double lab_scale_waves(const lab_scale_point *from, const lab_scale_point *to)
     return each * waves_of(to) / waves_of(from);
 }
 
-/* Elements of these are independent of each other: twice as many on a device half idle need take no
- * longer. Lengths make each block's work longer as well. */
+/* True if elements of the axis are independent: twice as many on a half-idle device need no more
+ * time. Longer sequences also lengthen each block's work. */
 static bool is_independent(lab_axis axis)
 {
     return axis == LAB_AXIS_BATCH || axis == LAB_AXIS_HEADS;
 }
 
-/* The growth of time that an ideal launch would have. A multiprocessor with one block counts as
- * busy, though it may hold more: they would share its units. */
+/* The growth of time of an ideal launch. A multiprocessor with one block counts as busy, though it
+ * may hold more, which would share its units. */
 static double room_of(lab_axis axis, const lab_scale_point *from, const lab_scale_point *to)
 {
     double work = lab_scale_work(from, to);
@@ -101,7 +101,7 @@ static lab_scale_finding compare(lab_axis axis, const lab_scale_point *points, s
                                 .waves = lab_scale_waves(&points[from], &points[to]) };
 }
 
-/* How many times more than it should; up to 1 is fine. */
+/* Growth relative to the expected; up to 1 is fine. */
 static double excess(const lab_scale_finding *it)
 {
     double over_work = it->time / (LAB_SCALE_SLACK * it->work);

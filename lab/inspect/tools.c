@@ -1,17 +1,17 @@
 /*
- * tools.c - where NVIDIA's tools are
+ * tools.c - finds NVIDIA's tools
  */
 #include "tools.h"
 
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "disassembler.h"
 
-/* Where tools may lie beside PATH and CUDA's folders, as glob(3) takes it. */
+/* Places of tools other than PATH and CUDA's folders, as glob(3) patterns. */
 static const struct {
     const char *name, *pattern;
 } places[] = {
@@ -19,35 +19,7 @@ static const struct {
     { "compute-sanitizer", "/usr/local/cuda*/compute-sanitizer/compute-sanitizer" },
 };
 
-/* The last executable file that matches @pattern, as the highest version is; false if none does. */
-static bool find_pattern(const char *pattern, char *path, size_t size)
-{
-    glob_t files;
-    bool found = false;
-    if (glob(pattern, 0, NULL, &files) != 0)
-        return false;
-    for (size_t i = files.gl_pathc; i > 0 && !found; i--) {
-        snprintf(path, size, "%s", files.gl_pathv[i - 1]);
-        found = access(path, X_OK) == 0;
-    }
-    globfree(&files);
-    return found;
-}
-
-/* Looks for @name in the folders of @list, which colons separate. */
-static bool find_in_list(const char *list, const char *name, char *path, size_t size)
-{
-    while (list && *list) {
-        size_t length = strcspn(list, ":");
-        snprintf(path, size, "%.*s/%s", (int)length, list, name);
-        if (length && access(path, X_OK) == 0)
-            return true;
-        list += length + (list[length] == ':');
-    }
-    return false;
-}
-
-/* Disassemblers are in packages of Python too. */
+/* Disassemblers are also in Python packages. */
 static bool find_disassembler(const char *name, char *path, size_t size)
 {
     lab_disassembler tool;
@@ -58,7 +30,7 @@ static bool find_disassembler(const char *name, char *path, size_t size)
     return true;
 }
 
-/* The one that HEED_NVDISASM names, whatever else there is. */
+/* True if HEED_NVDISASM names this tool. */
 static bool is_named(const char *name)
 {
     const char *wish = getenv("HEED_NVDISASM");
@@ -73,17 +45,17 @@ bool lab_tool_find(const char *name, char *path, size_t size)
         snprintf(path, size, "%s", getenv("HEED_NVDISASM"));
         return access(path, X_OK) == 0;
     }
-    if (find_in_list(getenv("PATH"), name, path, size))
+    if (lab_path_find(getenv("PATH"), name, lab_path_is_program, path, size))
         return true;
     for (int i = 0; i < 2; i++) {
         const char *folder = getenv(variables[i]);
         snprintf(text, sizeof text, "%s/bin", folder ? folder : "");
-        if (folder && find_in_list(text, name, path, size))
+        if (folder && lab_path_find(text, name, lab_path_is_program, path, size))
             return true;
     }
     snprintf(text, sizeof text, "/usr/local/cuda*/bin/%s", name);
-    bool found = find_pattern(text, path, size);
+    bool found = lab_path_match(text, path, size);
     for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++)
-        found = strcmp(places[i].name, name) == 0 && find_pattern(places[i].pattern, path, size);
+        found = strcmp(places[i].name, name) == 0 && lab_path_match(places[i].pattern, path, size);
     return found || find_disassembler(name, path, size);
 }

@@ -1,5 +1,5 @@
 /*
- * behind.c - a kernel of another module before each call
+ * behind.c - a kernel from another module that runs before each call
  */
 #include "lab/measure/behind.h"
 
@@ -28,7 +28,7 @@ const char lab_behind_text[] = ".version 7.0\n"
 struct lab_behind {
     heed_context *context;
     heed_custom *kernel;
-    void *element; /* of the device's memory: the kernel's parameter */
+    void *element; /* in device memory: the kernel's parameter */
 };
 
 heed_status lab_behind_create(lab_behind **behind, heed_context *context)

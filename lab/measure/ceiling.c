@@ -1,5 +1,5 @@
 /*
- * ceiling.c - runs the ceiling loops, copies and reads, on as many threads as asked for
+ * ceiling.c - runs the ceiling loops, copies and reads on several threads
  */
 #include "ceiling.h"
 
@@ -12,9 +12,8 @@
 #include "ceiling_loops.h"
 #include "measure.h"
 
-/* The loops for a CPU feature. The first row that fits counts, and those ahead of it for bfloat16
- * alone: some CPUs run its dot product at half the rate of the multiply-add, so that it gains
- * nothing there. */
+/* The loops for a CPU feature. The first matching row is used; for bfloat16 later rows are tried
+ * too, as some CPUs run the dot product at half the rate of multiply-adds, with no gain. */
 typedef struct loop_row {
     const char *feature;
     bool bf16_only;
@@ -24,6 +23,7 @@ typedef struct loop_row {
 
 static const loop_row rows[] = {
 #ifdef HEED_X86
+    { "amx", true, &lab_ceiling_bf16_amx, &lab_ceiling_exp_avx512 },
     { "avx512bf16", true, &lab_ceiling_bf16_avx512bf16, &lab_ceiling_exp_avx512 },
     { "avx512", false, &lab_ceiling_f32_avx512, &lab_ceiling_exp_avx512 },
     { "avx2", false, &lab_ceiling_f32_avx2, &lab_ceiling_exp_avx2 },
@@ -49,7 +49,7 @@ enum {
 typedef struct member {
     pthread_t thread;
     const lab_ceiling_loop *loop;
-    char *from; /* of a copy: this thread's share */
+    char *from; /* this thread's part of a copy */
     char *to;
     size_t bytes;
     double rate; /* operations or bytes per second */
@@ -57,7 +57,7 @@ typedef struct member {
     volatile uint64_t bits;
 } member;
 
-/* Factors near 1 and 0 that no optimiser can see. */
+/* Factors near 1 and 0 that the compiler cannot know. */
 static volatile float factor_source[2] = { 0.999f, 0.001f };
 
 static void *loop_main(void *data)
@@ -71,7 +71,7 @@ static void *loop_main(void *data)
         self->result = self->loop->run(rounds, factors);
         int64_t ns = heed_clock_ns() - start;
         if (ns < SLICE_NS / 2) {
-            rounds *= 2; /* too short to time: not a slice yet */
+            rounds *= 2; /* too short to time */
             slice--;
             continue;
         }
@@ -85,7 +85,7 @@ static void *copy_main(void *data)
 {
     member *self = data;
 
-    /* The thread that will copy the memory writes it first: its pages are real and near. */
+    /* The copying thread writes the memory first, so its pages are allocated, on its NUMA node. */
     memset(self->from, 1, self->bytes);
     memset(self->to, 2, self->bytes);
     for (int slice = 0; slice < COPY_SLICES; slice++) {
@@ -99,7 +99,7 @@ static void *copy_main(void *data)
     return NULL;
 }
 
-/* A slice is as many passes as take long enough to be timed. */
+/* A slice has enough passes to be timed. */
 static void *read_main(void *data)
 {
     member *self = data;
@@ -152,7 +152,7 @@ static heed_status run_loop(const lab_ceiling_loop *loop, int threads, double *f
 
 heed_status lab_ceiling_flops(lab_ceiling *ceiling, heed_type type, int threads, const char *cpu)
 {
-    heed_status status = HEED_ERR_INVALID; /* unless a loop fits */
+    heed_status status = HEED_ERR_INVALID; /* unless a loop matches */
 
     if (!cpu || threads < 1)
         return HEED_ERR_INVALID;

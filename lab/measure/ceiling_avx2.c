@@ -5,7 +5,7 @@
 
 #include "ceiling_loops.h"
 
-/* With two registers for the factors these fill all but two of the 16 registers. */
+/* With two registers for the factors these use 14 of the 16 registers. */
 enum {
     REGISTERS = 12,
     LANES = 8

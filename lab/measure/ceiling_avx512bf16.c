@@ -1,5 +1,5 @@
 /*
- * ceiling_avx512bf16.c - dot products of pairs of bfloat16, added to float32, 512 bits wide
+ * ceiling_avx512bf16.c - dot products of bfloat16 pairs, accumulated in float32, 512 bits wide
  */
 #include <immintrin.h>
 

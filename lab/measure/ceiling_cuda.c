@@ -1,5 +1,5 @@
 /*
- * ceiling_cuda.c - runs the kernels that measure a GPU, each for as long as it takes
+ * ceiling_cuda.c - runs the kernels that measure a GPU's peak rates
  */
 #include "ceiling_cuda.h"
 
@@ -13,8 +13,8 @@
 #include "src/cuda/custom.h"
 #include "stats.h"
 
-/* The assembler copies the files into the constants as they are, ceiling.cuh in front of each.
- * HEED_CEILINGS is their folder, from CMake. */
+/* The assembler embeds the files unchanged as constants, ceiling.cuh before each. HEED_CEILINGS is
+ * their folder, from CMake. */
 /* clang-format off */
 #define TEXT(symbol, file) \
     __asm__(".pushsection .rodata\n" \
@@ -30,28 +30,28 @@ TEXT(lab_text_ceiling_wgmma, "ceiling_wgmma.cu");
 TEXT(lab_text_ceiling_memory, "ceiling_memory.cu");
 
 enum {
-    THREADS = 256, /* of a block, in all of the kernels */
+    THREADS = 256, /* per block, in all kernels */
     WARPS = THREADS / 32,
     HOPPER = 90,
     SLICES = 12,       /* the best counts */
-    MANY_SLICES = 48,  /* of matrices, until power holds the clocks down */
-    LAST_SLICES = 5,   /* their median is the lasting rate */
-    LAUNCHES = 200,    /* of the empty kernel in a graph */
-    MEMORY_ROUNDS = 4, /* through memory that is read or copied */
-    READ_ROUNDS = 20,  /* through what the L2 holds */
-    DEVICE_SHARE = 16  /* of the device's memory that is read and copied, at most */
+    MANY_SLICES = 48,  /* for matrices, until power limits the clocks */
+    LAST_SLICES = 5,   /* their median is the sustained rate */
+    LAUNCHES = 200,    /* launches of the empty kernel in a graph */
+    MEMORY_ROUNDS = 4, /* passes over memory, read or copied */
+    READ_ROUNDS = 20,  /* passes over the part that fits the L2 */
+    DEVICE_SHARE = 16  /* maximum of the device's memory to read and copy, as 1/DEVICE_SHARE */
 };
 #define SLICE_SECONDS 5e-3
-#define TRIAL_ROUNDS 64 /* to find out how many a slice takes */
+#define TRIAL_ROUNDS 64 /* to find the number per slice */
 #define MEMORY_BYTES ((size_t)1 << 30)
 #define NEVER 0x7fc12345u
 
-/* A kernel. The operations are those of a block in a round. */
+/* A kernel. Operations are per block and round. */
 typedef struct loop {
     const char *file, *text, *entry, *name;
     double operations;
-    int arch;       /* that alone has it; 0: all have */
-    int blocks;     /* on a multiprocessor; 0: as many as its threads make */
+    int arch;       /* the only one that has it; 0: all do */
+    int blocks;     /* per multiprocessor; 0: as its threads allow */
     int64_t smem;   /* bytes */
     heed_type type; /* of the operands */
     bool matrix;
@@ -68,7 +68,7 @@ static const loop fma_loop = { RATES, "heed_ceiling_fma", "FFMA", CHAIN_OPERATIO
 static const loop exp_loop = { RATES, "heed_ceiling_exp", "MUFU.EX2", CHAIN_OPERATIONS,
                                .type = HEED_F32 };
 
-/* Of those for a type the fastest counts. */
+/* The fastest one for each type is used. */
 static const loop matrix_loops[] = {
     { RATES, "heed_ceiling_mma", "mma.m16n8k16", MMA_OPERATIONS, 0, 2, 0, HEED_F16, true },
     { RATES, "heed_ceiling_mma", "mma.m16n8k16", MMA_OPERATIONS, 0, 2, 0, HEED_BF16, true },
@@ -89,7 +89,7 @@ const char *lab_ceiling_cuda_text(int index, const char **name)
     return files[index].text;
 }
 
-/* A kernel that is loaded, and how it is started. */
+/* A loaded kernel and its launch. */
 typedef struct running {
     heed_context *context;
     heed_custom *custom;
@@ -114,7 +114,7 @@ static heed_status load(running *run, heed_context *context, const char *file, c
     return heed_custom_create(&run->custom, context, &build, text, entry, smem);
 }
 
-/* The seconds of @calls calls in a graph, @count times, without the first time, which warms up. */
+/* Measures the seconds of @calls calls in a graph, @count times after a warm-up. */
 static heed_status take_samples(running *run, int calls, double *seconds, int count)
 {
     heed_replay replay;
@@ -135,7 +135,7 @@ static double least(const double *values, int count)
     return value;
 }
 
-/* The seconds of one round: those of the best slice, and of the last ones in the median. */
+/* The seconds of one round: of the best slice, and the median of the last ones. */
 static heed_status time_rounds(running *run, int slices, double *best, double *last)
 {
     double seconds[MANY_SLICES];
@@ -155,7 +155,7 @@ static heed_status time_rounds(running *run, int slices, double *best, double *l
     return HEED_OK;
 }
 
-/* Operations per second of @it: the most, and what lasts. */
+/* Operations per second of @it: peak and sustained. */
 static heed_status time_loop(const loop *it, heed_context *context, double *rate, double *lasting)
 {
     running run;
@@ -232,7 +232,7 @@ static heed_status time_memory(heed_context *context, const char *entry, void *f
     return status;
 }
 
-/* Memory that no cache holds, but little of what the device has. */
+/* A size that exceeds all caches, but is a small part of the device's memory. */
 static size_t choose_bytes(const heed_context *context)
 {
     size_t share = heed_device_memory(context) / DEVICE_SHARE;
@@ -240,8 +240,8 @@ static size_t choose_bytes(const heed_context *context)
     return bytes / 4096 * 4096;
 }
 
-/* A quarter of the L2, half of one of its two halves: as often as all threads together load, so
- * that none has less to do at the end. */
+/* A quarter of the L2, that is half of one of its two partitions, in a multiple of what all threads
+ * load at once, so all have equal work. */
 static size_t choose_cached(const heed_context *context)
 {
     size_t at_once = (size_t)heed_device_get_limits(context).multiprocessors * 4 * THREADS * 16 * 4;
@@ -271,7 +271,7 @@ static heed_status time_memories(lab_ceiling_cuda *ceiling, heed_context *contex
     return status;
 }
 
-/* As many blocks as multiprocessors: a kernel that uses the device starts that many at least. */
+/* One block per multiprocessor: the fewest of a kernel that uses the whole device. */
 static heed_status time_launch(lab_ceiling_cuda *ceiling, heed_context *context)
 {
     running run;

@@ -6,7 +6,7 @@
 
 typedef float vector __attribute__((vector_size(16)));
 
-/* With two registers for the factors these fill the 16 of x86-64, short of two. */
+/* With two registers for the factors these use 14 of the 16 registers of x86-64. */
 enum {
     REGISTERS = 12,
     LANES = 4
@@ -43,7 +43,7 @@ enum {
     CHAINS = 4
 };
 
-/* A float32 of this size has no bits left after the point. */
+/* A float32 of this size has no fractional bits. */
 #define ROUNDER 12582912.0f
 
 static vector minus_exp2(vector t)

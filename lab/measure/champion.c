@@ -1,5 +1,5 @@
 /*
- * champion.c - the rule of succession
+ * champion.c - the rule by which a challenger replaces a champion
  */
 #include "champion.h"
 
@@ -10,7 +10,7 @@
 #include "family.h"
 #include "lab/tensor/random.h"
 
-/* Counts one round. True if the challenger won it. */
+/* Counts one round. Returns true if the challenger won it. */
 static bool won(lab_decision *decision, const lab_bout *bouts, size_t count, int round, double gain,
                 size_t wins)
 {

@@ -1,10 +1,10 @@
 /*
- * champion.h - does the challenger replace the champion?
+ * champion.h - decides whether a challenger replaces a champion
  *
- * It does if it is FASTER, by the gain that was asked for, on enough shapes, and SLOWER on none;
- * and if all that holds again on fresh samples. The best of many candidates owes part of its first
- * figures to luck: with 1 % noise the best of 90 equal ones looks 2.5 % fast. Its second figures
- * owe nothing to having been chosen.
+ * It does if it is FASTER, by the required gain, on enough shapes and SLOWER on none, and again so
+ * on fresh samples. The first figures of the best of many candidates are partly luck: with 1 %
+ * noise the best of 90 equal ones looks 2.5 % faster. Its second figures are free of that selection
+ * bias.
  *
  *     lab_bout bouts[COUNT] = { 0 };
  *     lab_contest contest = { .bouts = bouts, .count = COUNT, .play = play, .data = &data };
@@ -21,52 +21,52 @@
 #define LAB_CHAMPION_WINS 2
 #define LAB_ROUNDS 2
 
-/* The decision with what it follows from. */
+/* The decision and its reasons. */
 typedef struct lab_decision {
     bool ahead;      /* the challenger won all rounds so far */
-    size_t wins;     /* shapes on which it is FASTER by the gain; of the round that decided */
+    size_t wins;     /* shapes on which it is FASTER by the gain; in the deciding round */
     size_t losses;   /* shapes on which it is SLOWER */
     size_t slowest;  /* number of the shape with the smallest ratio */
-    bool fresh;      /* was it the second round that decided? */
-    char reason[96]; /* in words */
+    bool fresh;      /* the second round decided */
+    char reason[96]; /* as text */
 } lab_decision;
 
 /* The challenger, side A, and a champion, side B, on one shape. */
 typedef struct lab_bout {
-    const lab_duel *duels[LAB_ROUNDS]; /* that play() made, which keeps them */
+    const lab_duel *duels[LAB_ROUNDS]; /* made and owned by play() */
     lab_comparison compared[LAB_ROUNDS];
-    int rounds;            /* that are judged */
-    bool out;              /* it takes no further part: there was no duel */
-    lab_decision decision; /* after the last of them */
+    int rounds;            /* rounds judged */
+    bool out;              /* it has dropped out: there was no duel */
+    lab_decision decision; /* after the last round */
 } lab_bout;
 
-/* lab_bout_won() says whether both rounds are over and the challenger won them. */
+/* lab_bout_won() returns true if both rounds are over and the challenger won them. */
 bool lab_bout_won(const lab_bout *bout);
 
-/* lab_champion_decide() decides from the @rounds rounds that @count shapes have: a challenger wants
- * @wins shapes (0: LAB_CHAMPION_WINS) on which it is FASTER and the whole interval lies above
- * 1 + @gain (0: LAB_CHAMPION_GAIN). */
+/* lab_champion_decide() decides from the @rounds rounds of @count shapes: a challenger needs @wins
+ * shapes (0: LAB_CHAMPION_WINS) on which it is FASTER with the whole interval above 1 + @gain (0:
+ * LAB_CHAMPION_GAIN). */
 lab_decision lab_champion_decide(const lab_bout *bouts, size_t count, int rounds, double gain,
                                  size_t wins);
 
-/* Shapes that are not in memory at the same time. play() lets the two take turns on shape number
- * @index, by rules that are those of a family (family.h), with a seed that is its own; it may
- * change either. Without a duel, *@duel stays NULL, the bout is out. */
+/* A contest over shapes that need not be in memory at the same time. play() runs a duel on shape
+ * number @index, with options that have the rules of a family (family.h) and a separate seed, which
+ * it may change. If it leaves *@duel NULL, the bout is out. */
 typedef struct lab_contest {
     lab_bout *bouts;
     size_t count;
-    bool each;   /* a champion for each shape, and a decision; else one for all */
-    size_t wins; /* that are needed; 0: LAB_CHAMPION_WINS */
+    bool each;   /* a champion and a decision for each shape; else one for all */
+    size_t wins; /* needed; 0: LAB_CHAMPION_WINS */
     heed_status (*play)(void *data, size_t index, int round, lab_duel_options options,
                         const lab_duel **duel);
     void *data;
 } lab_contest;
 
-/* lab_contest_players() returns how many bouts take part in round number @round. */
+/* lab_contest_players() returns the number of bouts in round number @round. */
 size_t lab_contest_players(const lab_contest *contest, int round);
 
-/* lab_contest_round() plays a round, for which @options say seconds and seed, judges its bouts
- * together, and decides. Returns HEED_OK, what play() returned, or as lab_compare() does. */
+/* lab_contest_round() plays a round with the seconds and seed of @options, judges its bouts
+ * together, and decides. Returns HEED_OK, the status of play(), or as lab_compare() does. */
 heed_status lab_contest_round(lab_contest *contest, int round, const lab_duel_options *options);
 
 #endif /* LAB_CHAMPION_H */

@@ -1,5 +1,5 @@
 /*
- * compare.c - takes the looks that are due, until one has a verdict
+ * compare.c - judges a series at the looks that are due, until one has a verdict
  */
 #include "compare.h"
 
@@ -7,10 +7,10 @@
 
 #include "looks.h"
 
-/* The standard deviation of normal numbers is so many times their median absolute deviation. */
+/* The ratio of standard deviation to median absolute deviation of a normal distribution. */
 #define DEVIATION_PER_MAD 1.4826
 
-/* Numbers that went through JSON have nine digits. */
+/* Numbers from JSON have nine digits. */
 #define DIGITS 1e-6
 
 const char *lab_compared_name(lab_compared verdict)
@@ -88,7 +88,7 @@ heed_status lab_compare(const lab_series *series, const lab_rules *rules,
     return HEED_OK;
 }
 
-/* ---- Of a comparison that somebody else made ---- */
+/* ---- Check of a comparison from another source ---- */
 
 static bool is_allowed(const lab_interval *ratio, const lab_interval *least)
 {
@@ -97,7 +97,7 @@ static bool is_allowed(const lab_interval *ratio, const lab_interval *least)
            log(ratio->high) >= log(least->high) - DIGITS;
 }
 
-/* With neighbours that are alike merged, or as they are. */
+/* Checks the units with correlated neighbours merged, and as they are. */
 static bool units_allow(const double *units, size_t count, const lab_interval *ratio)
 {
     const double tail = (1 - LAB_COMPARE_CONFIDENCE) / 2;

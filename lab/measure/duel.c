@@ -1,5 +1,5 @@
 /*
- * duel.c - runs blocks of two sides in turns, and looks when it is time to look
+ * duel.c - runs blocks of two sides in turns, and judges them when a look is due
  */
 #include "duel.h"
 
@@ -10,9 +10,10 @@
 #include "looks.h"
 #include "measure.h"
 
-/* How long a pair takes is tried before: once, and if that took less than CHEAP of the time a few
- * times more, up to TRYOUT of it. The first one pays for what is new, and on a busy machine any may
- * take many times as long as most; a duel that believed such a one would take far too few. */
+/* The time of a pair is measured beforehand: once, and if that took less than CHEAP of the total, a
+ * few times more, up to TRYOUT of it. The first one pays one-time costs, and on a busy machine any
+ * may take many times longer than usual; a duel planned by such an outlier would take far too few
+ * pairs. */
 #define CHEAP 0.02
 #define TRYOUT 0.05
 enum {
@@ -25,11 +26,11 @@ bool lab_interleave_second(uint64_t seed, size_t block)
     return turned != (block % 2 == 1);
 }
 
-/* Options with what has been seen. */
+/* Options with defaults and measured times filled in. */
 typedef struct full_duel {
     lab_duel_options options;
     size_t stretches_min;
-    double renewal; /* seconds that renewing both sides takes */
+    double renewal; /* seconds to renew both sides */
 } full_duel;
 
 static heed_status full_options(const lab_duel_options *options, lab_duel_options *full,
@@ -45,7 +46,7 @@ static heed_status full_options(const lab_duel_options *options, lab_duel_option
     lab_rules rules;
     if (lab_rules_fill(&full->rules, &rules) != HEED_OK)
         return HEED_ERR_INVALID;
-    /* Twice, so that neighbours can be put together once and there are still enough. */
+    /* Twice, so enough remain if neighbours are merged once. */
     *stretches_min = full->pairs_min == 0 ? 2 * lab_units_least(&rules) : 1;
     if (full->pairs_min == 0)
         full->pairs_min = *stretches_min;
@@ -74,7 +75,7 @@ static heed_status renew(const lab_side *side, uint64_t common, uint64_t own)
     return side->renew ? side->renew(side->data, common, own) : HEED_OK;
 }
 
-/* Both sides move. They are not to get the same place, and either may be the first one. */
+/* Renews both sides, in random order, with different placements. */
 static heed_status renew_both(const lab_side *a, const lab_side *b, uint64_t seed, size_t pair)
 {
     uint64_t stream = lab_random_stream(seed, 1), common = lab_random_bits(stream, 3 * pair);
@@ -86,7 +87,7 @@ static heed_status renew_both(const lab_side *a, const lab_side *b, uint64_t see
     return status;
 }
 
-/* One try: how long renewing and a pair of blocks take, with all that belongs to it. */
+/* One trial run: the time of a renewal and of a pair of blocks, with warm-up. */
 static heed_status try_round(const lab_side *a, const lab_side *b, uint64_t seed, size_t number,
                              double *renewal, double *round)
 {
@@ -101,7 +102,7 @@ static heed_status try_round(const lab_side *a, const lab_side *b, uint64_t seed
     return status;
 }
 
-/* The median of all tries but the first, if there are more. */
+/* The median of all trial runs except the first, if there are more. */
 static double typical(double tries[TRIES], size_t count)
 {
     size_t first = count > 1;
@@ -126,7 +127,7 @@ static heed_status time_round(const lab_side *a, const lab_side *b, full_duel *f
     return status;
 }
 
-/* As many pairs as there is time for, in whole stretches. */
+/* The number of pairs that fit in the time, in whole stretches. */
 static size_t plan_pairs(const full_duel *full)
 {
     const lab_duel_options *options = &full->options;
@@ -154,7 +155,7 @@ static heed_status judge(lab_duel *duel, const lab_rules *rules)
     return lab_compare(&series, rules, &duel->comparison);
 }
 
-/* Is a look due with the pairs there are? */
+/* True if a look is due at the current number of pairs. */
 static bool look_is_due(const lab_duel *duel, const lab_rules *rules)
 {
     for (size_t look = 0; look < rules->looks; look++)
@@ -163,7 +164,7 @@ static bool look_is_due(const lab_duel *duel, const lab_rules *rules)
     return false;
 }
 
-/* Is the time over, or, if there are not @enough pairs, overtime as well? */
+/* True if the time is over, or, without @enough pairs, the overtime. */
 static bool is_over(const lab_duel_options *options, int64_t passed_ns, bool enough)
 {
     double passed = (double)passed_ns * 1e-9, longer = LAB_DUEL_OVERTIME * options->seconds;
@@ -171,7 +172,7 @@ static bool is_over(const lab_duel_options *options, int64_t passed_ns, bool eno
     return passed >= (enough ? options->seconds : overtime);
 }
 
-/* The turns. Between two stretches it is seen whether the time is over. */
+/* Takes the pairs. The time is checked between stretches. */
 static heed_status take_turns(lab_duel *duel, const lab_side *a, const lab_side *b,
                               const full_duel *full)
 {

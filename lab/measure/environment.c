@@ -24,7 +24,7 @@
 #define COMPILER "unknown"
 #endif
 
-/* Copies @text without its blanks and newline at the end; a text that is too long is cut. */
+/* Copies @text without trailing white space; truncates it if too long. */
 static void copy_text(char *to, size_t size, const char *text)
 {
     size_t length = strcspn(text, "\n");
@@ -34,7 +34,7 @@ static void copy_text(char *to, size_t size, const char *text)
     snprintf(to, size, "%.*s", (int)(length < size ? length : size - 1), text);
 }
 
-/* The value of the first line of @path that begins with @key and a colon; NULL if there is none. */
+/* The value of the first line of @path that begins with @key and a colon; NULL if none. */
 static const char *proc_value(const char *path, const char *key, char *line, int size)
 {
     const char *value = NULL;

@@ -1,6 +1,6 @@
 /*
- * family.c - Holm's method over comparisons; stretches of many duels in groups, until an exact
- * interval has room for them
+ * family.c - Holm's method over comparisons; pooled ratio of many duels, with stretches grouped to
+ * fit an exact interval
  */
 #include "family.h"
 
@@ -9,8 +9,7 @@
 
 #include "looks.h"
 
-/* The rules with so much of the error for one statement: a share of @statements, of which a single
- * shape has two. */
+/* The rules with 1/@statements of the error for each statement; a single shape has two. */
 static lab_rules share_of(const lab_rules *rules, size_t statements)
 {
     lab_rules share = rules ? *rules : (lab_rules){ 0 };
@@ -59,7 +58,7 @@ static size_t stretch_of(const lab_series *series)
     return lab_stretch_pairs(series->planned ? series->planned : series->pairs);
 }
 
-/* Groups of neighbours, each with its own estimate; once more if there are still too many. */
+/* Replaces groups of neighbours by their estimates; repeats if there are still too many. */
 static size_t group(double *units, size_t count)
 {
     while (count > LAB_PAIRED_MAX) {

@@ -1,5 +1,5 @@
 /*
- * looks.c - stretches of pairs, and when to look at them
+ * looks.c - stretches of pairs, and the schedule of looks
  */
 #include "looks.h"
 
@@ -8,15 +8,15 @@
 
 #include "paired.h"
 
-/* Stretches that are aimed at, at most, and from how many pairs on they are more than one pair. So
+/* Maximum number of stretches, and the number of pairs above which a stretch has more than one. So
  * no stretch has more than LAB_PAIRS_MAX / STRETCHES = LAB_PAIRED_MAX pairs. */
 enum {
     STRETCHES = 48,
     PAIRS_FEW = 32
 };
 
-/* Where too few units are left, the interval reaches so many times their range to either side. Of
- * series of 48 in which neighbours share 98 % of their deviation, 0.6 % had their true mean
+/* If too few units are left, the interval extends to either side by this multiple of their range.
+ * Of series of 48 in which neighbours share 98 % of their deviation, 0.6 % had the true mean
  * outside; of those that share less, none in 4,000. */
 #define WIDENED 1.5
 
@@ -79,7 +79,7 @@ size_t lab_stretch_units(const lab_series *series, size_t pairs, size_t stretch,
     return count;
 }
 
-/* All of n units lie on one side with probability 2^-n. Looks before the last one leave it less. */
+/* All of n units are on one side with probability 2^-n. Looks before the last one leave it less. */
 size_t lab_units_least(const lab_rules *rules)
 {
     size_t units = LAB_UNITS_MIN;
@@ -88,7 +88,7 @@ size_t lab_units_least(const lab_rules *rules)
     return units > LAB_UNITS_MIN && rules->looks > 1 ? units + 1 : units;
 }
 
-/* A single one at the end goes to its neighbours. */
+/* A single unit at the end joins its neighbours. */
 static size_t put_together(double *units, size_t count)
 {
     size_t half = count / 2;
@@ -108,7 +108,7 @@ size_t lab_units_merge(double *units, size_t *count)
     return merged;
 }
 
-/* The range of the units about @center, as wide on both sides as WIDENED says. */
+/* The range of the units around @center, widened to both sides by WIDENED. */
 static void range_about(double center, const double *units, size_t count, double *low, double *high)
 {
     double least = units[0], most = units[0];
@@ -145,7 +145,7 @@ void lab_schedule_make(lab_schedule *schedule, const lab_series *series, const l
     size_t stretch = lab_stretch_pairs(planned);
     size_t there = series->pairs / stretch * stretch;
     size_t whole = planned / stretch * stretch;
-    size_t all = 0; /* looks until the last one, whether they are due or not */
+    size_t all = 0; /* looks up to the last one, due or not */
     *schedule = (lab_schedule){ .stretch = stretch };
     for (size_t look = 0; look < rules->looks; look++) {
         size_t pairs = lab_look_pairs(planned, rules->looks, look);

@@ -1,6 +1,6 @@
 /*
- * paired.c - means of two units, how many of them an interval leaves out, and the correlation of
- * ranks with those of their neighbours
+ * paired.c - the Hodges-Lehmann estimate and its exact interval, and the serial correlation of
+ * ranks
  */
 #include "paired.h"
 
@@ -25,9 +25,9 @@ double lab_paired_center(const lab_paired *paired)
     return lab_stats_median(paired->means, paired->count);
 }
 
-/* How many means to leave out at either end: the largest k for which the signed rank statistic of
- * @units units is below k with probability @tail at most. The statistic is the sum of a random
- * subset of 1 .. units, each subset as likely as any other; @chance[s] is the share of the subsets
+/* The number of means to leave out at either end: the largest k for which the signed rank statistic
+ * of @units units is below k with probability at most @tail. The statistic is the sum of a random
+ * subset of 1 .. units, all subsets being equally likely; chance[s] is the share of the subsets
  * with sum s. */
 static size_t left_out(size_t units, double tail)
 {
@@ -61,10 +61,10 @@ double lab_paired_estimate(const double *differences, size_t units)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Do neighbouring numbers depend on each other?                              */
+/* Serial correlation */
 /* -------------------------------------------------------------------------- */
 
-/* Ranks, of which equal numbers share the mean, less their own mean. */
+/* Centered ranks; ties get their mean rank. */
 static void rank(const double *values, size_t count, double ranks[LAB_SERIAL_MAX])
 {
     for (size_t i = 0; i < count; i++) {
@@ -74,7 +74,7 @@ static void rank(const double *values, size_t count, double ranks[LAB_SERIAL_MAX
     }
 }
 
-/* Of the correlation of ranks in random order. */
+/* The variance of the correlation of ranks in random order. */
 static double variance_of(double n)
 {
     double upper = 5 * pow(n, 4) - 24 * pow(n, 3) + 29 * n * n + 54 * n - 74;

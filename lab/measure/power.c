@@ -1,5 +1,5 @@
 /*
- * power.c - a comparison repeated by drawing its stretches anew
+ * power.c - simulates repeats of a comparison by resampling its stretches
  */
 #include "power.h"
 
@@ -14,7 +14,7 @@ enum {
     HALVINGS = 30
 };
 
-/* All repeats without any difference: the interval of each look. A difference moves them all by its
+/* All repeats without a difference: the interval of each look. A difference shifts them all by its
  * logarithm. */
 typedef struct simulation {
     lab_rules rules;
@@ -48,7 +48,7 @@ static lab_compared verdict_of(const simulation *s, size_t run, double shift)
     return verdict;
 }
 
-/* Is a difference of exp(@shift) found often enough, in both directions? */
+/* True if a difference of exp(@shift) is found often enough, in both directions. */
 static bool is_found(const simulation *s, double shift, double power)
 {
     size_t faster = 0, slower = 0;
@@ -81,7 +81,7 @@ heed_status lab_power_detectable(const lab_series *series, const lab_rules *rule
     lab_schedule due;
     lab_comparison unused;
     double units[LAB_PAIRED_MAX];
-    heed_status status = lab_compare(series, rules, &unused); /* which checks both */
+    heed_status status = lab_compare(series, rules, &unused); /* checks both */
     if (status != HEED_OK)
         return status;
     lab_rules_fill(rules, &s.rules);

@@ -1,13 +1,13 @@
 /*
- * spending.c - bounds of a Brownian motion that is looked at a few times
+ * spending.c - bounds of a group sequential test, by numerical integration
  */
 #include "spending.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Points of the density on the part that goes on, from FLOOR standard deviations below to the
- * bound. */
+/* Grid points of the density on the continuation region, from FLOOR standard deviations below to
+ * the bound. */
 enum {
     POINTS = 97
 };
@@ -20,7 +20,7 @@ double lab_normal_above(double z)
     return erfc(z * M_SQRT1_2) / 2;
 }
 
-/* Halves [low, high] until it is a point where falling @at has the value @want. */
+/* Bisects [low, high] for the point where the decreasing @at has the value @want. */
 static double solve(double (*at)(const void *, double), const void *data, double low, double high,
                     double want)
 {
@@ -45,17 +45,17 @@ double lab_normal_bound(double tail)
     return solve(above, NULL, -38, 38, tail);
 }
 
-/* The motion at the last look, on paths that have crossed no bound so far: weight[i] is the
- * probability around place[i]. */
+/* The Brownian motion at the last look, on paths that have crossed no bound so far: weight[i] is
+ * the probability around place[i]. */
 typedef struct motion {
     double fraction;
     size_t points;
     double place[POINTS];
     double weight[POINTS];
-    double next; /* fraction of the look to come */
+    double next; /* fraction at the next look */
 } motion;
 
-/* The probability to go on until the next look and to be above @bound standard deviations then. */
+/* The probability of continuing to the next look and exceeding @bound standard deviations there. */
 static double crossing(const void *data, double bound)
 {
     const motion *m = data;
@@ -66,7 +66,7 @@ static double crossing(const void *data, double bound)
     return sum;
 }
 
-/* Moves on to the next look, and drops what is above @bound. Simpson's rule. */
+/* Advances to the next look, and drops paths above @bound, by Simpson's rule. */
 static void advance(motion *m, double bound)
 {
     motion after = { .fraction = m->next, .points = POINTS };
@@ -92,7 +92,7 @@ static double spent(double fraction, double tail)
 
 void lab_spending_tails(const double *fractions, size_t looks, double tail, double *tails)
 {
-    motion m = { .points = 1, .weight = { 1 } }; /* at 0, surely */
+    motion m = { .points = 1, .weight = { 1 } }; /* at 0 with certainty */
     double before = 0;
     for (size_t k = 0; k < looks; k++) {
         double now = k + 1 == looks ? tail : spent(fractions[k], tail);

@@ -52,8 +52,8 @@ double lab_stats_median(const double *sorted, size_t n)
 }
 
 /* The @rank-th smallest deviation (counted from 0) from @center. The deviations of sorted samples
- * are two sorted runs, one on each side of the center, so merging them from the inside outwards
- * finds it without a copy. */
+ * are two sorted runs, one on each side of the center, so a merge from the center outwards finds it
+ * without a copy. */
 static double deviation_at(const double *sorted, size_t n, double center, size_t rank)
 {
     size_t right = 0;
@@ -135,7 +135,7 @@ static heed_status bootstrap_options(const lab_bootstrap *options, lab_bootstrap
     return HEED_OK;
 }
 
-/* Sorts the bootstrap's @results and cuts the interval out of them. */
+/* Sorts the bootstrap's @results and takes the interval from their quantiles. */
 static void cut_interval(double *results, const lab_bootstrap *options, lab_interval *interval)
 {
     size_t count = (size_t)options->resamples;
@@ -146,7 +146,7 @@ static void cut_interval(double *results, const lab_bootstrap *options, lab_inte
     interval->high = lab_stats_quantile(results, count, 1 - tail);
 }
 
-/* The memory of a bootstrap: a drawn sample, and the results. */
+/* The memory of a bootstrap: a resample, and the results. */
 typedef struct scratch {
     double *drawn;
     double *results;
@@ -165,7 +165,7 @@ static heed_status scratch_create(scratch *s, size_t n, int resamples)
     return HEED_OK;
 }
 
-/* The median of the @n values in @drawn, which are left sorted. */
+/* The median of the @n values in @drawn, which it sorts. */
 static double median_of(double *drawn, size_t n)
 {
     lab_stats_sort(drawn, n);

@@ -1,15 +1,14 @@
 /*
- * stats.h - statistics of a handful of samples: order statistics, spread, bootstrap intervals
+ * stats.h - statistics of small samples: order statistics, spread, bootstrap intervals
  *
  * All functions take finite numbers. "sorted" means ascending, as lab_stats_sort() leaves them.
- * With no samples the result is NaN. Nothing here allocates behind the caller's back but the
- * bootstrap and lab_stats_summary_of(), which say so.
+ * With no samples the result is NaN. Only the bootstrap and lab_stats_summary_of() allocate.
  *
  * Method and sources: quantiles are type 7 of Hyndman and Fan (1996), the default of R and NumPy.
  * Intervals are percentile bootstrap intervals (Efron and Tibshirani, "An Introduction to the
- * Bootstrap", 1993, chapter 13): resample with replacement, recompute, take the quantiles of what
- * comes out. For the median of 10 or more samples a nominal 95 % covers 92 to 95 % in simulation;
- * below that the interval is too narrow, and below 3 it says nothing.
+ * Bootstrap", 1993, chapter 13): resample with replacement, recompute, take quantiles of the
+ * results. For the median of 10 or more samples a nominal 95 % covers 92 to 95 % in simulation;
+ * with fewer samples the interval is too narrow, and with fewer than 3 it is meaningless.
  */
 #ifndef LAB_STATS_H
 #define LAB_STATS_H
@@ -26,9 +25,9 @@ void lab_stats_sort(double *samples, size_t n);
  * samples: with h = (n - 1) p, the value at h, interpolated linearly between its two neighbours. */
 double lab_stats_quantile(const double *sorted, size_t n, double p);
 
-/* lab_stats_round() returns @seconds with the significant digits that a timing is worth, five where
- * the first is 1 to 4, else four: an error of at most a hundredth of a percent. Clocks and
- * neighbours move the others. */
+/* lab_stats_round() returns @seconds rounded to the meaningful digits of a timing, five if the
+ * first is 1 to 4, else four: an error of at most a hundredth of a percent. Further digits are
+ * noise. */
 double lab_stats_round(double seconds);
 
 /* lab_stats_median() is lab_stats_quantile() at 0.5. */
@@ -57,13 +56,13 @@ typedef struct lab_summary {
 /* lab_stats_summarize() sorts @n samples in place and fills @summary. */
 void lab_stats_summarize(double *samples, size_t n, lab_summary *summary);
 
-/* lab_stats_summary_of() is the same of samples that stay as they are: it sorts a copy. All zero if
- * there are none, or no memory. */
+/* lab_stats_summary_of() does so without changing the samples: it sorts a copy. All zero if there
+ * are no samples or no memory. */
 lab_summary lab_stats_summary_of(const double *samples, size_t n);
 
 /* How to bootstrap. Zero in a field means its default. */
 typedef struct lab_bootstrap {
-    uint64_t seed;     /* of the resampling; the same seed gives the same interval */
+    uint64_t seed;     /* for the resampling; the same seed gives the same interval */
     int resamples;     /* default 2000 */
     double confidence; /* two-sided, between 0 and 1; default 0.95 */
 } lab_bootstrap;
@@ -79,8 +78,8 @@ typedef struct lab_interval {
 } lab_interval;
 
 /* lab_stats_median_interval() writes the median of @n samples (any order) and its interval to
- * @interval. @options may be NULL. Allocates while it works. Returns HEED_OK; HEED_ERR_INVALID if
- * @n is 0 or an option is out of range; HEED_ERR_NO_MEMORY. */
+ * @interval. @options may be NULL. Allocates temporarily. Returns HEED_OK; HEED_ERR_INVALID if @n
+ * is 0 or an option is out of range; HEED_ERR_NO_MEMORY. */
 heed_status lab_stats_median_interval(const double *samples, size_t n, const lab_bootstrap *options,
                                       lab_interval *interval);
 

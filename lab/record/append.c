@@ -1,5 +1,5 @@
 /*
- * append.c - adds trials, each with all that belongs to it in one transaction
+ * append.c - adds trials, each with all of its rows in one transaction
  *
  * Each function below is for one table, in the order of schema.sql.
  */
@@ -225,7 +225,7 @@ heed_status lab_record_append(lab_record *record, const lab_record_trial *trial,
     return status;
 }
 
-/* Attempts below this are those of the run itself. */
+/* Lower attempt numbers are those of the run itself. */
 #define REFUTED_ATTEMPT 100
 
 static heed_status add_refuted(lab_record *record, int64_t run, int64_t trial,

@@ -46,8 +46,8 @@ const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
     COLUMN(BOOL, NULL, verified),
 };
 
-/* The columns that the queries select, in the order of lab_record_columns. Of several comparisons
- * that with the fastest rival is shown, or the one that was asked for. */
+/* The columns that the queries select, in the order of lab_record_columns. Of several comparisons,
+ * the one with the fastest rival or with the selected one is shown. */
 #define COLUMNS                                                                                \
     "r.trial, r.run, r.place, r.spec, r.device, r.backend, r.features, r.build, r.threads, "   \
     "r.kernel, r.config, r.verdict, r.reason, r.timing, r.confirmed, r.promoted IS NOT NULL, " \
@@ -64,9 +64,9 @@ const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
     "(?1 IS NULL OR (?2 AND r.spec = ?1) OR (NOT ?2 AND instr(r.spec, ?1))) " \
     "AND (?3 IS NULL OR instr(lower(r.device), lower(?3))) "
 
-/* Faults found in a source after the trial r, or in its run: wrong anywhere is wrong; one that
- * fails at a problem fails there, on that device. Else a leader that will not be met leads for
- * ever. */
+/* Faults found in a source after the trial r, or in its run: wrong on any problem disqualifies it
+ * everywhere; another failure does so on that problem and device. Otherwise a leader that refuses
+ * to run would lead forever. */
 #define FAULTS                                                                                 \
     "SELECT 1 FROM trial AS t JOIN problem AS q ON q.id = t.problem "                          \
     "JOIN environment AS e ON e.id = t.environment JOIN device AS d ON d.id = e.device "       \
@@ -75,11 +75,11 @@ const lab_record_column lab_record_columns[LAB_RECORD_COLUMNS] = {
     "'network', 'exited') OR (t.verdict IN ('unfit', 'hang', 'crash', 'memory') AND "          \
     "q.spec = r.spec AND d.name = r.device))"
 
-/* Places are for one problem, on one device with so many threads, cold or hot. Of each candidate
- * the newest confirmed trial counts, not the luckiest. The kernel promoted last leads;
- * where none was, the fastest one that passed all gates. Records of 'heed bench' were checked in
- * some rows only: they come after those. Unsound trials are left out, and those of a source that
- * was found to be wrong later. */
+/* Places are per problem, device, number of threads, and cold or hot. Of each candidate the newest
+ * confirmed trial counts, not the luckiest. The kernel promoted last leads; without a promotion,
+ * the fastest one that passed all gates. Trials of 'heed bench', which checks only some rows, rank
+ * after those. Unsound trials are left out, and so are those of a source that was later found to be
+ * wrong. */
 #define PARTITION "(PARTITION BY r.spec, r.device, r.backend, r.threads, r.timing"
 #define LEADERBOARD                                                                                \
     "WITH latest AS (SELECT r.*, verified, row_number() OVER " PARTITION                           \
@@ -106,8 +106,8 @@ static const char *const queries[] = {
                       "ORDER BY r.ended DESC, r.trial DESC",
 };
 
-/* The objection to a trial: "damaged" if it is not what was added, "impossible" if its figures
- * cannot be; NULL: nothing. */
+/* The fault of a trial: "damaged" if it differs from the trial that was added, "impossible" if its
+ * figures are; NULL: none. */
 static heed_status find_fault(lab_record *record, int64_t trial, const char **fault,
                               lab_error *error)
 {
@@ -121,7 +121,7 @@ static heed_status find_fault(lab_record *record, int64_t trial, const char **fa
     return status;
 }
 
-/* heed_sound(trial), for the queries: is there nothing against it? */
+/* heed_sound(trial), for queries: true if the trial has no fault. */
 static void answer_sound(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const char *fault;
@@ -138,7 +138,7 @@ static void answer_sound(sqlite3_context *context, int count, sqlite3_value **va
                                   status == HEED_ERR_NO_MEMORY ? SQLITE_NOMEM : SQLITE_CORRUPT);
 }
 
-/* A file that is not whole has no leaders. */
+/* A damaged file has no leaders. */
 static heed_status prepare_to_rank(lab_record *record, lab_error *error)
 {
     heed_status status = lab_record_whole(record, error);

@@ -1,9 +1,8 @@
 /*
- * evidence.c - do the figures of a trial agree with each other, and can they be?
+ * evidence.c - checks that the figures of a trial are consistent and possible
  *
- * Fields that follow from other fields are computed again: a median from its samples, a verdict
- * from its interval. Numbers that went through JSON have nine digits, so a millionth is no
- * difference.
+ * Derived fields are recomputed: a median from its samples, a verdict from its interval. Numbers
+ * from JSON have nine digits, so differences of a millionth are ignored.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 #include "store.h"
 
 #define TOLERANCE 1e-6
-#define ROOFLINE_MOST 1.25 /* share of a ceiling that was measured with errors, too */
+#define ROOFLINE_MOST 1.25 /* of a ceiling, which has measurement errors, too */
 #define THREADS_MOST 4096
-#define REPEATS_LEAST 16 /* samples of which one half may not be the other */
+#define REPEATS_LEAST 16 /* from this many samples, one half must not equal the other */
 
 static heed_status contradict(lab_error *error, const char *field, double value, double low,
                               double high)
@@ -37,8 +36,8 @@ static heed_status expect_within(const char *field, double value, double low, do
 /* Words                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Is the character at @c one that moves what follows? Beside ASCII's control characters Unicode has
- * others, line breaks, and those that turn the direction of text. */
+/* True if the character at @c affects the layout of what follows. Besides ASCII's control
+ * characters, Unicode has more of them, line breaks, and controls of text direction. */
 static bool is_mover(const unsigned char *c)
 {
     return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) ||
@@ -54,7 +53,7 @@ static bool is_line(const char *text)
     return !c || !*c;
 }
 
-/* Names are printed in tables, where a line break would begin a false row. */
+/* Names are printed in tables, where a line break would forge a row. */
 heed_status evidence_names(const lab_record_trial *trial, lab_error *error)
 {
     const lab_record_environment *e = &trial->environment;
@@ -98,7 +97,7 @@ static int compare_reals(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* The two samples that a quantile lies between, however it is computed. */
+/* Checks that a quantile is between the two samples around it, however it was interpolated. */
 static heed_status expect_quantile(const char *field, double value, const lab_record_samples *s,
                                    double share, lab_error *error)
 {
@@ -143,7 +142,7 @@ static heed_status check_samples(const lab_record_samples *s, lab_error *error)
     return HEED_OK;
 }
 
-/* Those of the trial alone, or of one side of a comparison; NULL: there are none. */
+/* Samples of the trial alone, or of one side of a comparison; NULL: none. */
 static const lab_record_samples *find_samples(const lab_record_trial *trial, const char *against,
                                               bool other, lab_record_timing kind)
 {
@@ -160,7 +159,7 @@ static const lab_record_samples *find_samples(const lab_record_trial *trial, con
 /* The figures                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* A duel has no samples but those of its two sides. */
+/* A duel has only the samples of its two sides. */
 static heed_status check_duel_time(const lab_record_trial *trial, lab_error *error)
 {
     for (size_t i = 0; i < trial->comparison_count; i++) {
@@ -202,7 +201,7 @@ static heed_status check_verdict(const lab_record_comparison *c, lab_error *erro
     return HEED_OK;
 }
 
-/* The ratio by the pairs of samples. */
+/* Checks the ratio by the pairs of samples. */
 static heed_status check_pairs(const lab_record_trial *trial, const lab_record_comparison *c,
                                lab_error *error)
 {
@@ -250,7 +249,7 @@ static heed_status check_gates(const lab_record_trial *trial, lab_error *error)
     return HEED_OK;
 }
 
-/* A trial that could be ranked must show the samples that its time is from. */
+/* A trial that could be ranked must have the samples of its time. */
 heed_status evidence_demand(const lab_record_trial *trial, lab_error *error)
 {
     for (size_t i = 0; i < trial->sample_count; i++)

@@ -1,5 +1,5 @@
 /*
- * hash.c - SHA-256 of several things, one after another
+ * hash.c - SHA-256 of a sequence of values
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ void hasher_text(hasher *h, const char *text)
         hasher_bytes(h, text, strlen(text));
 }
 
-/* Its 64 bits. Of all numbers that are not one, one; of both zeros, one. */
+/* Hashes the 64 bits, with one representation for all NaNs and one for both zeros. */
 void hasher_real(hasher *h, double value)
 {
     int64_t bits = 0;

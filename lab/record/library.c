@@ -1,8 +1,8 @@
 /*
- * library.c - the sources of heed itself, and how its device code was launched: enough to
- * build the code of a trial again when today's is another
+ * library.c - heed's sources and the launch parameters of its device code: enough to rebuild the
+ * code of a trial after heed has changed
  *
- * A library is kept once for each build. Files that two of them share are one row.
+ * A library is stored once per build. Libraries share the rows of equal files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(((const lab_record_file *)a)->path, ((const lab_record_file *)b)->path);
 }
 
-/* In the order in which they will be read. */
+/* Adds the files in the order in which they will be read. */
 static heed_status add_files(lab_record *record, const lab_record_library *library,
                              const char *build, lab_error *error)
 {
@@ -88,7 +88,7 @@ heed_status library_add(lab_record *record, const lab_record_environment *enviro
     heed_status status = statement_one(&s, 0, &there);
     if (status == HEED_OK && !there)
         return add_files(record, environment->library, build, error);
-    /* Remembered only where it was there before: a row that has just been added may be undone. */
+    /* Cached only if it was there before: a row just added may be rolled back. */
     if (status == HEED_OK)
         snprintf(record->library, sizeof record->library, "%s", build);
     return status;
@@ -146,7 +146,7 @@ void lab_record_library_free(lab_record_library *library)
     free(library);
 }
 
-/* Adds a file, copied. */
+/* Adds a copy of a file. */
 static bool keep_file(lab_record_library *library, const char *path, const char *text)
 {
     size_t count = library->count;

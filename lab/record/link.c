@@ -1,10 +1,10 @@
 /*
- * link.c - the chain: each row that is added is sealed together with the one before
+ * link.c - the hash chain: each added row is sealed together with the previous one
  *
- * A row that another program changed has another hash than its link; one that it put in has no
- * link; one that it took out has a link and is gone, and without its link the chain is broken. Only
- * the newest rows can go together with their links, by someone who knows of sqlite_sequence: the
- * hash of the last link (lab_record_check()), kept elsewhere, finds that too.
+ * If another program changes a row, its hash differs from its link's; a row that it inserts has no
+ * link; a row that it deletes leaves its link, and deleting that breaks the chain. Only the newest
+ * rows can be removed together with their links, if sqlite_sequence is adjusted as well; the hash
+ * of the last link (lab_record_check()), stored elsewhere, reveals even that.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "base/plural.h"
 #include "store.h"
 
-/* The tables whose rows are links, each after those that it refers to, in the order in which the
- * rows of an older file become links. */
+/* The tables whose rows have links, each after those that it refers to, in the order in which the
+ * rows of an older file get links. */
 static const struct {
     const char *kind, *key;
 } kinds[] = {
@@ -27,7 +27,7 @@ static const struct {
 #define KINDS (sizeof kinds / sizeof *kinds)
 #define SQL_SIZE 256
 
-/* Writes the hash of what the row @name of a table holds, "" if it is not there. */
+/* Writes the hash of the row @name of a table, "" if it does not exist. */
 static heed_status hash_row(lab_record *record, size_t kind, const char *name,
                             char hash[LAB_RECORD_HASH_SIZE], lab_error *error)
 {
@@ -37,7 +37,7 @@ static heed_status hash_row(lab_record *record, size_t kind, const char *name,
     snprintf(sql, sizeof sql, "SELECT * FROM %s WHERE %s = ?", kinds[kind].kind, kinds[kind].key);
     hasher_start(&h);
     statement s = statement_make(record, sql, error);
-    statement_text(&s, name); /* which a column of integers makes a number of */
+    statement_text(&s, name); /* converted to a number for an integer column */
     for (; statement_row(&s); found = true)
         s.status = lab_record_hash_row(&s, kinds[kind].kind, &h);
     hasher_end(&h, hash);
@@ -71,7 +71,7 @@ static void chain_of(const char *before, int64_t id, const char *kind, const cha
 /* Adding                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* The last link: number 0 and "" if there is none. */
+/* The last link: number 0 and "" if none. */
 static heed_status find_head(lab_record *record, int64_t *id, char chain[LAB_RECORD_HASH_SIZE],
                              lab_error *error)
 {
@@ -105,7 +105,7 @@ static heed_status append_link(lab_record *record, const char *kind, const char 
     return statement_do(&s);
 }
 
-/* The index of a table; there is one for every name that heed itself says. */
+/* The index of a table, which exists for every name that heed uses. */
 static size_t find_kind(const char *kind)
 {
     size_t i = 0;
@@ -140,8 +140,8 @@ heed_status link_add(lab_record *record, const char *kind, int64_t id, lab_error
 /* Older files                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* A trial keeps the hash that it was added with: one that was changed since does not become sound.
- * One that has none is not sound either. */
+/* A trial keeps the hash from when it was added, so one changed since does not become sound. One
+ * without a hash is not sound either. */
 static heed_status adopt_trial(lab_record *record, const char *name, lab_error *error)
 {
     char hash[LAB_RECORD_HASH_SIZE] = "";
@@ -178,7 +178,7 @@ heed_status link_adopt(lab_record *record, lab_error *error)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Looking                                                                    */
+/* Checks */
 /* -------------------------------------------------------------------------- */
 
 static heed_status damaged(statement *s, const char *kind, const char *name, const char *how)
@@ -187,7 +187,7 @@ static heed_status damaged(statement *s, const char *kind, const char *name, con
                     name ? name : "?", how);
 }
 
-/* From the first link to the last, whose hash goes to @head. */
+/* Follows the chain from the first link to the last, whose hash goes to @head. */
 static heed_status check_chain(lab_record *record, const char *known, lab_record_chain *chain,
                                lab_error *error)
 {
@@ -210,7 +210,7 @@ static heed_status check_chain(lab_record *record, const char *known, lab_record
     return statement_end(&s);
 }
 
-/* SQLite remembers how many there were. */
+/* SQLite remembers how many links there were. */
 static heed_status check_end(lab_record *record, const lab_record_chain *chain, lab_error *error)
 {
     int64_t last;
@@ -225,7 +225,7 @@ static heed_status check_end(lab_record *record, const lab_record_chain *chain, 
     return status;
 }
 
-/* @sql answers with the rows of a table that should not be. */
+/* Fails if @sql returns a row: it selects rows that must not exist. */
 static heed_status find_none(lab_record *record, const char *sql, const char *kind, const char *how,
                              lab_error *error)
 {
@@ -235,7 +235,7 @@ static heed_status find_none(lab_record *record, const char *sql, const char *ki
     return statement_end(&s);
 }
 
-/* Rows without a link, and links without a row. */
+/* Finds rows without a link, and links without a row. */
 static heed_status check_census(lab_record *record, size_t index, lab_error *error)
 {
     const char *kind = kinds[index].kind, *key = kinds[index].key;
@@ -254,7 +254,7 @@ static heed_status check_census(lab_record *record, size_t index, lab_error *err
     return find_none(record, sql, kind, "is gone", error);
 }
 
-/* Is every row of the table what it was? */
+/* Checks that every row of the table is unchanged. */
 static heed_status check_content(lab_record *record, size_t kind, lab_error *error)
 {
     bool trials = strcmp(kinds[kind].kind, "trial") == 0;

@@ -1,9 +1,9 @@
 /*
- * lock.c - one process writes at a time
+ * lock.c - the lock that limits a board to one writer
  *
- * The lock lies on a file beside the board, whose only line says who has it. The system gives it
- * back when its owner dies, in whatever way. It is a courtesy: two writers at once would wait for
- * each other's transactions and damage nothing, but their runs would mix.
+ * The lock is on a file next to the board, whose only line names the owner. The system releases it
+ * whenever the owner ends. It is advisory: two concurrent writers would wait for each other's
+ * transactions and damage nothing, but their runs would mix.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define OWNER_SIZE 128
 
-/* Locks belong to processes, not to open files: a child that outlives its parent has none. */
+/* Locks belong to processes, not to open files: a surviving child does not hold one. */
 static bool take(int file)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -28,7 +28,7 @@ static void sign(int file)
     char now[LAB_RECORD_TIME_SIZE], line[OWNER_SIZE];
     lab_record_now(now);
     int length = snprintf(line, sizeof line, "process %ld, since %s\n", (long)getpid(), now);
-    /* Without the line others learn less about the owner, and no more than that. */
+    /* The line is only information about the owner. */
     if (ftruncate(file, 0) == 0 && pwrite(file, line, (size_t)length, 0) < length)
         errno = 0;
 }
@@ -69,7 +69,7 @@ void lab_record_unlock(int lock)
 {
     if (lock < 0)
         return;
-    /* Nobody may take it for the owner's after the owner has gone. */
+    /* The line must not outlast its owner. */
     if (ftruncate(lock, 0) != 0)
         errno = 0;
     close(lock);

@@ -1,8 +1,8 @@
 /*
- * manifest.c - with which tools and libraries trials were made
+ * manifest.c - the tools and libraries that trials were made with
  *
- * A manifest belongs to an environment, and is kept once. Its hash is that of its text, so that the
- * text needs no seal.
+ * A manifest belongs to an environment, and is stored once. It is identified by the hash of its
+ * text, so the text needs no seal.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * recall.c - a trial as it is on the board, for those who look at its figures again
+ * recall.c - reads a trial back from the board to recheck its figures
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define PARTS_MAX 80 /* samples, comparisons, gates: more than any trial has */
 
-/* A trial and all that it points to. */
+/* A trial and everything that it points to. */
 typedef struct recalled {
     lab_record_trial trial;
     heed_problem problem;
@@ -144,7 +144,7 @@ heed_status evidence_recall(lab_record *record, int64_t id, bool *sound, lab_err
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == HEED_OK; i++)
         status = parts[i](record, id, it, error);
     if (status == HEED_OK && it->trial.problem)
-        *sound = it->trial.verdict != LAB_RECORD_OK || /* nobody ranks it */
+        *sound = it->trial.verdict != LAB_RECORD_OK || /* not ranked */
                  (evidence_check(&it->trial, why) == HEED_OK &&
                   lab_record_plausible(record, &it->trial, why));
     forget(it);

@@ -1,5 +1,5 @@
 /*
- * record.c - opening and closing the board, its versions, and whether it is sound
+ * record.c - opens, closes, migrates and checks the board
  */
 #include "record.h"
 
@@ -13,21 +13,21 @@
 #include "base/file.h"
 #include "store.h"
 
-/* "heed": tells a board from other SQLite files. */
+/* "heed": distinguishes a board from other SQLite files. */
 #define APPLICATION 0x68656564
 
-/* The statements that bring a file of version i to i + 1. */
+/* Statements that migrate a file from version i to i + 1. */
 static const char *const migrations[] = { lab_record_schema, lab_record_schema_2,
                                           lab_record_schema_3, lab_record_schema_4 };
-#define CHAINED 4 /* the version that has links */
+#define CHAINED 4 /* first version with links */
 #define VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 
-/* How long to wait for another process's transaction. */
+/* Time limit for another process's transaction. */
 #define PATIENCE_MS 10000
 
 /* A rollback journal, since SQLite before 3.51.3 can damage a file in WAL mode when several
- * processes use it. Truncated and not deleted at the end of a transaction: then it is the file that
- * is synced, and not a folder, which synchronous = FULL would leave out. */
+ * processes use it. It is truncated, not deleted, at the end of a transaction, which syncs the
+ * file; synchronous = FULL would not sync the folder. */
 static const char settings[] = "PRAGMA journal_mode = TRUNCATE;"
                                "PRAGMA synchronous = FULL;"
                                "PRAGMA foreign_keys = ON;"
@@ -39,7 +39,7 @@ static const char settings[] = "PRAGMA journal_mode = TRUNCATE;"
 /* Before SQLite sees the file                                                */
 /* -------------------------------------------------------------------------- */
 
-/* Anything but a file of its own is refused here, as SQLite would wait for a pipe. */
+/* Rejects anything but a regular file: SQLite would block on a pipe. */
 static heed_status check_path(const char *path, lab_record_mode mode, lab_error *error)
 {
     struct stat info;
@@ -70,7 +70,7 @@ static heed_status ask(lab_record *record, const char *sql, int64_t *value, lab_
     return statement_one(&s, 0, value);
 }
 
-/* The version of the file, 0 if there is nothing in it yet. */
+/* The version of the file, 0 if it is empty. */
 static heed_status read_version(lab_record *record, int64_t *version, lab_error *error)
 {
     int64_t application, tables;
@@ -94,7 +94,7 @@ static heed_status read_version(lab_record *record, int64_t *version, lab_error 
     return HEED_OK;
 }
 
-/* The words that trials can come to, so that a foreign key knows them. */
+/* Adds the verdicts, for the foreign key of trials. */
 static heed_status add_verdicts(lab_record *record, lab_error *error)
 {
     heed_status status = HEED_OK;
@@ -111,7 +111,7 @@ static heed_status add_verdicts(lab_record *record, lab_error *error)
     return status;
 }
 
-/* One transaction for all: a process that is killed leaves the old version, or the new. */
+/* One transaction for all migrations: a killed process leaves the old version or the new one. */
 static heed_status migrate(lab_record *record, int64_t version, lab_error *error)
 {
     char marks[96];
@@ -135,7 +135,7 @@ static heed_status migrate(lab_record *record, int64_t version, lab_error *error
 /* Soundness                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* @pragma answers with a row for each damage, but for "ok"; @words hold its first column. */
+/* @pragma returns a row for each damage, or "ok"; the message is @words and the first column. */
 static heed_status check_rows(lab_record *record, const char *pragma, const char *words,
                               lab_error *error)
 {
@@ -149,9 +149,9 @@ static heed_status check_rows(lab_record *record, const char *pragma, const char
     return statement_end(&s);
 }
 
-/* The end of a file can be lost, or have grown, without SQLite's noticing: it reads zeros where
- * nothing is, and writes over what should not be there. Nobody writes while it is read. A board
- * that is read through a copy in memory has another size than its file. */
+/* SQLite does not notice a truncated or extended file: it reads zeros past the end, and overwrites
+ * extra data. There is no writer during the check. A board read through a copy in memory has
+ * another size than its file. */
 static heed_status check_size(lab_record *record, lab_error *error)
 {
     struct stat file;
@@ -220,7 +220,7 @@ heed_status lab_record_whole(lab_record *record, lab_error *error)
 
 static heed_status open_database(lab_record *record, lab_record_mode mode, lab_error *error)
 {
-    /* Readers, too, must be able to undo what a killed writer left half done. */
+    /* Readers, too, must be able to roll back a killed writer's transaction. */
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (mode == LAB_RECORD_WRITE)
         flags |= SQLITE_OPEN_CREATE;
@@ -242,8 +242,7 @@ static heed_status open_memory(lab_record *record, lab_error *error)
     return migrate(record, 0, error);
 }
 
-/* A board that a killed process has only begun to make is read as the empty one it was to become.
- */
+/* A board whose creation was interrupted is read as an empty one. */
 static heed_status read_nothing(lab_record *record, lab_error *error)
 {
     sqlite3_close(record->db);
@@ -251,7 +250,7 @@ static heed_status read_nothing(lab_record *record, lab_error *error)
     return open_memory(record, error);
 }
 
-/* Copies all of the file to @to, an open database. */
+/* Copies the whole file to @to, an open database. */
 static heed_status copy_database(lab_record *record, sqlite3 *to, lab_error *error)
 {
     sqlite3_backup *copy = sqlite3_backup_init(to, "main", record->db, "main");
@@ -267,7 +266,7 @@ static heed_status copy_database(lab_record *record, sqlite3 *to, lab_error *err
                : lab_record_blame(record, error);
 }
 
-/* A file of an older version is read through a copy in memory that is brought up to date. */
+/* A file of an older version is read through a migrated copy in memory. */
 static heed_status read_older(lab_record *record, int64_t version, lab_error *error)
 {
     sqlite3 *copy = NULL;
@@ -319,8 +318,8 @@ static heed_status compare_schemas(lab_record *record, lab_record *fresh, lab_er
     return statement_end(&s);
 }
 
-/* Are tables, views and triggers those of a new board? One changed byte of a view would show
- * another leaderboard. */
+/* Checks that tables, views and triggers are those of a new board. One changed byte in a view could
+ * alter the leaderboard. */
 static heed_status check_schema(lab_record *record, lab_error *error)
 {
     lab_record fresh = { .path = record->path, .lock = -1 };
@@ -357,7 +356,7 @@ static heed_status prepare_to_write(lab_record *record, int64_t version, lab_err
     heed_status status = check_structure(record, error);
     if (status == HEED_OK)
         status = lab_record_run_sql(record, settings, error);
-    /* Also at the present version, whose words may have become more. */
+    /* Also at the current version, which may have gained verdicts. */
     if (status == HEED_OK && version == VERSION)
         status = check_schema(record, error);
     if (status == HEED_OK)
@@ -398,7 +397,7 @@ heed_status lab_record_open(lab_record **record, const char *path, lab_record_mo
         free(name);
         return lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory to open it", path);
     }
-    /* To SQLite a name that begins with a colon is no file. */
+    /* SQLite does not treat a name that begins with a colon as a file. */
     snprintf(name, size, "%s%s", *path == ':' ? "./" : "", path);
     *made = (lab_record){ .path = name, .lock = -1 };
     status = open_record(made, mode, error);

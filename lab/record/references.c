@@ -1,14 +1,15 @@
 /*
  * references.c - the rows that trials share: devices, problems, candidates
  *
- * Equal things are one row, found by its hash or another unique text. Each function is for one
+ * Equal things share one row, found by its hash or another unique text. Each function is for one
  * table.
  */
 #include <string.h>
 
+#include "lab/base/ends.h"
 #include "store.h"
 
-/* Asks for the number of the row that @key, a hash or another unique text, stands for. */
+/* Finds the number of the row with @key, a hash or another unique text. */
 static heed_status find_id(lab_record *record, const char *sql, const char *key, int64_t *id,
                            lab_error *error)
 {
@@ -54,17 +55,11 @@ static heed_status add_device(lab_record *record, const lab_record_device *devic
     return status;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = text ? strlen(text) : 0, size = strlen(end);
-    return length >= size && strcmp(text + length - size, end) == 0;
-}
-
 static heed_status add_environment(lab_record *record, const lab_record_environment *e,
                                    int64_t device, int64_t *id, lab_error *error)
 {
     static const char mark[] = "-dirty";
-    const bool dirty = ends_with(e->commit, mark);
+    const bool dirty = e->commit && lab_ends_with(e->commit, mark);
     char commit[64] = "", hash[LAB_RECORD_HASH_SIZE];
     if (e->commit)
         strncat(commit, e->commit, dirty ? strlen(e->commit) - strlen(mark) : sizeof commit - 1);
@@ -78,7 +73,7 @@ static heed_status add_environment(lab_record *record, const lab_record_environm
     hasher_integer(&h, dirty);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         hasher_text(&h, texts[i]);
-    if (e->manifest) /* not before version 3, whose environments stay what they were */
+    if (e->manifest) /* new in version 3: hashes of older environments must not change */
         hasher_text(&h, e->manifest);
     hasher_end(&h, hash);
 

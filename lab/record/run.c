@@ -1,6 +1,5 @@
 /*
- * run.c - pieces of work, how far they have come, and the selftests that they rely on; where the
- * board is, and what time it is there
+ * run.c - runs and their progress, selftests, the path of the board, and its clock
  */
 #include "store.h"
 
@@ -33,7 +32,7 @@ static heed_status add_event(lab_record *record, int64_t run, lab_record_state s
     return status == HEED_OK ? link_add(record, "event", id, error) : status;
 }
 
-/* The newest run of @key: *@run is 0 if there is none. */
+/* The newest run of @key: *@run is 0 if none. */
 static heed_status newest(lab_record *record, const char *key, bool finished, int64_t *run,
                           lab_error *error)
 {
@@ -164,10 +163,10 @@ heed_status lab_record_selftest_find(lab_record *record, const lab_record_selfte
 }
 
 /* -------------------------------------------------------------------------- */
-/* Where the board is, and what time it is there                              */
+/* The path of the board, and its clock */
 /* -------------------------------------------------------------------------- */
 
-/* The value of the environment's @name, or NULL if that is not set or empty. */
+/* The environment variable @name, or NULL if it is not set or empty. */
 static const char *environment(const char *name)
 {
     const char *value = getenv(name);
@@ -181,7 +180,7 @@ heed_status lab_record_path(const char *given, char path[LAB_RECORD_PATH_SIZE], 
     int length = 0;
     if (board)
         length = snprintf(path, LAB_RECORD_PATH_SIZE, "%s", board);
-    else if (data && *data == '/') /* a relative one is to be ignored, says its specification */
+    else if (data && *data == '/') /* its specification says to ignore a relative one */
         length = snprintf(path, LAB_RECORD_PATH_SIZE, "%s/heed/board.db", data);
     else if (home)
         length = snprintf(path, LAB_RECORD_PATH_SIZE, "%s/.local/share/heed/board.db", home);

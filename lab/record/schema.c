@@ -1,8 +1,8 @@
 /*
- * schema.c - schema.sql and what later versions add to it, as the tool carries them
+ * schema.c - schema.sql and the migrations of later versions, embedded as text
  *
- * The assembler copies the files as they are. HEED_SCHEMA, and HEED_SCHEMA_2 to HEED_SCHEMA_4,
- * are their paths, from CMake, which also knows that this object depends on them.
+ * The assembler copies the files as they are. HEED_SCHEMA, and HEED_SCHEMA_2 to HEED_SCHEMA_4, are
+ * their paths, from CMake, which also declares them as dependencies of this object.
  */
 #include "store.h"
 

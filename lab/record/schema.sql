@@ -4,10 +4,10 @@
 -- progress of a run, is a new row. The leaderboard was a view until version 4.
 --
 -- Times are seconds, sizes bytes, moments UTC in ISO 8601 with milliseconds, hashes SHA-256 in
--- lower-case hexadecimal digits. NULL: not known. A `hash` is that of everything that makes the row
--- the same as another, so that equal things are one row.
+-- lower-case hexadecimal digits. NULL: not known. A `hash` covers everything that identifies the
+-- row, so equal things share one row.
 
--- The possible verdicts of a trial. heed adds the words that it knows when it opens the file.
+-- The possible verdicts of a trial. heed adds its verdicts when it opens the file.
 CREATE TABLE verdict (
     name    TEXT PRIMARY KEY,
     meaning TEXT NOT NULL
@@ -25,7 +25,7 @@ CREATE TABLE device (
     bandwidth       REAL           -- bytes per second, by the data sheet
 ) STRICT;
 
--- All around the device that may change what comes out.
+-- Everything around the device that may affect results.
 CREATE TABLE environment (
     id         INTEGER PRIMARY KEY,
     hash       TEXT NOT NULL UNIQUE,
@@ -88,8 +88,8 @@ CREATE TABLE ancestry (
     PRIMARY KEY (candidate, parent)
 ) STRICT, WITHOUT ROWID;
 
--- One piece of work, which may be interrupted and go on: `key` says what is to be done, and the
--- newest event how far it is.
+-- One piece of work, which may be interrupted and resumed: `key` identifies the work, and the newest
+-- event has its state.
 CREATE TABLE run (
     id      INTEGER PRIMARY KEY,
     key     TEXT NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE event (
 ) STRICT;
 CREATE INDEX event_by_run ON event (run);
 
--- Of how many wrong kernels the gates killed, and of how many honest ones they accepted.
+-- How many of the wrong kernels the gates killed, and how many of the correct ones they accepted.
 CREATE TABLE selftest (
     id         INTEGER PRIMARY KEY,
     at         TEXT NOT NULL,
@@ -145,8 +145,8 @@ CREATE TABLE trial (
     CHECK ((seconds IS NULL) = (timing IS NULL))
 ) STRICT;
 
--- Seconds per call as they were taken: `count` numbers of 64 bits, IEEE 754, little-endian. Of the
--- candidate alone, `against` is ''; of a comparison both sides are here, number i beside number i.
+-- Seconds per call in the order in which they were taken: `count` IEEE 754 doubles, little-endian.
+-- `against` is '' for the candidate alone; a comparison has both sides, paired by index.
 CREATE TABLE sample (
     trial   INTEGER NOT NULL REFERENCES trial,
     against TEXT NOT NULL,
@@ -193,13 +193,13 @@ CREATE TABLE fact (
     PRIMARY KEY (trial, name)
 ) STRICT, WITHOUT ROWID;
 
--- Hash of all that belongs to a trial, made when it was added.
+-- Hash of a trial and its rows, made when it was added.
 CREATE TABLE seal (
     trial  INTEGER PRIMARY KEY REFERENCES trial,
     sha256 TEXT NOT NULL
 ) STRICT;
 
--- A trial that took the lead, after both had been timed again side by side.
+-- A trial that took the lead, after both kernels had been timed again in turns.
 CREATE TABLE promotion (
     id     INTEGER PRIMARY KEY,
     trial  INTEGER NOT NULL UNIQUE REFERENCES trial,
@@ -245,8 +245,8 @@ CREATE TRIGGER seal_stay        BEFORE DELETE ON seal        BEGIN SELECT RAISE(
 CREATE TRIGGER promotion_keep   BEFORE UPDATE ON promotion   BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER promotion_stay   BEFORE DELETE ON promotion   BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 
--- A trial in one row, with what it says of itself. A trial made under a selftest that did not kill
--- all wrong kernels and accept all honest ones is not trusted.
+-- A trial in one row. A trial made with a selftest that did not kill all wrong kernels and accept all
+-- correct ones is not trusted.
 CREATE VIEW result AS
 SELECT trial.id AS trial, trial.run, trial.candidate, problem.spec, device.name AS device,
        device.backend, environment.features, environment.threads, environment.build,
@@ -266,7 +266,7 @@ JOIN device ON device.id = environment.device
 LEFT JOIN selftest ON selftest.id = trial.selftest
 LEFT JOIN promotion ON promotion.trial = trial.id;
 
--- Places are for one problem, on one device with so many threads, cold or hot. Of each candidate
+-- Places are per problem, device, number of threads, and cold or hot. Of each candidate
 -- the newest confirmed trial counts, not the luckiest. The candidate promoted last leads; where
 -- none was promoted, the fastest leads.
 CREATE VIEW leaderboard AS

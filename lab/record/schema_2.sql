@@ -1,5 +1,5 @@
--- schema_2.sql - additions of version 2 of the leaderboard to schema.sql: all that is needed to build and launch the
--- code of a trial again when heed's own code has changed
+-- schema_2.sql - additions of version 2 of the leaderboard to schema.sql: all that is needed to rebuild and
+-- launch the code of a trial after heed's code has changed
 
 -- The sources of a libheed. `build` is as in environment, so that a trial's environment names its library.
 CREATE TABLE library (
@@ -15,7 +15,7 @@ CREATE TABLE library_file (
     PRIMARY KEY (library, path)
 ) STRICT, WITHOUT ROWID;
 
--- How the device code of a trial is compiled and launched, in words such as threads=128. A kernel on a CPU has none.
+-- How the device code of a trial is compiled and launched, as text such as threads=128. A CPU kernel has no row.
 CREATE TABLE launch (
     trial INTEGER PRIMARY KEY REFERENCES trial,
     words TEXT NOT NULL

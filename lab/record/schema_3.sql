@@ -1,8 +1,8 @@
 -- schema_3.sql - additions of version 3 of the leaderboard to schema.sql and schema_2.sql: the tools and libraries
 -- that trials were made with
 
--- A manifest, as `heed doctor --lock` writes it: `text` are its parts, as JSON in one line with sorted names, so that
--- the hash of the manifest is that of the text.
+-- A manifest, as `heed doctor --lock` writes it: `text` has its parts, as JSON in one line with sorted names, so the
+-- hash of the manifest is that of the text.
 CREATE TABLE manifest (
     sha256 TEXT PRIMARY KEY,
     text   TEXT NOT NULL

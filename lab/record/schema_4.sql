@@ -1,9 +1,9 @@
--- schema_4.sql - changes of version 4 of the leaderboard: every row that heed adds is a link of one chain, so that a
--- row that was put in, taken out, changed or moved by another program is found
+-- schema_4.sql - changes of version 4 of the leaderboard: every row that heed adds has a link in one hash chain,
+-- which reveals rows inserted, deleted, changed or moved by another program
 
 -- The links, in the order in which rows were added, from 1 without a gap. The rows of a trial, such
 -- as samples and gates, are part of the trial's link. heed makes the links of an older file when it
--- brings it up to date; those of trials then take over what the table `seal` had, which goes.
+-- migrates it; those of trials take over the hashes of the table `seal`, which is dropped.
 CREATE TABLE link (
     id     INTEGER PRIMARY KEY AUTOINCREMENT,
     kind   TEXT NOT NULL, -- the table
@@ -16,5 +16,5 @@ CREATE TABLE link (
 CREATE TRIGGER link_keep BEFORE UPDATE ON link BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 CREATE TRIGGER link_stay BEFORE DELETE ON link BEGIN SELECT RAISE(ABORT, 'append-only'); END;
 
--- Places are given by heed (board.c), which leaves out what is not as it was added, and what cannot be.
+-- Places are computed by heed (board.c), which leaves out damaged and impossible trials.
 DROP VIEW leaderboard;

@@ -1,5 +1,5 @@
 /*
- * show.c - all that belongs to one trial, field by field; and the seal over it
+ * show.c - all fields of one trial and its rows, and its seal
  */
 #include <math.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "store.h"
 
-/* One section: a statement about the trial ?1 whose columns are its fields. Sealed are those that
- * were complete when the trial was added. */
+/* One section: a query about the trial ?1 whose columns are the fields. Sealed sections are
+ * complete when the trial is added. */
 static const struct {
     const char *name, *sql;
     bool list, sealed;
@@ -86,7 +86,7 @@ static const struct {
       false, false },
 };
 
-/* Fills in what the column holds. Samples are to be freed. */
+/* Reads the column into @field. The caller frees samples. */
 static heed_status read_field(statement *s, int column, lab_record_field *field)
 {
     field->name = sqlite3_column_name(s->code, column);

@@ -1,5 +1,5 @@
 /*
- * statement.c - SQLite's statements, and what their failures mean
+ * statement.c - SQLite statements and error messages
  */
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 /* Failures                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Answers of SQLite that have a meaning of their own here. */
+/* SQLite errors with a specific meaning here. */
 static const struct {
     int code;
     heed_status status;
@@ -42,7 +42,7 @@ heed_status lab_record_blame(lab_record *record, lab_error *error)
             return lab_fail(error, meanings[i].status, "%s: %s (%s)", record->path,
                             meanings[i].what, system ? strerror(reason) : words);
         }
-    /* A schema without a table or a column that this program made it with. */
+    /* The schema lacks a table or a column. */
     return lab_fail(error, HEED_ERR_CORRUPT, "%s: damaged, and left as it is (%s)", record->path,
                     words);
 }
@@ -58,7 +58,7 @@ heed_status lab_record_commit(lab_record *record, heed_status status, lab_error 
 {
     if (status == HEED_OK)
         status = lab_record_run_sql(record, "COMMIT", error);
-    /* Some failures have undone it already. */
+    /* Some failures have already rolled it back. */
     if (status != HEED_OK && !sqlite3_get_autocommit(record->db))
         lab_record_run_sql(record, "ROLLBACK", NULL);
     return status;
@@ -169,7 +169,7 @@ void statement_reals(statement *s, const double *values, size_t count)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Answers                                                                    */
+/* Results */
 /* -------------------------------------------------------------------------- */
 
 bool statement_row(statement *s)
@@ -221,7 +221,7 @@ heed_status statement_one(statement *s, int64_t none, int64_t *value)
 {
     bool first = true;
     *value = none;
-    /* To the end, where a statement that changes something is committed, or cannot be. */
+    /* Runs to the end, where a statement with changes is committed, or fails. */
     for (; statement_row(s); first = false)
         if (first)
             *value = statement_get_integer(s, 0);

@@ -1,7 +1,7 @@
 /*
  * store.h - declarations shared by the files of lab/record: the open file, its lock, statements
  *
- * Only here and in the sources of this folder is SQLite seen.
+ * SQLite is visible only here and in the sources of this folder.
  */
 #ifndef LAB_RECORD_STORE_H
 #define LAB_RECORD_STORE_H
@@ -15,13 +15,13 @@ struct lab_record {
     sqlite3 *db;
     char *path;
     int lock;                       /* file descriptor; -1: read only */
-    lab_record_describer *describe; /* how code is launched; or NULL */
-    lab_record_judging *judge;      /* can a time be? Or NULL */
+    lab_record_describer *describe; /* describes launches and code; or NULL */
+    lab_record_judging *judge;      /* checks that a time is possible; or NULL */
     void *judge_data;
     void (*judge_end)(void *data);
-    bool whole;       /* its chain was looked at, and is */
-    int64_t left_out; /* a trial that was not ranked for a fault; 0: none */
-    char library[96]; /* a build whose library is there; "": none is known to be */
+    bool whole;       /* its chain was checked and is sound */
+    int64_t left_out; /* a trial not ranked because of a fault; 0: none */
+    char library[96]; /* a build whose library is known to be there; "": none */
 };
 
 /* schema.c: schema.sql, and schema_2.sql to schema_4.sql. */
@@ -30,8 +30,9 @@ extern const char lab_record_schema_2[];
 extern const char lab_record_schema_3[];
 extern const char lab_record_schema_4[];
 
-/* lock.c: the right to write to @path. lab_record_lock() writes a file descriptor to *@lock, which
- * lab_record_unlock() closes (-1 is ignored); HEED_ERR_SYSTEM says who has the right. */
+/* lock.c: the lock for writing to @path. lab_record_lock() writes a file descriptor to *@lock,
+ * which lab_record_unlock() closes (-1 is ignored); the message of HEED_ERR_SYSTEM names the owner.
+ */
 heed_status lab_record_lock(const char *path, int *lock, lab_error *error);
 void lab_record_unlock(int lock);
 
@@ -39,18 +40,18 @@ void lab_record_unlock(int lock);
 /* statement.c                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* lab_record_blame() returns the status that stands for what SQLite said last, and says it. */
+/* lab_record_blame() returns the status for SQLite's last error, with its message. */
 heed_status lab_record_blame(lab_record *record, lab_error *error);
 
 /* lab_record_run_sql() runs statements that return nothing. */
 heed_status lab_record_run_sql(lab_record *record, const char *sql, lab_error *error);
 
-/* lab_record_commit() ends the transaction that "BEGIN IMMEDIATE" began: for good if @status is
- * HEED_OK, else as if it had not been. Returns @status, or why it could not. */
+/* lab_record_commit() ends the transaction begun with "BEGIN IMMEDIATE": commits if @status is
+ * HEED_OK, else rolls back. Returns @status, or the failure to commit. */
 heed_status lab_record_commit(lab_record *record, heed_status status, lab_error *error);
 
-/* A statement on its way. A failure is remembered, and later steps ignored, so that one look at
- * the end is enough:
+/* A statement in progress. After a failure later steps are ignored, so one check at the end is
+ * enough:
  *
  *     statement s = statement_make(record, "SELECT name FROM device WHERE id = ?", error);
  *     statement_integer(&s, id);
@@ -61,7 +62,7 @@ heed_status lab_record_commit(lab_record *record, heed_status status, lab_error 
 typedef struct statement {
     lab_record *record;
     sqlite3_stmt *code;
-    int bound; /* values so far */
+    int bound; /* values bound so far */
     heed_status status;
     lab_error *error;
 } statement;
@@ -69,8 +70,8 @@ typedef struct statement {
 statement statement_make(lab_record *record, const char *sql, lab_error *error);
 heed_status statement_end(statement *s);
 
-/* The next value. Texts must live until statement_end(). NULL, and a real number that is not
- * finite, is NULL; so is one that is not above 0 for statement_positive(). */
+/* Bind the next value. Texts must remain valid until statement_end(). A NULL text or a real number
+ * that is not finite binds NULL; for statement_positive() so does one that is not above 0. */
 void statement_text(statement *s, const char *text);
 void statement_integer(statement *s, int64_t value);
 void statement_real(statement *s, double value);
@@ -81,21 +82,21 @@ void statement_at_least(statement *s, int64_t least, int64_t value);
 /* Numbers of 64 bits, little-endian. */
 void statement_reals(statement *s, const double *values, size_t count);
 
-/* statement_row() goes to the next row of the answer: false at the end, or after a failure.
- * statement_do() runs a statement that has none, and ends it. */
+/* statement_row() steps to the next row of the result: false at the end, or after a failure.
+ * statement_do() runs a statement without rows, and ends it. */
 bool statement_row(statement *s);
 heed_status statement_do(statement *s);
 
-/* Columns of the row, from 0. A text is NULL if it is not known, and valid until the next row.
- * statement_get_real() returns 0 for NULL. statement_get_reals() writes a new array, to be freed by
- * the caller, or NULL if the column holds no such thing. */
+/* Columns of the row, from 0. A text may be NULL, and is valid until the next row.
+ * statement_get_real() returns 0 for NULL. statement_get_reals() writes a new array, which the
+ * caller frees, or NULL if the column has none. */
 const char *statement_get_text(statement *s, int column);
 int64_t statement_get_integer(statement *s, int column);
 double statement_get_real(statement *s, int column);
 double *statement_get_reals(statement *s, int column, size_t *count);
 
-/* statement_one() runs a statement and writes the integer that it answers with to *@value, @none if
- * there is no row; and ends it. */
+/* statement_one() runs a statement, writes its integer result to *@value, or @none if there is no
+ * row, and ends it. */
 heed_status statement_one(statement *s, int64_t none, int64_t *value);
 
 /* -------------------------------------------------------------------------- */
@@ -107,9 +108,9 @@ typedef struct references {
     int64_t candidate, problem, device, environment, artifact;
 } references;
 
-/* references_add() finds the rows that @trial refers to, and adds those that are not there yet.
- * references_add_source() does so with a text alone.
- * references_find_candidate() writes the number of the candidate of @hash, 0 if there is none. */
+/* references_add() finds the rows that @trial refers to, and adds missing ones.
+ * references_add_source() does so for a source text only. references_find_candidate() writes the
+ * number of the candidate of @hash, 0 if there is none. */
 heed_status references_add(lab_record *record, const lab_record_trial *trial, references *to,
                            lab_error *error);
 heed_status references_add_source(lab_record *record, const char *language, const char *text,
@@ -121,10 +122,9 @@ heed_status references_find_candidate(lab_record *record, const char *hash, int6
 /* library.c                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* library_add() adds the library of @environment, if it has one that is not there yet;
- * library_add_launch() how the code of the trial @id is launched. library_describe() asks for what
- * @trial does not say of its code.
- * library_check() looks whether every library is what was added. */
+/* library_add() adds the library of @environment, if any and not yet there; library_add_launch()
+ * adds the launch parameters of the trial @id. library_describe() gets missing facts about the code
+ * of @trial from the callback. library_check() checks that every library is unchanged. */
 heed_status library_add(lab_record *record, const lab_record_environment *environment,
                         lab_error *error);
 heed_status library_add_launch(lab_record *record, int64_t id, const char *words, lab_error *error);
@@ -136,21 +136,21 @@ heed_status library_check(lab_record *record, lab_error *error);
 /* manifest.c                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* manifest_add() adds the manifest of @e, if it has one, to the environment of that number.
- * manifest_check() looks whether every manifest is what was added. */
+/* manifest_add() adds the manifest of @e, if any, to the environment of that number.
+ * manifest_check() checks that every manifest is unchanged. */
 heed_status manifest_add(lab_record *record, int64_t environment, const lab_record_environment *e,
                          lab_error *error);
 heed_status manifest_check(lab_record *record, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* hash.c: SHA-256 of several things                                          */
+/* hash.c: SHA-256 of a sequence of values */
 /* -------------------------------------------------------------------------- */
 
 typedef struct hasher {
     SHA2_CTX state;
 } hasher;
 
-/* Each thing is preceded by its size, so that neighbours cannot be cut differently. */
+/* Each value is preceded by its size, so different splits give different hashes. */
 void hasher_start(hasher *h);
 void hasher_bytes(hasher *h, const void *data, size_t size);
 void hasher_text(hasher *h, const char *text); /* NULL differs from "" */
@@ -162,7 +162,7 @@ void hasher_end(hasher *h, char hash[LAB_RECORD_HASH_SIZE]);
 /* show.c                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* lab_record_seal() writes the hash of all that belongs to @trial to @hash. */
+/* lab_record_seal() writes the hash of @trial and its rows to @hash. */
 heed_status lab_record_seal(lab_record *record, int64_t trial, char hash[LAB_RECORD_HASH_SIZE],
                             lab_error *error);
 
@@ -173,38 +173,36 @@ heed_status lab_record_hash_row(statement *s, const char *section, hasher *h);
 /* link.c                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* link_add() makes the row @id of the table @kind the next link of the chain, unless it is one;
- * link_add_named() a row whose key is a text. To be called in the transaction that adds the row,
- * when all that belongs to it is there.
- * link_adopt() makes links of all rows of an older file. */
+/* link_add() adds a link for the row @id of the table @kind to the chain, unless it has one;
+ * link_add_named() does so for a row whose key is text. Call them in the transaction that adds the
+ * row, when it is complete. link_adopt() adds links for all rows of an older file. */
 heed_status link_add(lab_record *record, const char *kind, int64_t id, lab_error *error);
 heed_status link_add_named(lab_record *record, const char *kind, const char *name,
                            lab_error *error);
 heed_status link_adopt(lab_record *record, lab_error *error);
 
-/* link_check() looks whether the chain is whole, whether every row is a link and every link a row,
- * and whether each row is unchanged; it reads the rows of @trials, which takes long, only if asked
- * to. @chain, which may be NULL, is what was found, also of @known (lab_record_check()). */
+/* link_check() checks that the chain is complete, that rows and links match one to one, and that
+ * each row is unchanged; it reads the rows of trials, which takes long, only if @trials. The
+ * result, including that for @known (lab_record_check()), goes to @chain, which may be NULL. */
 heed_status link_check(lab_record *record, const char *known, bool trials, lab_record_chain *chain,
                        lab_error *error);
 
-/* lab_record_whole() does so once for an open file, without what belongs to trials: of a file that
- * is not whole has no leaders. */
+/* lab_record_whole() does so once for an open file, without the rows of trials: a damaged file has
+ * no leaders. */
 heed_status lab_record_whole(lab_record *record, lab_error *error);
 
-/* lab_record_intact() looks whether what belongs to @trial is what it was added with. */
+/* lab_record_intact() checks that @trial and its rows are unchanged. */
 heed_status lab_record_intact(lab_record *record, int64_t trial, bool *intact, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
 /* evidence.c, recall.c                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* evidence_check() returns HEED_OK if the figures of @trial agree with each other, else
- * HEED_ERR_INVALID with the field, its value and what it must be.
- * evidence_demand() does if it has the samples that a trial to be ranked must have.
- * evidence_names() does if its names are lines that can be printed in a table.
- * evidence_recall() is the former of the trial @id of the board, and asks the judge: *@sound, else
- * @why not. */
+/* evidence_check() returns HEED_OK if the figures of @trial are consistent, else HEED_ERR_INVALID
+ * with the field, its value and the expected one. evidence_demand() does so if it has the samples
+ * required for ranking. evidence_names() does so if its names can be printed in a table.
+ * evidence_recall() applies evidence_check() and the judge to the trial @id of the board, and
+ * writes *@sound, with the reason in @why if false. */
 heed_status evidence_check(const lab_record_trial *trial, lab_error *error);
 heed_status evidence_demand(const lab_record_trial *trial, lab_error *error);
 heed_status evidence_names(const lab_record_trial *trial, lab_error *error);

@@ -11,7 +11,7 @@
 
 typedef struct line {
     const char *text;
-    size_t length; /* its line end included */
+    size_t length; /* including its line end */
 } line;
 
 typedef struct lines {
@@ -19,7 +19,7 @@ typedef struct lines {
     size_t count;
 } lines;
 
-/* Every line of both, in order: which side has it, by their numbers. */
+/* A line of the diff: the side or sides that have it, and its numbers. */
 typedef struct step {
     char sign; /* ' ', '-' or '+' */
     size_t before, after;
@@ -27,8 +27,9 @@ typedef struct step {
 
 typedef struct diff {
     lines before, after;
-    size_t head, tail; /* lines that both begin and end with */
-    uint32_t *longest; /* [rows + 1][columns + 1], of what follows; NULL: too much to compare */
+    size_t head, tail; /* common lines at the beginning and end */
+    uint32_t *longest; /* [rows + 1][columns + 1], length for the remaining lines; NULL: too much to
+                          compare */
     step *steps;
     size_t count;
 } diff;
@@ -64,7 +65,7 @@ static void trim(diff *d)
         d->tail++;
 }
 
-/* False without memory. */
+/* Returns false if there is no memory. */
 static bool compare(diff *d)
 {
     size_t rows = d->before.count - d->head - d->tail, columns = d->after.count - d->head - d->tail;
@@ -84,7 +85,7 @@ static bool compare(diff *d)
     return d->longest != NULL;
 }
 
-/* Is the line @j of the later text to come before the line @i of the earlier one? */
+/* True if line @j of the new text goes before line @i of the old one. */
 static bool comes_first(const diff *d, size_t i, size_t j)
 {
     size_t rows = d->before.count - d->tail, columns = d->after.count - d->tail;
@@ -116,7 +117,7 @@ static void print_step(const diff *d, FILE *stream, const step *it)
         fputs("\n\\ No newline at end of file\n", stream);
 }
 
-/* "3,4", where the first of no lines is the one before. */
+/* Prints "3,4"; an empty range has the number of the line before. */
 static void print_range(FILE *stream, size_t first, size_t count)
 {
     fprintf(stream, "%zu,%zu", count ? first + 1 : first, count);
@@ -154,7 +155,7 @@ static size_t next_change(const diff *d, size_t at)
 
 static void print_hunks(const diff *d, FILE *stream)
 {
-    size_t last = 0; /* the end of the hunk before */
+    size_t last = 0; /* the end of the previous hunk */
     for (size_t at = next_change(d, 0); at < d->count;) {
         size_t begin = at > last + AROUND ? at - AROUND : last, end = at;
         while (at < d->count && at <= end + 2 * AROUND) {

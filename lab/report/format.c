@@ -1,5 +1,5 @@
 /*
- * format.c - times and sizes as people read them
+ * format.c - human-readable times and sizes
  */
 #include "format.h"
 

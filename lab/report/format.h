@@ -1,5 +1,5 @@
 /*
- * format.h - times and sizes as people read them
+ * format.h - human-readable times and sizes
  */
 #ifndef LAB_FORMAT_H
 #define LAB_FORMAT_H
@@ -12,12 +12,12 @@
  * negative or non-finite value. Returns @text. */
 const char *lab_format_seconds(double seconds, char text[LAB_FORMAT_SIZE]);
 
-/* lab_format_duration() writes minutes and seconds, or hours too, of @seconds that people wait:
- * "0:07", "1:05", "2:03:09"; "-" for a negative or non-finite value. Returns @text. */
+/* lab_format_duration() writes @seconds as minutes and seconds, with hours if needed: "0:07",
+ * "1:05", "2:03:09"; "-" for a negative or non-finite value. Returns @text. */
 const char *lab_format_duration(double seconds, char text[LAB_FORMAT_SIZE]);
 
 /* lab_format_rate() writes three digits of @value, at most two of them decimals, without a unit;
- * "-" where it is not above 0. */
+ * "-" if it is not above 0. */
 const char *lab_format_rate(double value, char text[LAB_FORMAT_SIZE]);
 
 /* lab_format_bytes() writes @bytes with three digits and its unit, such as "416 KiB"; whole bytes

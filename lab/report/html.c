@@ -1,5 +1,5 @@
 /*
- * html.c - headings, paragraphs and tables as a web page or as Markdown
+ * html.c - headings, paragraphs and tables in HTML or Markdown
  */
 #include "html.h"
 
@@ -28,8 +28,8 @@ int lab_html_length(const char *text)
     return bad ? 0 : length;
 }
 
-/* Characters that a reader would obey and not show: controls, and those that turn the direction of
- * the text around (Unicode's bidirectional controls), with which a name can pass for another. */
+/* True for control characters and Unicode's bidirectional controls, which are not displayed and can
+ * disguise a name. */
 static bool is_control(const char *text, int length)
 {
     const unsigned char *byte = (const unsigned char *)text;
@@ -52,7 +52,7 @@ static const char *html_entity(char c)
                        : NULL;
 }
 
-/* One character, in the form that is wanted. Returns its bytes. */
+/* Writes one character in the given form. Returns its size in bytes. */
 static int put_character(FILE *stream, const char *text, lab_page_form form)
 {
     int length = lab_html_length(text);
@@ -60,7 +60,7 @@ static int put_character(FILE *stream, const char *text, lab_page_form form)
     if (length == 0)
         fputs("\xef\xbf\xbd", stream);
     else if (is_control(text, length))
-        for (int i = 0; i < length; i++) /* the backslash must show in Markdown, too */
+        for (int i = 0; i < length; i++) /* the backslash must be visible in Markdown, too */
             fprintf(stream, form == LAB_PAGE_MARKDOWN ? "\\\\x%02x" : "\\x%02x",
                     (unsigned)(unsigned char)text[i]);
     else if (form == LAB_PAGE_HTML && entity)
@@ -90,7 +90,7 @@ void lab_markdown_text(FILE *stream, const char *text)
     put_text(stream, text, LAB_PAGE_MARKDOWN);
 }
 
-/* The formatted text, as a new one; NULL, and the page has failed, without memory. */
+/* Formats to a new string; NULL, with the page failed, if there is no memory. */
 static char *format_text(lab_page *page, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));
 
@@ -118,7 +118,7 @@ static void end_list(lab_page *page)
     page->listing = false;
 }
 
-/* @text between what stands around it in the page's form. Frees it. */
+/* Writes @text with the page form's text around it. Frees @text. */
 static void put_block(lab_page *page, char *text, const char *const around[2][2])
 {
     const char *const *form = around[page->form == LAB_PAGE_MARKDOWN];
@@ -205,7 +205,7 @@ void lab_page_item(lab_page *page, const char *format, ...)
     put_block(page, text, around);
 }
 
-/* Lines as they are, but for what a reader would obey. A Markdown fence is longer than any in
+/* Prints lines unchanged, except for control characters. A Markdown fence is longer than any in
  * @text. */
 void lab_page_code(lab_page *page, const char *text)
 {
@@ -238,8 +238,8 @@ void lab_page_code(lab_page *page, const char *text)
 /* Tables and figures                                                         */
 /* -------------------------------------------------------------------------- */
 
-/* @text as a table takes it, new; NULL, and the page has failed, without memory. A web page is
- * escaped by the table, as its colours are seen there. */
+/* A copy of @text for a table; NULL, with the page failed, if there is no memory. HTML is escaped
+ * by the table, which handles colours. */
 static char *escape_cell(lab_page *page, const char *text)
 {
     bool markdown = page->form == LAB_PAGE_MARKDOWN;
@@ -268,7 +268,7 @@ void lab_page_column(lab_page *page, lab_table *table, const char *head, lab_ali
 
 void lab_page_cell(lab_page *page, lab_table *table, lab_page_style style, const char *format, ...)
 {
-    /* The table shows these as colours of a page, or drops them. */
+    /* The table converts these to colours in HTML, or drops them. */
     static const char *const html[] = {
         "", "\033[32m", "\033[31m", "\033[33m", "\033[2m", "\033[1m"
     };

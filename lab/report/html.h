@@ -1,5 +1,5 @@
 /*
- * html.h - a document in one of two forms: a web page that needs nothing but itself, or Markdown
+ * html.h - writer for documents: a self-contained HTML page, or Markdown
  *
  *     lab_page page;
  *     lab_page_begin(&page, stream, LAB_PAGE_HTML, "Measurements");
@@ -10,9 +10,9 @@
  *     lab_page_table(&page, table);
  *     if (!lab_page_end(&page)) ... no memory
  *
- * All texts may come from anybody: names of kernels and reasons are what their authors liked. They
- * are escaped for the form, and control characters are written as \x1b and so on, so that nothing
- * in them is ever markup. A page has no scripts and names no other file or host.
+ * No text is trusted: authors choose names of kernels and reasons freely. Texts are escaped for the
+ * form, and control characters are written as \x1b and so on, so they can never be markup. A page
+ * has no scripts and refers to no other file or host.
  */
 #ifndef LAB_HTML_H
 #define LAB_HTML_H
@@ -28,11 +28,10 @@ typedef enum lab_page_form {
 } lab_page_form;
 
 typedef struct lab_page {
-    FILE *stream; /* its failures are its owner's to see (ferror) */
+    FILE *stream; /* its owner checks for failures (ferror) */
     lab_page_form form;
     bool failed; /* memory ran out */
     bool listing;
-    int headings;
 } lab_page;
 
 /* lab_page_begin() starts a document with @title, its first heading. lab_page_end() finishes it;
@@ -40,8 +39,8 @@ typedef struct lab_page {
 void lab_page_begin(lab_page *page, FILE *stream, lab_page_form form, const char *title);
 bool lab_page_end(lab_page *page);
 
-/* A heading of @level 2 or 3; a paragraph; one that warns; an item of a list, which anything else
- * ends. */
+/* A heading of @level 2 or 3; a paragraph; a warning; an item of a list, which anything else ends.
+ */
 void lab_page_heading(lab_page *page, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void lab_page_paragraph(lab_page *page, const char *format, ...)
@@ -50,10 +49,10 @@ void lab_page_warning(lab_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void lab_page_item(lab_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* lab_page_code() prints lines as they are, such as a diff; they end with a line end. */
+/* lab_page_code() prints lines verbatim, such as a diff; the last one must end with a newline. */
 void lab_page_code(lab_page *page, const char *text);
 
-/* How a cell looks: coloured on a web page. In Markdown LAB_PAGE_BAD is bold, the rest plain. */
+/* Style of a cell: a colour in HTML. In Markdown LAB_PAGE_BAD is bold, the others plain. */
 typedef enum lab_page_style {
     LAB_PAGE_PLAIN,
     LAB_PAGE_GOOD,
@@ -70,11 +69,12 @@ void lab_page_cell(lab_page *page, lab_table *table, lab_page_style style, const
     __attribute__((format(printf, 4, 5)));
 void lab_page_table(lab_page *page, lab_table *table);
 
-/* lab_page_figure() says whether the form has figures; then a drawing of html_plot.h may follow. */
+/* lab_page_figure() returns true if the form supports figures; then a drawing of html_plot.h may
+ * follow. */
 bool lab_page_figure(lab_page *page);
 
-/* lab_html_text() writes @text so that it is text and nothing else inside elements and quoted
- * attributes of HTML and SVG. Bytes that are no UTF-8 become U+FFFD. */
+/* lab_html_text() writes @text escaped for elements and quoted attributes of HTML and SVG. Invalid
+ * UTF-8 becomes U+FFFD. */
 void lab_html_text(FILE *stream, const char *text);
 
 /* lab_markdown_text() does the same for Markdown. */
@@ -83,8 +83,8 @@ void lab_markdown_text(FILE *stream, const char *text);
 /* lab_html_length() returns the bytes of the UTF-8 character at @text, 0 if that is not valid. */
 int lab_html_length(const char *text);
 
-/* html_style.c: how a page looks, light or dark as its reader has it, and on paper: its colours,
- * its drawings, and the rest. */
+/* html_style.c: the style of a page, light or dark by the reader's preference, and in print:
+ * colours, drawings, and other elements. */
 extern const char lab_html_colours[], lab_html_drawing[], lab_html_style[];
 
 #endif /* LAB_HTML_H */

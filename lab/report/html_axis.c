@@ -9,7 +9,7 @@
 #include "html.h"
 #include "html_plot.h"
 
-#define LETTER 6.7 /* pixels of a letter at 11 pixels, all of them being as wide */
+#define LETTER 6.7 /* width in pixels of a monospace letter at 11 pixels */
 
 /* -------------------------------------------------------------------------- */
 /* Axes                                                                       */
@@ -37,7 +37,7 @@ static double round_up(double value)
     return 10 * power;
 }
 
-/* Takes @value as a tick if it lies on the axis and @apart from the last one. */
+/* Adds @value as a tick if it is on the axis and at least @apart from the others. */
 static void add_tick(lab_axis *axis, double value, double apart)
 {
     if (value < axis->low * (1 - 1e-9) || value > axis->high * (1 + 1e-9) ||
@@ -49,8 +49,8 @@ static void add_tick(lab_axis *axis, double value, double apart)
     axis->ticks[axis->tick_count++] = value;
 }
 
-/* Where the ends are near each other, multiples of a round step, else 1, 2, 5 of each decade. 1 and
- * the powers of ten come first, so that others make room for them. */
+/* For a short range, multiples of a round step, else 1, 2, 5 of each decade. 1 and the powers of
+ * ten are added first, so they have priority. */
 static void add_logarithmic_ticks(lab_axis *axis, double apart)
 {
     static const double parts[] = { 1, 5, 2, 3, 1.5, 7 };
@@ -100,7 +100,7 @@ const char *lab_axis_number(double value, char text[32])
 /* Labels and marks                                                           */
 /* -------------------------------------------------------------------------- */
 
-/* Characters of @text, and the bytes of the first @most of them. */
+/* The number of characters of @text, and the size of the first @most of them. */
 static size_t count_characters(const char *text, size_t most, size_t *bytes)
 {
     size_t count = 0;
@@ -112,6 +112,13 @@ static size_t count_characters(const char *text, size_t most, size_t *bytes)
             *bytes = (size_t)(at - text);
     }
     return count;
+}
+
+void lab_axis_text(FILE *stream, double x, double y, const char *anchor, const char *text)
+{
+    fprintf(stream, "<text class=\"f\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    lab_html_text(stream, text);
+    fputs("</text>\n", stream);
 }
 
 void lab_axis_label(FILE *stream, double x, double y, const char *anchor, const char *text)
@@ -144,7 +151,7 @@ double lab_axis_label_width(const char *const *labels, size_t count)
     return LETTER * (double)(widest < LAB_AXIS_LABEL ? widest : LAB_AXIS_LABEL);
 }
 
-/* Around a point, of about equal areas. NULL is a circle. */
+/* Marker shapes, of about equal area. NULL is a circle. */
 static const char *const shapes[LAB_PLOT_SERIES] = {
     NULL,
     "M-3.8-3.8h7.6v7.6h-7.6z",

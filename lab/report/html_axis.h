@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #define LAB_AXIS_TICKS 16
-#define LAB_AXIS_LABEL 48 /* characters of a label that are shown */
+#define LAB_AXIS_LABEL 48 /* maximum of characters shown of a label */
 
-/* Values from low to high on the pixels from..to. */
+/* Maps values from low to high to the pixels from..to. */
 typedef struct lab_axis {
     double low, high;
     double from, to;
@@ -20,40 +20,44 @@ typedef struct lab_axis {
     size_t tick_count;
 } lab_axis;
 
-/* lab_axis_logarithmic() returns an axis that holds @least and @most, both positive, with as many
- * round numbers as have @apart pixels each. lab_axis_from_zero() is linear. */
+/* lab_axis_logarithmic() returns an axis that covers @least to @most, both positive, with round
+ * numbers at least @apart pixels apart. lab_axis_from_zero() is linear. */
 lab_axis lab_axis_logarithmic(double least, double most, double from, double to, double apart);
 lab_axis lab_axis_from_zero(double most, double from, double to, double apart);
 
 /* lab_axis_at() returns the pixel of @value. */
 double lab_axis_at(const lab_axis *axis, double value);
 
-/* lab_axis_number() writes a tick's number as short as it can be told from its neighbours. */
+/* lab_axis_number() writes a tick's number with as few digits as distinguish it from its
+ * neighbours. */
 const char *lab_axis_number(double value, char text[32]);
 
-/* lab_axis_label() writes a label that ends at, or begins at, @x, in the face whose letters are all
- * as wide; lab_axis_label_width() returns the pixels that the widest of them takes. */
+/* lab_axis_text() writes a note in a monospace font. */
+void lab_axis_text(FILE *stream, double x, double y, const char *anchor, const char *text);
+
+/* lab_axis_label() writes a label that ends or begins at @x, in a monospace font;
+ * lab_axis_label_width() returns the width in pixels of the widest one. */
 void lab_axis_label(FILE *stream, double x, double y, const char *anchor, const char *text);
 double lab_axis_label_width(const char *const *labels, size_t count);
 
-/* lab_axis_mark() draws the shape of series @index; @hollow: with its border alone. @title, which
- * may be NULL, is escaped. */
+/* lab_axis_mark() draws the shape of series @index; @hollow: only its outline. @title, which may be
+ * NULL, is escaped. */
 void lab_axis_mark(FILE *stream, size_t index, double x, double y, bool hollow, const char *title);
 
-/* lab_axis_legend() draws shape and name of every series, or a square of its colour if @bars, from
- * @x on. Returns the y below it. */
+/* lab_axis_legend() draws the marker, or if @bars a coloured square, and the name of every series,
+ * starting at @x. Returns the y below it. */
 double lab_axis_legend(FILE *stream, const char *const *series, size_t count, bool bars, double x,
                        double y, double width);
 
-/* Where a drawing stands. */
+/* Where a drawing is placed. */
 typedef enum lab_axis_place {
-    LAB_AXIS_FIGURE, /* on a page; may be broken where that is printed */
-    LAB_AXIS_WHOLE,  /* likewise, and not broken */
-    LAB_AXIS_FILE    /* in an SVG file of its own */
+    LAB_AXIS_FIGURE, /* on a page; may be split when printed */
+    LAB_AXIS_WHOLE,  /* likewise, but never split */
+    LAB_AXIS_FILE    /* in a separate SVG file */
 } lab_axis_place;
 
-/* lab_axis_open() starts a drawing of that size; lab_axis_close() ends it, with @caption below, but
- * in a file. */
+/* lab_axis_open() starts a drawing of that size; lab_axis_close() ends it, with @caption below,
+ * except in a file. */
 void lab_axis_open(FILE *stream, double width, double height, const char *title,
                    lab_axis_place place);
 void lab_axis_close(FILE *stream, const char *caption, lab_axis_place place);

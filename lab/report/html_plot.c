@@ -19,7 +19,7 @@ static bool is_good(double value)
     return isfinite(value) && value > 0;
 }
 
-/* Lines across the rows at the ticks, with numbers above and below. */
+/* Draws grid lines at the ticks, with numbers above and below. */
 static void draw_ticks(FILE *stream, const lab_axis *axis, double top, double bottom, double scale,
                        const char *unit)
 {
@@ -33,13 +33,6 @@ static void draw_ticks(FILE *stream, const lab_axis *axis, double top, double bo
                 "<text class=\"f\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s%s</text>\n",
                 x, x, top, bottom, x, top - 5, text, unit, x, bottom + 14, text, unit);
     }
-}
-
-static void draw_text(FILE *stream, double x, double y, const char *anchor, const char *text)
-{
-    fprintf(stream, "<text class=\"f\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    lab_html_text(stream, text);
-    fputs("</text>\n", stream);
 }
 
 static void draw_row_line(FILE *stream, double left, double right, double y)
@@ -93,12 +86,12 @@ static void draw_ratio(const lab_plot_ratios *plot, FILE *stream, const lab_axis
     lab_axis_mark(stream, series, lab_axis_at(axis, mark->value), y, false, title);
 }
 
-/* Values on both sides of 1. */
+/* Labels both sides of 1. */
 static void draw_sides(const lab_plot_ratios *plot, FILE *stream, const lab_axis *axis, double y)
 {
     double one = lab_axis_at(axis, 1);
-    draw_text(stream, one + 6, y, "start", plot->above);
-    draw_text(stream, one - 6, y, "end", plot->below);
+    lab_axis_text(stream, one + 6, y, "start", plot->above);
+    lab_axis_text(stream, one - 6, y, "end", plot->below);
 }
 
 void lab_plot_ratios_print(const lab_plot_ratios *plot, FILE *stream)
@@ -158,7 +151,7 @@ static void draw_share(const lab_plot_shares *plot, FILE *stream, const lab_axis
     }
 }
 
-/* The kinds of bars, and the shapes of the marks. */
+/* Draws the legend of bars and marks. */
 static void draw_kinds(const lab_plot_shares *plot, FILE *stream, double left)
 {
     double at = left;
@@ -198,7 +191,7 @@ void lab_plot_shares_print(const lab_plot_shares *plot, FILE *stream)
         draw_row_line(stream, left, WIDTH - 52, y);
         draw_share(plot, stream, &axis, y, i);
     }
-    draw_text(stream, (left + WIDTH - 52) / 2, bottom + 30, "middle", plot->axis);
+    lab_axis_text(stream, (left + WIDTH - 52) / 2, bottom + 30, "middle", plot->axis);
     lab_axis_close(stream, plot->caption, LAB_AXIS_FIGURE);
 }
 
@@ -246,7 +239,7 @@ static void draw_time_ticks(FILE *stream, const lab_axis *axis)
     }
 }
 
-/* The least so far, as steps. */
+/* Draws the minimum so far, as steps. */
 static void draw_steps(const lab_plot_history *plot, FILE *stream, const lab_axis *axis)
 {
     double best = plot->moments[0].value;
@@ -274,8 +267,8 @@ void lab_plot_history_print(const lab_plot_history *plot, FILE *stream)
     for (size_t i = 0; i < plot->count; i++)
         lab_axis_mark(stream, 0, moment_x(plot, i), lab_axis_at(&axis, plot->moments[i].value),
                       false, plot->moments[i].label);
-    draw_text(stream, SMALL_LEFT, SMALL_HEIGHT - 5, "start", plot->first);
+    lab_axis_text(stream, SMALL_LEFT, SMALL_HEIGHT - 5, "start", plot->first);
     if (strcmp(plot->first, plot->last) != 0)
-        draw_text(stream, SMALL_RIGHT, SMALL_HEIGHT - 5, "end", plot->last);
+        lab_axis_text(stream, SMALL_RIGHT, SMALL_HEIGHT - 5, "end", plot->last);
     lab_axis_close(stream, NULL, LAB_AXIS_FIGURE);
 }

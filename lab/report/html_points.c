@@ -1,5 +1,5 @@
 /*
- * html_points.c - points on two logarithmic axes, and the ceilings above them
+ * html_points.c - scatter plots with logarithmic axes, and the ceilings above the points
  */
 #include <math.h>
 
@@ -29,7 +29,7 @@ static void stretch(double range[2], double value)
     range[1] = fmax(range[1], value);
 }
 
-/* Both axes hold all points, their limits, and the ends of all lines. */
+/* Makes both axes cover all points, their limits, and the ends of all lines. */
 static bool make_axes(const lab_plot_points *plot, lab_axis axes[2])
 {
     double x[2] = { INFINITY, 0 }, y[2] = { INFINITY, 0 };
@@ -51,13 +51,6 @@ static bool make_axes(const lab_plot_points *plot, lab_axis axes[2])
     return true;
 }
 
-static void draw_text(FILE *stream, double x, double y, const char *anchor, const char *text)
-{
-    fprintf(stream, "<text class=\"f\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    lab_html_text(stream, text);
-    fputs("</text>\n", stream);
-}
-
 static void draw_line(FILE *stream, const char *kind, double x1, double y1, double x2, double y2)
 {
     fprintf(stream, "<line class=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", kind,
@@ -70,12 +63,12 @@ static void draw_grid(FILE *stream, const lab_axis axes[2])
     for (size_t i = 0; i < axes[0].tick_count; i++) {
         double x = lab_axis_at(&axes[0], axes[0].ticks[i]);
         draw_line(stream, "g", x, TOP, x, BOTTOM);
-        draw_text(stream, x, BOTTOM + 15, "middle", lab_axis_number(axes[0].ticks[i], text));
+        lab_axis_text(stream, x, BOTTOM + 15, "middle", lab_axis_number(axes[0].ticks[i], text));
     }
     for (size_t i = 0; i < axes[1].tick_count; i++) {
         double y = lab_axis_at(&axes[1], axes[1].ticks[i]);
         draw_line(stream, "g", LEFT, y, RIGHT, y);
-        draw_text(stream, LEFT - 5, y + 4, "end", lab_axis_number(axes[1].ticks[i], text));
+        lab_axis_text(stream, LEFT - 5, y + 4, "end", lab_axis_number(axes[1].ticks[i], text));
     }
 }
 
@@ -117,8 +110,8 @@ void lab_plot_points_print(const lab_plot_points *plot, FILE *stream)
             lab_axis_mark(stream, point->series, lab_axis_at(&axes[0], point->x),
                           lab_axis_at(&axes[1], point->y), point->hollow, point->label);
     }
-    draw_text(stream, (LEFT + RIGHT) / 2.0, BOTTOM + 36, "middle", plot->x_axis);
-    draw_text(stream, LEFT, TOP - 8, "start", plot->y_axis);
-    draw_text(stream, RIGHT, 16, "end", plot->title);
+    lab_axis_text(stream, (LEFT + RIGHT) / 2.0, BOTTOM + 36, "middle", plot->x_axis);
+    lab_axis_text(stream, LEFT, TOP - 8, "start", plot->y_axis);
+    lab_axis_text(stream, RIGHT, 16, "end", plot->title);
     lab_axis_close(stream, plot->caption, place);
 }

@@ -1,8 +1,8 @@
 /*
  * html_style.c - the style sheet of a page
  *
- * Series have colours that people with any colour vision can tell apart (Okabe and Ito, "Color
- * Universal Design", 2008), and shapes, which paper keeps.
+ * Series have colours that are distinguishable with any colour vision (Okabe and Ito, "Color
+ * Universal Design", 2008), and shapes, for print.
  */
 #include "html.h"
 
@@ -15,7 +15,7 @@ const char lab_html_colours[] =
     "--line:#3a3f45;--stripe:#1b1f23;--good:#5ccb8f;--bad:#ff8a80;--warn:#e6b450;--note:#2a2415;"
     "--edge:#8a6d1a;--s0:#5ab4f0;--s1:#ff9248;--s2:#35d0a0;--s3:#e79ac6;--s4:#e6c229;--s5:#9ad4ff;"
     "--s6:#c8a878;--s7:#aab0b8}}\n"
-    /* Paper is white, whatever the screen is. */
+    /* Print is always in the light scheme. */
     "@media print{:root{--back:#fff;--text:#000;--faint:#444;--line:#bbb;--stripe:#fff;"
     "--good:#0b6b3a;--bad:#b3261e;--warn:#7a5200;--note:#fff;--edge:#888;--s0:#0072b2;--s1:#d55e00;"
     "--s2:#009e73;--s3:#a2488a;--s4:#b58900;--s5:#3e9bd6;--s6:#6b4f2a;--s7:#5a5f66}}\n";
@@ -62,11 +62,12 @@ const char lab_html_style[] =
     "background:var(--stripe);padding:8px}\n"
     "figure{margin:1em 0;overflow-x:auto}\n"
     "figcaption{color:var(--faint);font-size:13px;max-width:80em}\n"
-    "svg{display:block}\n" /* never smaller: letters that shrink with it cannot be read */
+    "svg{display:block}\n" /* never scaled down: the text would become illegible */
     ".many{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(360px,100%),1fr));gap:"
     "10px 20px}\n"
     "@media screen and (max-width:1240px){table{font-size:12px}th,td{padding:3px 4px}}\n"
-    /* On a narrow screen a table is a list of its rows, and each cell has its head beside it. */
+    /* On a narrow screen a table is a list of its rows, and each cell has a label with its column
+     * head. */
     "@media screen and (max-width:1080px){main{padding:16px 12px 40px}"
     "table,tbody,tr,td{display:block}thead,td:empty{display:none}"
     "tr{padding:5px 0;border-bottom:1px solid var(--line)}"

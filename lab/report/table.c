@@ -1,5 +1,5 @@
 /*
- * table.c - text tables: columns that line up
+ * table.c - tables as aligned text, Markdown or HTML
  */
 #define _XOPEN_SOURCE 700 /* wcwidth */
 #include "table.h"
@@ -14,7 +14,7 @@
 #include "html.h"
 #include "wrap.h"
 
-/* The last column is not made narrower than this. */
+/* Minimum width of the last column. */
 #define LAST_LEAST 40
 
 typedef struct column {
@@ -26,10 +26,10 @@ typedef struct column {
 struct lab_table {
     column *columns;
     size_t column_count;
-    size_t keys; /* columns that name a row */
+    size_t keys; /* key columns */
     char **cells;
     size_t cell_count;
-    size_t *rules; /* a line is drawn before the row of this number */
+    size_t *rules; /* a line is drawn before each of these rows */
     size_t rule_count;
     bool failed; /* memory ran out */
 };
@@ -38,7 +38,7 @@ struct lab_table {
 /* Text                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* The length of the colour sequence at @text, or 0 if there is none. */
+/* The length of the colour sequence at @text, or 0 if none. */
 static size_t colour_length(const char *text)
 {
     if (text[0] != '\033' || text[1] != '[')
@@ -59,7 +59,7 @@ int lab_text_width(const char *text)
             bool valid = skip != (size_t)-1 && skip != (size_t)-2;
             int columns = valid ? wcwidth(character) : 1;
             width += columns > 0 ? columns : 0;
-            if (!valid) { /* not text in this locale: a byte a column */
+            if (!valid) { /* not valid in this locale: one column per byte */
                 memset(&state, 0, sizeof state);
                 skip = 1;
             }
@@ -69,7 +69,7 @@ int lab_text_width(const char *text)
     return width;
 }
 
-/* Copies @text, for markdown, without colours and with its bars escaped. */
+/* Prints @text for Markdown, without colours and with bars escaped. */
 static void print_markdown_cell(FILE *stream, const char *text)
 {
     while (*text) {
@@ -147,7 +147,7 @@ void lab_table_columns(lab_table *table, const char *heads)
     }
 }
 
-/* Takes over @text. */
+/* Takes ownership of @text. */
 static void add_cell(lab_table *table, char *text)
 {
     if (!text || !lab_grow(&table->cells, table->cell_count, sizeof *table->cells)) {
@@ -214,28 +214,27 @@ static void measure_columns(const lab_table *table, int *widths)
     }
 }
 
-/* Some columns of a table that are printed together: the key ones, and those from @first to before
- * @end. */
+/* Columns that are printed together: the key columns, and those from first to before end. */
 typedef struct block {
     size_t keys, first, end;
     const int *widths;
 } block;
 
-/* The column of @part after @i, from SIZE_MAX on; its end is past the last. */
+/* The column of @part after @i; starts with SIZE_MAX; its end is past the last. */
 static size_t next_column(const block *part, size_t i)
 {
     i = i == SIZE_MAX ? 0 : i + 1;
     return i < part->keys ? i : i < part->first ? part->first : i;
 }
 
-/* A cell of the last column that is too long for it goes on below itself. */
+/* Wraps a cell of the last column that is too long. */
 static void print_rest(FILE *stream, const char *text, int at, int width)
 {
     const lab_wrap wrap = { .at = at, .indent = at, .limit = at + width };
     lab_wrap_print(stream, text, strlen(text), wrap);
 }
 
-/* Blanks that are owed are written only when text follows, so that no line ends in blanks. */
+/* Pending spaces are written only before text, so no line has trailing spaces. */
 static int print_text_cell(FILE *stream, const char *text, lab_align align, int width, int owed)
 {
     int fill = width - lab_text_width(text);
@@ -304,7 +303,7 @@ static void print_block(const lab_table *table, FILE *stream, const block *part)
     }
 }
 
-/* The columns before @end, with blanks between them. */
+/* The total width of the columns before @end, with spaces between them. */
 static int width_before(const int *widths, size_t end)
 {
     int width = 0;
@@ -313,8 +312,8 @@ static int width_before(const int *widths, size_t end)
     return width;
 }
 
-/* Makes the last column, if it is one of texts, narrow enough for all to stand in a line or, where
- * that leaves too little of it, to stand below, behind the @keys columns alone. */
+/* Narrows the last column, if it is text, so all fit in a line or, if that leaves it too narrow, so
+ * it fits below, after the @keys key columns. */
 static void narrow_last(const lab_table *table, size_t keys, int *widths)
 {
     size_t last = table->column_count - 1;
@@ -325,7 +324,7 @@ static void narrow_last(const lab_table *table, size_t keys, int *widths)
         widths[last] = room;
 }
 
-/* Columns that do not fit into a line go on below, behind the key columns once more. */
+/* Columns that do not fit in a line continue below, after a repetition of the key columns. */
 static void print_text(const lab_table *table, FILE *stream, int *widths)
 {
     size_t keys = table->keys < table->column_count ? table->keys : table->column_count;
@@ -370,7 +369,7 @@ static void print_markdown(const lab_table *table, FILE *stream)
 static void print_html_text(FILE *stream, const char *text, size_t length)
 {
     char piece[256];
-    while (length > 0) { /* cut between characters */
+    while (length > 0) { /* truncate between characters */
         size_t size = 0, next = 0;
         while (next < length && next + 4 < sizeof piece) {
             int bytes = lab_html_length(text + next);
@@ -385,7 +384,7 @@ static void print_html_text(FILE *stream, const char *text, size_t length)
     }
 }
 
-/* The class for the colour sequence at @text, NULL for the one that ends all. */
+/* The class for the colour sequence at @text, NULL for the reset sequence. */
 static const char *class_of(const char *text)
 {
     static const struct {
@@ -423,7 +422,7 @@ static void print_html_cell(FILE *stream, const char *text)
 /* A cell that would make its column too wide may be broken into lines. */
 #define LONG_CELL 22
 
-/* Where a screen is narrow, cells stand one below the other, each behind the head of its column. */
+/* On a narrow screen cells are stacked, each with the head of its column before it. */
 static void print_html_head(FILE *stream, const char *head)
 {
     if (!*head)

@@ -1,5 +1,5 @@
 /*
- * wrap.c - text in lines of a width, broken at blanks
+ * wrap.c - line wrapping
  */
 #include "wrap.h"
 
@@ -9,7 +9,7 @@
 
 #include "table.h"
 
-/* The columns of the @length bytes of a word. A word longer than any line counts its bytes. */
+/* The width of a word of @length bytes. A word longer than any line counts one column per byte. */
 static int width_of(const char *word, size_t length)
 {
     char copy[4 * LAB_LINE_WIDTH];
@@ -24,7 +24,7 @@ void lab_wrap_print(FILE *stream, const char *text, size_t length, lab_wrap wrap
 {
     const char *end = text + length;
     int at = wrap.at;
-    bool begun = false; /* is there a word in this line? */
+    bool begun = false; /* this line has a word */
     while (text < end) {
         size_t word = strcspn(text, " \n"), left = (size_t)(end - text);
         word = word < left ? word : left;
@@ -44,14 +44,14 @@ void lab_wrap_print(FILE *stream, const char *text, size_t length, lab_wrap wrap
     fputc('\n', stream);
 }
 
-/* A paragraph that is being written to memory. */
+/* A paragraph being written to memory. */
 typedef struct paragraph {
     FILE *stream;
     char *text;
     size_t size;
 } paragraph;
 
-/* Prints it, and gives its memory back. */
+/* Prints it, and frees its memory. */
 static void print_paragraph(paragraph *it, FILE *stream, int indent)
 {
     const lab_wrap wrap = { .indent = indent, .limit = LAB_LINE_WIDTH };

@@ -1,5 +1,5 @@
 /*
- * clues.c - facts about a kernel, in the words for its limits
+ * clues.c - derives the limits of a kernel from facts about it
  */
 #include "lab/search/clues.h"
 
@@ -56,9 +56,9 @@ const char *lab_clue_explain(unsigned findings, char *text, size_t size)
 
 /* ---- The rules ---- */
 
-/* A unit that is busy for 70 % of the time binds. The gain without a unit's work is the cost of
- * that unit; a loss with less overlap says that waiting binds; if doing worse gains time, the work
- * was not worth doing. */
+/* A unit that is busy 70 % of the time is the bottleneck. The gain without a unit's work is the
+ * cost of that unit; a loss with less overlap means that latency is the bottleneck; a gain with
+ * less overlap means that the overlap is not worthwhile. */
 static const lab_clue_rule rules[] = {
     { LAB_CLUE_INSPECTION, "spills", false, 0, LAB_FINDING_SPILLS },
     { LAB_CLUE_INSPECTION, "local-memory-in-loop", false, 0, LAB_FINDING_SPILLS },
@@ -94,7 +94,7 @@ const lab_clue_rule *lab_clue_rule_at(size_t index)
     return index < RULES ? &rules[index] : NULL;
 }
 
-/* Is it the first rule of an ablation of that name? */
+/* True if it is the first rule for the ablation of that name. */
 static bool is_first(size_t index)
 {
     size_t i = 0;
@@ -131,7 +131,7 @@ static unsigned apply(lab_clue_source source, const lab_clue *clues, size_t coun
 
 /* ---- Limits ---- */
 
-#define FEW_WARPS 0.25 /* of those that a multiprocessor holds */
+#define FEW_WARPS 0.25 /* of the maximum per multiprocessor */
 
 static unsigned of_code(const lab_clues *clues)
 {
@@ -148,7 +148,7 @@ static unsigned of_code(const lab_clues *clues)
     return set;
 }
 
-/* Names of the vocabulary itself. */
+/* Clues named like a finding mean that finding. */
 static unsigned of_words(const lab_clue *clues, size_t count)
 {
     unsigned set = 0;
@@ -160,7 +160,7 @@ static unsigned of_words(const lab_clue *clues, size_t count)
     return set;
 }
 
-/* All units are known, and none is busy. */
+/* True if all units are known, and none is busy. */
 static bool is_waiting(const lab_clues *clues)
 {
     static const char *const units[] = { "tensor", "exp", "memory" };

@@ -1,5 +1,5 @@
 /*
- * declare.c - how a CUDA source says itself that its kernel is launched
+ * declare.c - parser for the launch declaration in a CUDA source
  */
 #include "lab/search/declare.h"
 
@@ -23,7 +23,7 @@ typedef struct names {
     size_t count;
 } names;
 
-/* The first one of a name counts: other texts of a region stand in comments after it. */
+/* The first definition of a name counts: other texts of a region follow it in comments. */
 static void add_name(names *all, const char *name, size_t length, int64_t value)
 {
     if (all->count == NAMES_MAX || length == 0 || length >= LAB_NAME_SIZE)
@@ -37,7 +37,7 @@ static void add_name(names *all, const char *name, size_t length, int64_t value)
     item->value = value;
 }
 
-/* A line such as "#define WARPS 4". */
+/* Reads a line such as "#define WARPS 4". */
 static void read_define(names *all, const char *line)
 {
     static const char word[] = "#define ";
@@ -96,7 +96,7 @@ static heed_status read_word(const char *word, const names *all, lab_declared *i
     return HEED_OK;
 }
 
-/* A field that must be there, by the bits of those that are, and is not; or NULL. */
+/* A required field that is missing in the bit set @seen; or NULL. */
 static const char *missing(unsigned seen)
 {
     static const char *const needed[] = { "threads", "rows" };
@@ -141,7 +141,7 @@ heed_status lab_declare_read(const char *source, const heed_problem *problem,
         if (!*at || strncmp(at, "*/", 2) == 0)
             break;
         snprintf(word, sizeof word, "%.*s", (int)strcspn(at, " \t\n"), at);
-        if (strcmp(word, "*") == 0) /* a comment's next line */
+        if (strcmp(word, "*") == 0) /* continuation of a comment */
             continue;
         heed_status status = read_word(word, &all, declared, &seen, error);
         if (status != HEED_OK)

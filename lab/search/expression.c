@@ -1,9 +1,9 @@
 /*
- * expression.c - integer expressions over named values: computed as they are read
+ * expression.c - evaluates integer expressions over named values while parsing
  *
- * Precedence climbing over a table of operators. A part that does not count (the other branch of
- * ?:, the right side of a decided && or ||) is read like the rest, with reader.dead set: then
- * values are zero and nothing can overflow.
+ * Precedence climbing over a table of operators. An unevaluated part (the other branch of ?:, the
+ * right side of a decided && or ||) is parsed as usual, but with reader.dead set: then values are
+ * zero and nothing can overflow.
  */
 #include "lab/search/expression.h"
 
@@ -17,7 +17,7 @@ typedef struct reader {
     const char *at;
     const lab_scope *scope;
     lab_error *error;
-    int dead; /* how many of the expressions around do not count */
+    int dead; /* number of enclosing unevaluated parts */
     int depth;
 } reader;
 
@@ -37,7 +37,7 @@ typedef enum operation {
     REMAINDER
 } operation;
 
-/* Longer signs before those that they begin with. */
+/* Longer operators come before their prefixes. */
 static const struct {
     const char *sign;
     operation operation;
@@ -62,7 +62,7 @@ static void skip_blanks(reader *r)
     r->at += strspn(r->at, " \t");
 }
 
-/* Takes @sign if it comes next. */
+/* Consumes @sign if it comes next. */
 static bool take(reader *r, const char *sign)
 {
     skip_blanks(r);
@@ -95,7 +95,7 @@ static heed_status read_number(reader *r, int64_t *value)
     return is_letter(*r->at) ? fail(r, "a letter after a number") : HEED_OK;
 }
 
-/* min(a, b) and max(a, b), from the parenthesis on. */
+/* min(a, b) and max(a, b), from the parenthesis. */
 static heed_status read_extreme(reader *r, bool larger, int64_t *value)
 {
     int64_t a, b;
@@ -209,7 +209,7 @@ static heed_status compute(const reader *r, operation what, int64_t a, int64_t b
     return HEED_OK;
 }
 
-/* The operator that comes next, if it binds at least as tightly as that; -1: none. */
+/* Consumes the next operator if it binds at least that tightly; -1: none. */
 static int take_operator(reader *r, int precedence)
 {
     skip_blanks(r);

@@ -1,5 +1,5 @@
 /*
- * figures.c - the figures that a search ends with
+ * figures.c - summary figures of a search
  */
 #include "lab/search/figures.h"
 

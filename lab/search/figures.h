@@ -1,5 +1,5 @@
 /*
- * figures.h - the figures that a search ends with, as papers give them
+ * figures.h - summary figures of a search, as reported in papers
  */
 #ifndef LAB_FIGURES_H
 #define LAB_FIGURES_H
@@ -10,25 +10,25 @@
 
 #include "lab/search/search.h"
 
-/* Speed-ups over something; zeroed: it was not timed. */
+/* Speed-ups over a baseline; zeroed: it was not timed. */
 typedef struct lab_speedups {
     double median, best;
-    size_t count; /* of which they are */
+    size_t count; /* number of speed-ups */
 } lab_speedups;
 
 typedef struct lab_figures {
-    int64_t candidates;  /* that were looked at */
-    int64_t compiled;    /* of them: were made into code that could be started */
-    int64_t passed;      /* of those: were right, and timed */
-    lab_speedups origin; /* of those that passed, over the kernel that the search began with */
-    lab_speedups rival;  /* over the fastest rival that was timed in the same run */
-    double seconds;      /* that all of it took */
-    int64_t tokens_in, tokens_out; /* of a model that was asked; negative: nobody told */
+    int64_t candidates;            /* points considered */
+    int64_t compiled;              /* of these: compiled to code that can be launched */
+    int64_t passed;                /* of these: right, and timed */
+    lab_speedups origin;           /* of those that passed, over the first kernel of the search */
+    lab_speedups rival;            /* over the fastest rival that was timed in the same run */
+    double seconds;                /* of the whole search */
+    int64_t tokens_in, tokens_out; /* of a language model; negative: not known */
     bool confirmed; /* the result won twice, the second time on fresh samples, and passed all gates
                      */
 } lab_figures;
 
-/* lab_speedups_of() sorts @values and returns what they come to. */
+/* lab_speedups_of() sorts @values and returns their summary. */
 lab_speedups lab_speedups_of(double *values, size_t count);
 
 /* lab_figures_count() adds the points that @result tried to candidates, compiled and passed. */

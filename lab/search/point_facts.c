@@ -9,8 +9,8 @@
 static const struct {
     const char *name;
     const char *unit;
-    bool more;        /* is better */
-    bool traded;      /* against time, in the front */
+    bool more;        /* larger is better */
+    bool traded;      /* counts in the Pareto front */
     int64_t standard; /* limit; -1: none */
 } facts[LAB_FACTS] = {
     [LAB_FACT_REGISTERS] = { "registers", "registers a thread", false, true, -1 },
@@ -65,7 +65,7 @@ bool lab_point_facts_within(const lab_point_facts *point_facts, const lab_bounds
     return true;
 }
 
-/* Is @a at least as good as @b in everything, and better in something? */
+/* True if @a is at least as good as @b in everything, and better in something. */
 static bool beats(const lab_standing *a, const lab_standing *b)
 {
     bool better = a->time < b->time;

@@ -1,5 +1,5 @@
 /*
- * propose.c - asking a proposer for a kernel
+ * propose.c - requests to a proposer, and its replies
  */
 #include "lab/search/propose.h"
 
@@ -17,7 +17,7 @@
 #define NAME_MAX_LENGTH 63
 #define THOUGHT_MAX 2000
 #define TOKENS_MAX ((json_int_t)1 << 40)
-#define TRIED_NAMES 400 /* that a proposer is told, for it not to repeat them */
+#define TRIED_NAMES 400 /* names of tried kernels sent to a proposer, to avoid repetition */
 
 const char *const lab_way_names[] = { "free", "insight", "full", NULL };
 
@@ -30,7 +30,7 @@ const char *lab_way_name(lab_way way)
 /* The request                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* A text of which not more than @most bytes go out; bytes that are no UTF-8 become '?'. */
+/* A text truncated to @most bytes; invalid UTF-8 becomes '?'. */
 static json_t *text_of(const char *text, size_t most)
 {
     if (!text)
@@ -45,7 +45,7 @@ static json_t *text_of(const char *text, size_t most)
     return value;
 }
 
-/* A log, of which @left bytes may still go out. */
+/* A log, limited to the remaining @left bytes. */
 static json_t *log_of(const char *log, size_t *left)
 {
     if (!log || !*log || *left < 2)
@@ -93,7 +93,7 @@ static json_t *names_of(const lab_brief *brief)
     return list;
 }
 
-/* A few thoughts of kernels that ran, drawn by lot. */
+/* A few random thoughts of kernels that ran. */
 static json_t *thoughts_of(const lab_brief *brief)
 {
     json_t *list = json_array();
@@ -107,7 +107,7 @@ static json_t *thoughts_of(const lab_brief *brief)
     return list;
 }
 
-/* The newest @most kernels, the oldest of them first; logs are for the newest ones. */
+/* The newest @most kernels, oldest first; the newest ones have logs. */
 static json_t *history_of(const lab_brief *brief, size_t most)
 {
     json_t *list = json_array();
@@ -117,7 +117,7 @@ static json_t *history_of(const lab_brief *brief, size_t most)
     return list;
 }
 
-/* The best kernel beside the current one, for crossover. NULL: there is none. */
+/* The best kernel other than the current one, for crossover. NULL: none. */
 static const lab_tried *find_other(const lab_brief *brief)
 {
     const lab_tried *best = NULL;
@@ -131,7 +131,7 @@ static const lab_tried *find_other(const lab_brief *brief)
     return best;
 }
 
-/* Figures by their names, without those that are not finite. */
+/* Finite figures by name. */
 static json_t *clues_of(const lab_clue *clues, size_t count)
 {
     json_t *object = json_object();
@@ -169,7 +169,7 @@ static json_t *request_of(const lab_brief *brief, size_t history)
     return request;
 }
 
-/* A line has to fit: history goes first, then the source that all began with. */
+/* To fit in a line, the history is dropped first, then the original source. */
 static json_t *fitting_request(const lab_brief *brief)
 {
     size_t most = brief->history_count < LAB_PROPOSE_HISTORY ? brief->history_count
@@ -209,7 +209,7 @@ void lab_proposal_free(lab_proposal *proposal)
     *proposal = (lab_proposal){ .name = NULL };
 }
 
-/* Names become file names, and columns of tables. */
+/* Names are used in file names and tables. */
 static bool is_name(const char *name)
 {
     if (!name || !isalnum((unsigned char)*name) || strlen(name) > NAME_MAX_LENGTH)
@@ -226,7 +226,7 @@ static heed_status refuse(lab_error *error, const char *what)
     return HEED_ERR_INVALID;
 }
 
-/* How many tokens of @way it took, or -1 if the proposer does not say. */
+/* The tokens of @way used, or -1 if not reported. */
 static int64_t tokens_of(const json_t *reply, const char *way)
 {
     const json_t *value = json_object_get(json_object_get(reply, "tokens"), way);
@@ -240,7 +240,7 @@ static heed_status take_proposal(const json_t *reply, lab_proposal *proposal, la
     const char *source = json_string_value(json_object_get(reply, "source"));
     const char *thought = json_string_value(json_object_get(reply, "thought"));
     if (!is_name(name))
-        return refuse(error, "name is missing, or no name of at most 63 letters and digits");
+        return refuse(error, "name is missing, or not a name of at most 63 letters and digits");
     if (!source || !*source)
         return refuse(error, "source is missing");
     if (strlen(source) > LAB_PROPOSE_SOURCE)

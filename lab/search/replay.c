@@ -1,5 +1,5 @@
 /*
- * replay.c - strategies against recorded trials
+ * replay.c - evaluates strategies on recorded trials
  */
 #include "lab/search/replay.h"
 
@@ -13,13 +13,13 @@
 typedef struct replayer {
     const lab_space *space;
     const lab_trials *trials;
-    double *truth; /* by point: the score; INFINITY where something failed, NAN: not to be run */
-    double limit;  /* a score up to this is good */
+    double *truth; /* by point: the score; INFINITY if something failed, NAN: not to be run */
+    double limit;  /* scores up to this are good */
     double noise;
     uint64_t noise_seed;
-    int64_t run_trials;        /* that the run took so far */
-    int64_t unsatisfied;       /* of them, when its best was last not good, */
-    int64_t asked, asked_then; /* and evaluations, so far and then */
+    int64_t run_trials;        /* trials of the run so far */
+    int64_t unsatisfied;       /* of them, when its best was last not good, ... */
+    int64_t asked, asked_then; /* evaluations, so far and at that time */
 } replayer;
 
 /* ---- The truth ---- */
@@ -82,7 +82,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     const lab_evaluation *answer = lab_trials_find(self->trials, index, shape, -1);
     (void)effort;
     self->asked++;
-    if (!answer) { /* it failed on a shape before, or will on one after */
+    if (!answer) { /* it failed on an earlier shape, or will on a later one */
         *result = (lab_evaluation){ .state = LAB_STATE_FAILED, .why = "not recorded" };
         return HEED_OK;
     }
@@ -112,8 +112,8 @@ static int by_value(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* The trials and evaluations until a run's best was good for good; INFINITY if it ended with
- * another one. */
+/* The trials and evaluations until a run's best was good and stayed so; INFINITY if it ended with
+ * one that is not. */
 static heed_status play(replayer *self, const lab_replay_options *options, uint64_t seed,
                         double *needed, double *evaluations, lab_error *error)
 {

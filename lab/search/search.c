@@ -1,5 +1,5 @@
 /*
- * search.c - the ledger of a search: which points are open, what was tried, when it ends
+ * search.c - the state of a search: open points, tries, and the budget
  */
 #include "lab/search/search.h"
 
@@ -13,7 +13,7 @@
 #include "src/measure.h"
 
 #define FINALISTS 4
-#define FINALS_SHARE 4 /* they may take one in so many of the budget of time, on top of it */
+#define FINALS_SHARE 4 /* finals may take 1/FINALS_SHARE of the time budget in addition */
 #define ANNOUNCED_MAX 64
 
 struct lab_search {
@@ -44,6 +44,14 @@ const char *lab_state_name(lab_state found)
     return found < LAB_STATES ? states[found] : "unknown";
 }
 
+int lab_try_order(const void *a, const void *b)
+{
+    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
+    if (one->score != other->score)
+        return one->score < other->score ? -1 : 1;
+    return one->index < other->index ? -1 : one->index > other->index;
+}
+
 lab_state lab_state_of(const char *name)
 {
     int i = 0;
@@ -53,7 +61,7 @@ lab_state lab_state_of(const char *name)
 }
 
 static const lab_strategy strategies[] = {
-    { "model", "a Gaussian process of what was seen, expected improvement", lab_strategy_model },
+    { "model", "a Gaussian process of the results, expected improvement", lab_strategy_model },
     { "exhaustive", "every point, in order", lab_strategy_exhaustive },
     { "random", "points at random, none twice", lab_strategy_random },
     { "halving", "all on one shape, then ever fewer on ever more", lab_strategy_halving },
@@ -66,7 +74,7 @@ const lab_strategy *lab_strategy_at(size_t index)
     return index < sizeof strategies / sizeof *strategies ? &strategies[index] : NULL;
 }
 
-const lab_strategy *lab_strategy_find(const char *name)
+static const lab_strategy *find_strategy(const char *name)
 {
     for (size_t i = 0; lab_strategy_at(i); i++)
         if (strcmp(strategies[i].name, name) == 0)
@@ -74,7 +82,7 @@ const lab_strategy *lab_strategy_find(const char *name)
     return NULL;
 }
 
-/* ---- The view of a strategy ---- */
+/* ---- Interface for strategies ---- */
 
 size_t lab_search_open(const lab_search *search, const int64_t **indices)
 {
@@ -136,7 +144,7 @@ static bool was_interrupted(const lab_search *search)
     return search->options.interrupted && search->options.interrupted();
 }
 
-/* Is it over? A point that has been launched may go on after the last trial. */
+/* True if the search is over. A launched point may finish after the last trial. */
 static bool over(lab_search *search, bool launched)
 {
     const lab_search_options *options = &search->options;
@@ -156,7 +164,7 @@ bool lab_search_is_over(lab_search *search)
     return over(search, false);
 }
 
-/* The try of a point, begun if it is new; NULL if there is no memory. */
+/* The try of a point, added if new; NULL if there is no memory. */
 static lab_try *begin(lab_search *search, int64_t index)
 {
     if (search->place[index] > 0)
@@ -194,8 +202,8 @@ static void take_answer(lab_search *search, lab_try *one, int shape, int effort,
         one->shapes++;
 }
 
-/* Is @one better known, or as well and faster? A point that was timed at a higher effort was no
- * luck. */
+/* True if @one is known better, or equally well and faster. A time at a higher effort is less due
+ * to luck. */
 static bool is_better(const lab_try *one, const lab_try *other)
 {
     if (one->shapes != other->shapes)
@@ -209,7 +217,7 @@ static void compare(lab_search *search, const lab_try *one)
 {
     const lab_try *best = search->best > 0 ? &search->tries[search->best - 1] : NULL;
     if (isinf(one->score)) {
-        if (best == one) /* it was found wrong later on */
+        if (best == one) /* it was found to be wrong later */
             search->best = 0;
         return;
     }
@@ -231,7 +239,7 @@ static void settle(lab_search *search, lab_try *one)
     for (int i = 0; i < one->shapes; i++)
         sum += log(one->seconds[i]);
     one->score = one->state == LAB_STATE_TIMED && one->shapes > 0 ? sum / one->shapes : INFINITY;
-    if (was_best) /* its score may have become worse */
+    if (was_best) /* its score may be worse now */
         rank_again(search);
     else
         compare(search, one);
@@ -276,7 +284,7 @@ heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int ef
 static heed_status check_options(const lab_space *space, const lab_evaluator *evaluator,
                                  const lab_search_options *options, lab_error *error)
 {
-    if (!lab_strategy_find(options->strategy))
+    if (!find_strategy(options->strategy))
         return lab_fail(error, HEED_ERR_INVALID, "there is no strategy '%s'", options->strategy);
     if (evaluator->shapes < 1 || evaluator->shapes > LAB_SEARCH_SHAPES)
         return lab_fail(error, HEED_ERR_INVALID, "%d shapes to search on; 1 to %d are possible",
@@ -344,7 +352,7 @@ static int64_t next_finalist(const lab_search *search, int effort)
     return next ? next->index : -1;
 }
 
-/* With luck some point looked faster than it is: the best are timed again. */
+/* Some points look faster than they are by chance, so the best are timed again. */
 static heed_status play_finals(lab_search *search)
 {
     int finalists = search->options.finalists ? search->options.finalists : FINALISTS;
@@ -366,7 +374,7 @@ static heed_status play_finals(lab_search *search)
     return status;
 }
 
-/* Lets a strategy loose, and plays the finals. */
+/* Runs a strategy, and then the finals. */
 static heed_status run(lab_search *search, lab_error *error)
 {
     const lab_search_options *options = &search->options;
@@ -374,7 +382,7 @@ static heed_status run(lab_search *search, lab_error *error)
     search->end_ns = options->budget_ns > 0 ? heed_clock_ns() + options->budget_ns : 0;
     heed_status status = search->open ? HEED_OK : begin_search(search);
     if (status == HEED_OK)
-        status = lab_strategy_find(search->options.strategy)->run(search);
+        status = find_strategy(search->options.strategy)->run(search);
     if (status == HEED_OK)
         status = play_finals(search);
     if (status != HEED_OK) /* in the middle of an evaluation */

@@ -1,5 +1,5 @@
 /*
- * source.c - kernel sources of which marked regions can be replaced
+ * source.c - kernel sources with replaceable regions
  */
 #include "lab/search/source.h"
 
@@ -36,7 +36,7 @@ void lab_source_free(lab_source *source)
     memset(source, 0, sizeof *source);
 }
 
-/* Does this line, blanks aside, begin with @mark? */
+/* True if this line, after spaces, begins with @mark. */
 static bool line_is(const reader *r, const char *mark)
 {
     const char *text = r->at + strspn(r->at, " \t");
@@ -55,7 +55,7 @@ static bool is_mark(const reader *r)
     return line_is(r, region_mark) || line_is(r, or_mark) || line_is(r, end_mark);
 }
 
-/* The lines from here to the next mark or the end; with @closing to the end of a comment. */
+/* Reads the lines up to the next mark or the end; if @closing, to the end of a comment. */
 static char *read_text(reader *r, bool closing)
 {
     const char *start = r->at;
@@ -83,7 +83,7 @@ static heed_status read_alternative(reader *r, lab_source_region *region)
     if (status != HEED_OK)
         return status;
     if (!line_is(r, comment_end))
-        return fail(r, "the alternative before has no end of its comment");
+        return fail(r, "the previous alternative has no end of its comment");
     next_line(r);
     return HEED_OK;
 }

@@ -9,7 +9,7 @@
 
 #include "base/plural.h"
 
-/* Names that expressions see: all knobs and lets. */
+/* Names visible in expressions: all knobs and lets. */
 #define NAMES_MAX 256
 
 static const char *const roles[LAB_KNOB_ROLES] = {

@@ -1,5 +1,5 @@
 /*
- * space.h - a space of configs to search, out of a text file
+ * space.h - a search space of configs, from a text file
  *
  *     # the classic grid
  *     kernel  fwd_16bit_sm80_mma
@@ -13,13 +13,12 @@
  *     limit   spills 256
  *
  * A knob has a few integer values; a point is one value of each. A let names an expression
- * (expression.h) over the knobs and the lets before it. A point for which a requirement is not true
- * has no meaning, for the reason that stands there: it is counted and reported, and never tried.
- * The config lines spell the config of the kernel that a point stands for, letter by letter, in the
- * order in which the kernel's names have them. Of several kernels in the kernel line the first one
- * that a machine has is meant. After "as" stands what the knob is for, which tells the guide
- * (guide.h) which way to turn it. A limit line changes what a point may take (point_facts.h) from
- * what is standard; none lifts it.
+ * (expression.h) over the knobs and earlier lets. A point that violates a requirement is invalid,
+ * for the given reason: it is counted and reported, but never tried. The config lines give the
+ * config of a point's kernel, letter by letter, in the order of the kernel's name. If the kernel
+ * line has several kernels, the first one available on the machine is used. "as" gives the role of
+ * a knob, from which the guide (guide.h) derives the direction to turn it. A limit line overrides a
+ * default limit of a point's facts (point_facts.h); none removes it.
  */
 #ifndef LAB_SPACE_H
 #define LAB_SPACE_H
@@ -36,19 +35,19 @@
 #define LAB_SPACE_KNOBS 12
 #define LAB_SPACE_VALUES 32
 #define LAB_SPACE_KERNELS 8
-#define LAB_SPACE_POINTS (INT64_C(1) << 20) /* at most: all of them are numbered and looked at */
+#define LAB_SPACE_POINTS (INT64_C(1) << 20) /* maximum: all of them are numbered and checked */
 
-/* Rooms for texts with their null bytes. */
+/* Sizes of texts with their null bytes. */
 #define LAB_SPACE_TEXT 160
 #define LAB_POINT_TEXT 512 /* of a point */
 
-/* The purpose of a knob. */
+/* The role of a knob. */
 typedef enum lab_knob_role {
     LAB_KNOB_OTHER,
-    LAB_KNOB_REGISTERS, /* that a thread may have */
-    LAB_KNOB_THREADS,   /* of a block */
-    LAB_KNOB_ROWS,      /* of queries in a block */
-    LAB_KNOB_KEYS,      /* of a tile */
+    LAB_KNOB_REGISTERS, /* per thread */
+    LAB_KNOB_THREADS,   /* per block */
+    LAB_KNOB_ROWS,      /* of queries per block */
+    LAB_KNOB_KEYS,      /* per tile */
     LAB_KNOB_STAGES,    /* tiles that are loaded ahead */
     LAB_KNOB_SPLITS,    /* blocks that share keys */
     LAB_KNOB_ORDER,     /* in which the steps of a kernel overlap */
@@ -62,7 +61,7 @@ typedef struct lab_space_knob {
     char name[LAB_NAME_SIZE];
     lab_knob_role role;
     int count;
-    int64_t values[LAB_SPACE_VALUES]; /* in the order of the file, which is the order of steps */
+    int64_t values[LAB_SPACE_VALUES]; /* in the order of the file, which is that of moves */
 } lab_space_knob;
 
 typedef struct lab_let {
@@ -72,11 +71,11 @@ typedef struct lab_let {
 
 typedef struct lab_require {
     char text[LAB_SPACE_TEXT];
-    char why[LAB_SPACE_TEXT]; /* it must be so; "" if the file does not say */
+    char why[LAB_SPACE_TEXT]; /* the reason; "" if not given */
 } lab_require;
 
 typedef struct lab_space {
-    char name[64]; /* of its file, without folder and ending */
+    char name[64]; /* of its file, without folder and extension */
     char kernels[LAB_SPACE_KERNELS][HEED_NAME_SIZE];
     int kernel_count;
     lab_space_knob knobs[LAB_SPACE_KNOBS];
@@ -85,26 +84,26 @@ typedef struct lab_space {
     size_t let_count;
     lab_require *rules;
     size_t rule_count;
-    lab_let *config; /* the letters of the kernel's knobs, and their values */
+    lab_let *config; /* letters of the kernel's knobs, and their values */
     size_t config_count;
     lab_bounds limits;
 } lab_space;
 
-/* One value of each knob, by its place among the values. */
+/* One value of each knob, by its index. */
 typedef struct lab_point {
     int at[LAB_SPACE_KNOBS];
 } lab_point;
 
-/* lab_space_load() reads the file @path, lab_space_parse() the text that @name is the name of. The
+/* lab_space_load() reads the file @path, lab_space_parse() text, called @name in messages. The
  * caller frees @space with lab_space_free(). Return HEED_OK; HEED_ERR_SYSTEM if the file cannot be
- * read; HEED_ERR_INVALID for what is no space, with "FILE:LINE: " in @error; HEED_ERR_NO_MEMORY. On
- * failure @space is empty. */
+ * read; HEED_ERR_INVALID if it is not a valid space, with "FILE:LINE: " in @error;
+ * HEED_ERR_NO_MEMORY. On failure @space is empty. */
 heed_status lab_space_load(lab_space *space, const char *path, lab_error *error);
 heed_status lab_space_parse(lab_space *space, const char *text, const char *name, lab_error *error);
 void lab_space_free(lab_space *space);
 
-/* lab_space_count() returns how many points there are, with and without meaning; they are numbered
- * from 0, the first knob turning fastest. */
+/* lab_space_count() returns the number of points, valid or not; they are numbered from 0, the first
+ * knob varying fastest. */
 int64_t lab_space_count(const lab_space *space);
 lab_point lab_space_at(const lab_space *space, int64_t index);
 int64_t lab_space_index(const lab_space *space, const lab_point *point);
@@ -112,8 +111,8 @@ int64_t lab_space_index(const lab_space *space, const lab_point *point);
 /* lab_space_value() returns the value of the @knob-th knob. */
 int64_t lab_space_value(const lab_space *space, const lab_point *point, int knob);
 
-/* lab_space_allows() says whether all requirements hold; if not, @why, which may be NULL, says
- * which one does not. */
+/* lab_space_allows() returns true if all requirements hold; if not, @why, which may be NULL, has
+ * the first that does not. */
 bool lab_space_allows(const lab_space *space, const lab_point *point, lab_error *why);
 
 /* lab_space_compute() is lab_expression_value() of @text at the point. */

@@ -1,5 +1,5 @@
 /*
- * space_parse.c - the file of a search space
+ * space_parse.c - parser for search space files
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static heed_status fail(const parser *p, const char *what, const char *text)
                     text);
 }
 
-/* Cuts the word that *@text begins with off; "" at the end. */
+/* Removes and returns the first word of *@text; "" at the end. */
 static char *next_word(char **text)
 {
     char *word = *text + strspn(*text, " \t");
@@ -64,7 +64,7 @@ static heed_status read_kernels(parser *p, char *text)
     return space->kernel_count > 0 ? HEED_OK : fail(p, "a kernel's name expected:", "");
 }
 
-/* A name that nothing has so far. */
+/* Reads a name that is not yet in use. */
 static heed_status read_new_name(parser *p, const char *word, char name[LAB_NAME_SIZE])
 {
     const lab_space *space = p->space;
@@ -87,10 +87,9 @@ static heed_status read_role(parser *p, char *text, lab_knob_role *role)
             *role = (lab_knob_role)i;
             return *next_word(&text) ? fail(p, "nothing may follow", word) : HEED_OK;
         }
-    return fail(p,
-                "not what a knob can be for (registers, threads, rows, keys, stages, splits, "
-                "order or other):",
-                word);
+    return fail(
+        p, "not a role of a knob (registers, threads, rows, keys, stages, splits, order or other):",
+        word);
 }
 
 static heed_status read_knob_value(parser *p, lab_space_knob *knob, const char *word)
@@ -136,7 +135,7 @@ static heed_status read_knob(parser *p, char *text)
     return HEED_OK;
 }
 
-/* Makes room for one more in an array. */
+/* Makes room for one more item in an array. */
 static heed_status grow(parser *p, void *items, size_t count, size_t size)
 {
     if (count == ENTRIES_MAX)
@@ -161,7 +160,7 @@ static heed_status read_assignment(parser *p, char *text, lab_let *let, bool let
     return status == HEED_OK ? copy(p, let->text, sizeof let->text, sign + 1) : status;
 }
 
-/* Does the expression make sense, as far as one point can tell? */
+/* Checks the expression at one point. */
 static heed_status try_expression(parser *p, const char *text)
 {
     const lab_point first = { { 0 } };
@@ -173,7 +172,7 @@ static heed_status try_expression(parser *p, const char *text)
                : HEED_OK;
 }
 
-/* An assignment, at the end of a list. */
+/* Appends an assignment to a list. */
 static heed_status read_into(parser *p, char *text, bool letter, lab_let **list, size_t *count)
 {
     lab_let let;
@@ -271,7 +270,7 @@ static heed_status finish(parser *p)
     return HEED_OK;
 }
 
-/* The name of the file without its folder and ending. */
+/* The name of the file without folder and extension. */
 static void name_space(lab_space *space, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,5 +1,5 @@
 /*
- * strategies.c - strategies without a model: all points, random ones, halving, neighbours
+ * strategies.c - model-free strategies: exhaustive, random, successive halving, local search
  */
 #include "lab/search/strategies.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HALVING_KEEPS 3 /* one of so many goes on to the next round */
+#define HALVING_KEEPS 3 /* one in this many advances to the next round */
 
 int64_t *lab_shuffled_open(lab_search *search, size_t *count)
 {
@@ -26,7 +26,7 @@ int64_t *lab_shuffled_open(lab_search *search, size_t *count)
     return order;
 }
 
-/* Tries all of a list on all shapes. */
+/* Tries all points of a list on all shapes. */
 static heed_status try_all(lab_search *search, const int64_t *order, size_t count)
 {
     heed_status status = HEED_OK;
@@ -71,8 +71,8 @@ static int by_score(const void *a, const void *b)
     return one->index < other->index ? -1 : one->index > other->index;
 }
 
-/* A round: all on so many shapes, then in order of their scores. *@count becomes how many ran; 0 if
- * the search is to end. */
+/* Plays a round: tries all on @shapes shapes, and sorts them by score. *@count becomes the number
+ * that ran; 0 if the search is to end. */
 static heed_status play_round(lab_search *search, contender *list, size_t *count, int shapes,
                               int effort)
 {
@@ -99,7 +99,7 @@ static heed_status play_round(lab_search *search, contender *list, size_t *count
     return HEED_OK;
 }
 
-/* Rounds on 1, 2, 4, ... shapes, and with all of them at ever higher efforts. */
+/* Plays rounds on 1, 2, 4, ... shapes, then on all at increasing efforts. */
 heed_status lab_strategy_halving(lab_search *search)
 {
     const lab_evaluator *evaluator = lab_search_evaluator(search);
@@ -153,8 +153,7 @@ static size_t find_neighbours(lab_search *search, int64_t index,
     return count;
 }
 
-/* Goes from @index to the first better neighbour, and on from there. *@ended: the search is to end.
- */
+/* Moves from @index to the first better neighbour, repeatedly. *@ended: the search is to end. */
 static heed_status climb(lab_search *search, int64_t index, bool *ended)
 {
     int64_t list[LAB_SPACE_KNOBS * LAB_SPACE_VALUES];

@@ -1,8 +1,8 @@
 /*
- * strategies.h - the functions in the table of strategies
+ * strategies.h - the strategy functions
  *
- * Each runs until it has nothing left to try or lab_search_try() gives it no try. Points that are
- * pruned or fail are tries like others, with an infinite score.
+ * Each runs until it has nothing left to try or lab_search_try() returns no try. Points that are
+ * pruned or fail are tries with an infinite score.
  */
 #ifndef LAB_STRATEGIES_H
 #define LAB_STRATEGIES_H

@@ -1,5 +1,5 @@
 /*
- * strategy_evolution.c - islands of points: parents, survivors, the champion
+ * strategy_evolution.c - evolution of points on islands
  */
 #include <math.h>
 #include <stdlib.h>
@@ -8,16 +8,16 @@
 #include "lab/search/evolution.h"
 #include "lab/search/strategies.h"
 
-#define FASTER 1.03       /* without a rule of the caller's */
-#define ATTEMPTS 64       /* to find something that was not tried */
+#define FASTER 1.03       /* if the caller has no rule */
+#define ATTEMPTS 64       /* attempts to find an untried point */
 #define ELITE_SHARE 0.5   /* of parents */
-#define MORE_MOVES 0.3    /* chance of one more */
-#define FURTHER 0.3       /* chance of going on in the same direction */
-#define CROSSED_MOVES 0.5 /* chance that a child of two is mutated as well */
-#define AHEAD 64          /* children that are got ready before they are asked for */
+#define MORE_MOVES 0.3    /* probability of one more */
+#define FURTHER 0.3       /* probability of another step in the same direction */
+#define CROSSED_MOVES 0.5 /* probability that a child of two parents is also mutated */
+#define AHEAD 64          /* children that are prepared ahead */
 
 typedef struct lab_island {
-    lab_individual members[LAB_POPULATION_MAX]; /* the best first */
+    lab_individual members[LAB_POPULATION_MAX]; /* best first */
     int count;
 } lab_island;
 
@@ -29,7 +29,7 @@ struct lab_evolution {
     lab_island islands[LAB_ISLANDS_MAX];
     lab_individual champion; /* id 0: none */
     int64_t children;
-    int64_t starts[LAB_EVOLUTION_STARTS]; /* that wait */
+    int64_t starts[LAB_EVOLUTION_STARTS]; /* still to be tried */
     size_t start_count;
     bool *tried; /* by point */
 };
@@ -66,7 +66,7 @@ static heed_status check(const lab_evolution_options *options, lab_error *error)
     return HEED_OK;
 }
 
-/* Puts a point before what evolution would try itself. */
+/* Queues a point to be tried first. */
 static void offer(lab_evolution *evolution, int64_t point)
 {
     if (evolution->start_count < LAB_EVOLUTION_STARTS)
@@ -128,7 +128,7 @@ static const lab_individual *choose_parent(lab_evolution *evolution, const lab_i
     return &island->members[a < b ? a : b];
 }
 
-/* Each knob from one of both. */
+/* Takes each knob from either parent. */
 static void cross(lab_evolution *evolution, lab_point *point, const lab_point *other)
 {
     for (int i = 0; i < evolution->space->knob_count; i++)
@@ -142,7 +142,7 @@ static void randomize(lab_evolution *evolution, lab_point *point)
         point->at[i] = (int)lab_rng_below(&evolution->rng, evolution->space->knobs[i].count);
 }
 
-/* Roulette over the guide's weights; -1: all are 0. */
+/* Selects a move with probability proportional to the guide's weights; -1: all are 0. */
 static int choose_move(lab_evolution *evolution, const lab_point *point, unsigned findings)
 {
     double weights[LAB_MOVES], sum = 0;
@@ -212,15 +212,15 @@ static lab_point try_child(lab_evolution *evolution, const lab_island *island,
     return point;
 }
 
-/* Takes the point if it is new. */
+/* Makes the point the child if it is new. */
 static bool take(const lab_evolution *evolution, const lab_point *point, lab_individual *child)
 {
     child->point = lab_space_index(evolution->space, point);
     return lab_space_allows(evolution->space, point, NULL) && !evolution->tried[child->point];
 }
 
-/* Makes the next child; false if nothing new is left. When chance finds nothing new any more it is
- * the first point that is. */
+/* Makes the next child; false if nothing new is left. If random attempts find nothing new, it takes
+ * the first untried point. */
 static bool breed(lab_evolution *evolution, lab_individual *child)
 {
     const lab_individual nobody = { .id = evolution->children + 1, .score = INFINITY };
@@ -252,10 +252,10 @@ static bool breed(lab_evolution *evolution, lab_individual *child)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Its place                                                                  */
+/* Survivors */
 /* -------------------------------------------------------------------------- */
 
-/* Puts it where its score belongs, if that is among the best. */
+/* Inserts the child by its score, if it is among the best. */
 static void insert(lab_island *island, int population, const lab_individual *child)
 {
     int place = island->count;
@@ -272,7 +272,7 @@ static void insert(lab_island *island, int population, const lab_individual *chi
     island->count = kept + 1;
 }
 
-/* The best of each island comes to the next one too. */
+/* Copies the best of each island to the next. */
 static void migrate(lab_evolution *evolution)
 {
     lab_individual best[LAB_ISLANDS_MAX];
@@ -302,7 +302,7 @@ static const lab_individual *find_member(const lab_evolution *evolution, int64_t
     return NULL;
 }
 
-/* Only what one parent and moves made can be laid to the moves. */
+/* Only children of one parent and moves teach about the moves. */
 static void learn(lab_evolution *evolution, const lab_individual *child)
 {
     const lab_individual *parent = child->parents[0] && !child->parents[1]
@@ -317,7 +317,7 @@ static void learn(lab_evolution *evolution, const lab_individual *child)
         lab_guide_learn(&evolution->guide, evolution->space, &child->moves[i], gain);
 }
 
-/* Makes @child one of the evolution. */
+/* Adds @child to the evolution. */
 static void settle(lab_evolution *evolution, const lab_individual *child)
 {
     const lab_evolution_options *options = &evolution->options;
@@ -351,8 +351,8 @@ static heed_status succeed(lab_evolution *evolution, const lab_individual *child
 /* The strategy                                                               */
 /* -------------------------------------------------------------------------- */
 
-/* Tells which points come next if none of them is a success. A wrong guess costs idle cores some
- * time. */
+/* Announces the points that come next if none of them succeeds. A wrong guess only costs time of
+ * idle cores. */
 static heed_status look_ahead(const lab_evolution *evolution, lab_search *search)
 {
     int64_t points[AHEAD];
@@ -378,14 +378,14 @@ static heed_status look_ahead(const lab_evolution *evolution, lab_search *search
     return status;
 }
 
-/* Evaluates a child. *@well is false if the search is to end before it is known. */
+/* Evaluates a child. *@well is false if the search is to end before the result is known. */
 static heed_status evaluate(const lab_evolution *evolution, lab_search *search,
                             lab_individual *child, bool *well)
 {
     const lab_evolution_calls *calls = &evolution->options.calls;
     const int shapes = lab_search_evaluator(search)->shapes;
     const lab_try *one;
-    if (!lab_search_is_open(search, child->point)) /* it is refused: that costs nothing */
+    if (!lab_search_is_open(search, child->point)) /* refused, at no cost */
         return HEED_OK;
     if (calls->bred)
         calls->bred(calls->data, child);
@@ -399,7 +399,8 @@ static heed_status evaluate(const lab_evolution *evolution, lab_search *search,
     return HEED_OK;
 }
 
-/* One child. *@more is false if nothing new is left, or the search is to end. */
+/* Makes and evaluates one child. *@more is false if nothing new is left, or the search is to end.
+ */
 static heed_status bear(lab_evolution *evolution, lab_search *search, bool *more)
 {
     const lab_evolution_calls *calls = &evolution->options.calls;
@@ -425,7 +426,7 @@ static heed_status evolve(lab_evolution *evolution, lab_search *search)
     return status;
 }
 
-/* An evolution of the search's own begins with the points that were tried already. */
+/* Without an evolution of the caller's, begins one with the points already tried. */
 static heed_status evolve_own(lab_search *search)
 {
     const lab_search_result result = lab_search_get(search);

@@ -1,6 +1,6 @@
 /*
- * strategy_model.c - the strategy that learns: points apart first, then where improvement is
- * expected most
+ * strategy_model.c - Bayesian optimization: spread-out points first, then maximal expected
+ * improvement
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 #include "lab/search/strategies.h"
 #include "lab/search/surrogate.h"
 
-#define FIRST_PER_KNOB 2 /* points apart, before anything is expected */
-#define FIRST_SHARE 8    /* but at most one of so many open points */
+#define FIRST_PER_KNOB 2 /* spread-out points before the model is used */
+#define FIRST_SHARE 8    /* but at most 1/FIRST_SHARE of the open points */
 #define FIRST_MIN 3
-#define CANDIDATES                                                                         \
-    2048         /* looked at in a step; with more open points, random ones and neighbours \
-                  */
-#define AROUND 4 /* of so many of the best points */
+#define CANDIDATES \
+    2048         /* considered in a step; with more open points, random ones and neighbours \ */
+#define AROUND 4 /* number of best points whose neighbours are considered */
 #define ANNOUNCED 8
 
-/* How far above the best a score counts, in logarithms: all slower points are equally bad. */
+/* Scores are capped at this distance above the best, in logarithms: all slower points are equally
+ * bad. */
 #define SLOWEST 1.1
 
 typedef struct candidate {
@@ -30,7 +30,7 @@ typedef struct learner {
     lab_search *search;
     const lab_space *space;
     lab_surrogate *surrogate;
-    int64_t *order; /* open points, shuffled; those tried are taken out */
+    int64_t *order; /* open points, shuffled; tried ones are removed */
     size_t left;    /* of them */
     int64_t *tried; /* in the order of tries */
     size_t tried_count;
@@ -47,7 +47,7 @@ static double distance(const lab_space *space, const lab_point *a, const lab_poi
     return sum;
 }
 
-/* Takes out what has been tried, also before the strategy began. */
+/* Removes tried points, including those from before the strategy began. */
 static void forget_tried(learner *self)
 {
     size_t kept = 0;
@@ -59,7 +59,7 @@ static void forget_tried(learner *self)
     self->left = kept;
 }
 
-/* ---- Points apart ---- */
+/* ---- Spread-out points ---- */
 
 static double apart(const learner *self, int64_t index)
 {
@@ -72,7 +72,7 @@ static double apart(const learner *self, int64_t index)
     return nearest;
 }
 
-/* The untried point farthest from all that were tried; the first one at random. */
+/* The untried point farthest from all tried ones; the first one is random. */
 static int64_t next_apart(const learner *self)
 {
     size_t looked = self->left < CANDIDATES ? self->left : CANDIDATES;
@@ -101,18 +101,10 @@ static int64_t first_points(const learner *self)
     return wanted > FIRST_MIN ? wanted : FIRST_MIN;
 }
 
-/* ---- Where improvement is expected ---- */
+/* ---- Expected improvement ---- */
 
-static int by_score(const void *a, const void *b)
-{
-    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
-    if (one->score != other->score)
-        return one->score < other->score ? -1 : 1;
-    return one->index < other->index ? -1 : one->index > other->index;
-}
-
-/* Fits the surrogate to what ran, the fastest of it if that is too much. *@best becomes the best
- * score. Returns how many samples there are. */
+/* Fits the surrogate to the points that ran, or the fastest of them if too many. *@best becomes the
+ * best score. Returns the number of samples. */
 static size_t learn(learner *self, const lab_try **ran, double *best)
 {
     static const size_t most = LAB_SURROGATE_SAMPLES;
@@ -124,7 +116,7 @@ static size_t learn(learner *self, const lab_try **ran, double *best)
         if (isfinite(one->score))
             ran[count++] = one;
     }
-    qsort(ran, count, sizeof *ran, by_score);
+    qsort(ran, count, sizeof *ran, lab_try_order);
     *best = count > 0 ? ran[0]->score : 0;
     size_t used = count < most ? count : most;
     for (size_t i = 0; i < used; i++) {
@@ -136,7 +128,7 @@ static size_t learn(learner *self, const lab_try **ran, double *best)
     return count;
 }
 
-/* The share of what is alike that could run. */
+/* The share of similar points that could run. */
 static double chance(const learner *self, const lab_point *point)
 {
     double all = 1, failed = 0;
@@ -171,7 +163,7 @@ static void add_neighbours(learner *self, const lab_try *const *ran, size_t coun
             }
 }
 
-/* All untried points, or if these are too many neighbours of the best and a random rest. */
+/* All untried points, or if too many, neighbours of the best and random others. */
 static void list_candidates(learner *self, const lab_try *const *ran, size_t count)
 {
     size_t start = 0;

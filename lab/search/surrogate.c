@@ -9,9 +9,9 @@
 
 #define N LAB_SURROGATE_SAMPLES
 #define SWEEPS 2
-#define REFIT_SHARE 8 /* as many new samples as one of so many old ones: choose again */
+#define REFIT_SHARE 8 /* parameters are chosen again after 1/REFIT_SHARE more samples */
 
-/* Parameters are places in lists of values: one of lengths for each knob, then a, then noise. */
+/* Parameters are indices in lists of values: a length for each knob, then a, then noise. */
 static const double lengths[] = { 0.25, 1, 4, 40 };
 static const double additive[] = { 0, 0.5, 0.9 };
 static const double noises[] = { 1e-4, 1e-2, 1e-1 };
@@ -19,7 +19,7 @@ static const double noises[] = { 1e-4, 1e-2, 1e-1 };
 #define ADDITIVES 3
 #define NOISES 3
 
-/* Of the lengths, in units of log likelihood: without it the first few samples say anything. */
+/* A log prior of the lengths: without it the first few samples would overfit. */
 static const double reluctance[LENGTHS] = { 0.5, 0, 0.25, 0.5 };
 
 typedef struct parameters {
@@ -31,11 +31,11 @@ typedef struct parameters {
 struct lab_surrogate {
     const lab_space *space;
     parameters now;
-    double fade[LAB_SPACE_KNOBS][LAB_SPACE_VALUES]; /* exp(-d / l) by knob and steps apart */
+    double fade[LAB_SPACE_KNOBS][LAB_SPACE_VALUES]; /* exp(-d / l) by knob and distance in steps */
     lab_point points[N];
     double values[N]; /* standardized */
     double mean, deviation;
-    size_t count, fitted; /* samples, and how many there were when parameters were chosen */
+    size_t count, fitted; /* samples, and their number when parameters were chosen */
     double root[N][N];    /* lower triangle of the Cholesky factor */
     double weights[N];    /* K^-1 values */
     double variance;
@@ -81,8 +81,8 @@ double lab_surrogate_likeness(const lab_surrogate *surrogate, const lab_point *a
     return (1 - share) * product + share * sum / knobs;
 }
 
-/* Factors the correlations of all samples. With the noise on the diagonal, of 1e-4 at least, they
- * are positive definite beyond any rounding. */
+/* Factors the correlations of all samples. With noise of at least 1e-4 on the diagonal, they are
+ * positive definite despite rounding. */
 static void factor(lab_surrogate *self)
 {
     for (size_t i = 0; i < self->count; i++)
@@ -107,8 +107,8 @@ static void solve_down(const lab_surrogate *self, const double *values, double *
     }
 }
 
-/* Everything that follows from samples and parameters. Returns the log likelihood, but for what is
- * the same for all parameters. */
+/* Computes everything that follows from samples and parameters. Returns the log likelihood up to a
+ * constant. */
 static double compute(lab_surrogate *self)
 {
     double half[N], squares = 0, determinant = 0, penalty = 0;
@@ -126,14 +126,14 @@ static double compute(lab_surrogate *self)
             sum -= self->root[j][i] * self->weights[j];
         self->weights[i] = sum / self->root[i][i];
     }
-    /* As if one more sample had been as ordinary as can be: a few equal values prove little. */
+    /* Adds one typical pseudo-sample: a few equal values prove little. */
     self->variance = (squares + 1) / (double)(n + 1);
     for (int i = 0; i < self->space->knob_count; i++)
         penalty += reluctance[self->now.length[i]];
     return -0.5 * (double)n * log(self->variance) - determinant - penalty;
 }
 
-/* Turns one parameter through its values and leaves it at the best. */
+/* Tries all values of one parameter and keeps the best. */
 static void choose_one(lab_surrogate *self, int *parameter, int values, double *best)
 {
     int kept = *parameter;

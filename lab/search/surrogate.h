@@ -1,15 +1,15 @@
 /*
  * surrogate.h - predicted scores of untried points: a Gaussian process
  *
- * The correlation of two points is, with d_j how far apart their values of knob j are in the order
- * of the space's file, as a share of all its steps,
+ * The correlation of two points is, where d_j is the distance between their values of knob j in the
+ * order of the space's file, as a share of all steps,
  *
  *     (1 - a) prod_j exp(-d_j / l_j) + a mean_j exp(-d_j / l_j)
  *
- * The product says that points alike in everything are alike; the mean that each knob has an effect
- * of its own, which few samples teach much sooner. The exponential, rather than something smoother,
- * lets there be cliffs, as where registers begin to spill. a, the lengths l_j and the share of
- * noise are those, of a few values each, that make what was seen most likely.
+ * The product models similarity in all knobs together; the mean models separate effects of each
+ * knob, which can be learned from few samples. The exponential, rather than a smoother kernel,
+ * allows cliffs, such as the onset of register spills. a, the lengths l_j and the share of noise
+ * are chosen from a few values each by maximum likelihood.
  *
  * Sources: C. E. Rasmussen and C. K. I. Williams, "Gaussian processes for machine learning" (2006);
  * D. R. Jones, M. Schonlau and W. J. Welch, "Efficient global optimization of expensive black-box
@@ -24,22 +24,22 @@
 
 typedef struct lab_surrogate lab_surrogate;
 
-/* More samples than that cannot be fitted. */
+/* Maximum number of samples. */
 #define LAB_SURROGATE_SAMPLES 256
 
-/* lab_surrogate_create() returns one for the points of @space, which must outlive it; NULL if there
- * is no memory. */
+/* lab_surrogate_create() returns a surrogate for the points of @space, which must outlive it; NULL
+ * if there is no memory. */
 lab_surrogate *lab_surrogate_create(const lab_space *space);
 void lab_surrogate_destroy(lab_surrogate *surrogate);
 
-/* lab_surrogate_fit() takes @count samples, 1 to LAB_SURROGATE_SAMPLES, over: values[i], finite, at
- * points[i]. It chooses its parameters anew when there are an eighth more than when it did so last.
+/* lab_surrogate_fit() fits @count samples, 1 to LAB_SURROGATE_SAMPLES: values[i], finite, at
+ * points[i]. It chooses its parameters again when there are an eighth more samples than last time.
  */
 void lab_surrogate_fit(lab_surrogate *surrogate, const lab_point *points, const double *values,
                        size_t count);
 
-/* lab_surrogate_predict() writes what the value at @point is expected to be, and its standard
- * deviation without noise. */
+/* lab_surrogate_predict() writes the expected value at @point, and its standard deviation without
+ * noise. */
 void lab_surrogate_predict(const lab_surrogate *surrogate, const lab_point *point, double *mean,
                            double *deviation);
 
@@ -47,8 +47,8 @@ void lab_surrogate_predict(const lab_surrogate *surrogate, const lab_point *poin
 double lab_surrogate_likeness(const lab_surrogate *surrogate, const lab_point *a,
                               const lab_point *b);
 
-/* lab_expected_improvement() returns by how much a normal value is below @best in the mean, where
- * not being below it counts as 0. */
+/* lab_expected_improvement() returns the mean of max(@best - value, 0) for a normally distributed
+ * value. */
 double lab_expected_improvement(double mean, double deviation, double best);
 
 #endif /* LAB_SURROGATE_H */

@@ -1,5 +1,5 @@
 /*
- * trials.c - the file of what was found
+ * trials.c - trial files
  */
 #include "lab/search/trials.h"
 
@@ -29,7 +29,7 @@ static heed_status fail(const reader *r, const char *what, const char *text)
                     text);
 }
 
-/* Files that are taken for trials, by how they begin. */
+/* Other files, by their first bytes, for a helpful message. */
 static heed_status fail_as_other(const reader *r, const char *text)
 {
     static const char *const others[][2] = {
@@ -143,7 +143,7 @@ static bool same(const lab_trial_record *a, const lab_trial_record *b)
     return a->point == b->point && a->shape == b->shape && a->effort == b->effort;
 }
 
-/* Sorts the records, and of equal ones keeps the last. */
+/* Sorts the records, and keeps the last of duplicates. */
 static void arrange(lab_trials *trials)
 {
     size_t kept = 0;
@@ -157,13 +157,13 @@ static void arrange(lab_trials *trials)
     trials->count = kept;
 }
 
-/* A line without its end: of trials only the last may be one. */
+/* Handles a line without a newline: only the last one may be so. */
 static heed_status read_torn(const reader *r, FILE *file, const char *text, size_t length)
 {
     if (r->line == 1 && strncmp(text, MAGIC, length) != 0)
         return fail_as_other(r, text);
     if (length == LINE_SIZE - 1)
-        return fail(r, "too long a line:", text);
+        return fail(r, "line too long:", text);
     return feof(file) ? HEED_OK : fail(r, "a line with a byte that is 0:", text);
 }
 
@@ -226,7 +226,7 @@ const lab_evaluation *lab_trials_find(const lab_trials *trials, int64_t point, i
     lab_trial_record key = { .point = point,
                              .shape = shape,
                              .effort = effort < 0 ? LAB_SEARCH_EFFORTS : effort };
-    size_t low = 0, high = trials->count; /* the first that does not come before the key */
+    size_t low = 0, high = trials->count; /* the first not before the key */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (by_point(&trials->records[middle], &key) < 0)
@@ -263,7 +263,7 @@ static void write_head(FILE *file, const lab_trials *trials)
         fprintf(file, "shape %s\n", trials->shapes[i]);
 }
 
-/* Cuts the file after its last newline. */
+/* Truncates the file after its last newline. */
 static bool cut_torn_line(FILE *file)
 {
     long end;
@@ -324,7 +324,7 @@ heed_status lab_trials_write(FILE *file, const lab_space *space, const lab_trial
     for (char *at = why; *at; at++)
         if (*at < ' ')
             *at = ' ';
-    /* All digits: the same answers are to lead to the same questions. */
+    /* All digits: equal results must lead to equal choices. */
     fprintf(file, "trial %d %d %s %.17g %s%s%s\n", record->shape, record->effort,
             lab_state_name(record->answer.state), record->answer.seconds, text, *why ? " ; " : "",
             why);

@@ -1,5 +1,5 @@
 /*
- * trials.h - the trials of a space's points, in a text file that grows line by line
+ * trials.h - the trials of a space's points, in an append-only text file
  *
  *     heed-trials 1
  *     space sweep90
@@ -10,8 +10,8 @@
  *     trial 0 0 pruned 0 registers=96 threads=256 tile=64 keys=64 ; spills 120 bytes
  *
  * A trial line has shape (counted from 0), effort, outcome, seconds, the point, and after a
- * semicolon the reason. Lines are flushed one by one: a process that is killed in the middle of one
- * loses that one alone.
+ * semicolon the reason. Each line is flushed: a process killed while writing one loses only that
+ * one.
  */
 #ifndef LAB_TRIALS_H
 #define LAB_TRIALS_H
@@ -34,27 +34,27 @@ typedef struct lab_trials {
     char device[64];
     char (*shapes)[HEED_SPEC_SIZE];
     int shape_count;
-    lab_trial_record *records; /* by point, shape and effort; of equal ones the last */
+    lab_trial_record *records; /* sorted by point, shape and effort; the last of duplicates */
     size_t count;
 } lab_trials;
 
-/* lab_trials_read() reads the file @path about @space, whose name it must have. A last line without
- * its end is left out. The caller frees @trials with lab_trials_free(). Returns HEED_OK;
- * HEED_ERR_SYSTEM if the file cannot be read; HEED_ERR_CORRUPT for what is no such file, with
- * "FILE:LINE: "; HEED_ERR_NO_MEMORY. On failure @trials is empty. */
+/* lab_trials_read() reads the file @path for @space, whose name it must contain. A last line
+ * without a newline is ignored. The caller frees @trials with lab_trials_free(). Returns HEED_OK;
+ * HEED_ERR_SYSTEM if the file cannot be read; HEED_ERR_CORRUPT if it is not a valid trial file,
+ * with "FILE:LINE: "; HEED_ERR_NO_MEMORY. On failure @trials is empty. */
 heed_status lab_trials_read(lab_trials *trials, const lab_space *space, const char *path,
                             lab_error *error);
 void lab_trials_free(lab_trials *trials);
 
-/* lab_trials_find() returns what was found at a point on a shape: at @effort, or, if that is
- * negative, at the highest. NULL: nothing. */
+/* lab_trials_find() returns the result for a point on a shape: at @effort, or, if that is negative,
+ * at the highest. NULL: none. */
 const lab_evaluation *lab_trials_find(const lab_trials *trials, int64_t point, int shape,
                                       int effort);
 
-/* lab_trials_append() opens @path to append trials. A new file begins with the head of @trials, of
- * which records are not looked at; one that exists must have the same head, or it is
- * HEED_ERR_INVALID. A last line without its end is cut off. Returns as lab_trials_read() does. The
- * caller closes *@file. */
+/* lab_trials_append() opens @path to append trials. A new file begins with the header of @trials,
+ * whose records are ignored; an existing one must have the same header, else HEED_ERR_INVALID. A
+ * last line without a newline is removed. Returns as lab_trials_read() does. The caller closes
+ * *@file. */
 heed_status lab_trials_append(FILE **file, const lab_trials *trials, const lab_space *space,
                               const char *path, lab_error *error);
 

@@ -1,18 +1,18 @@
 /*
- * challenge.c - does a challenger replace the leaders?
+ * challenge.c - decides whether a challenger replaces the leaders
  */
 #include "challenge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A challenge under way. */
+/* A challenge in progress. */
 typedef struct challenge_run {
     const lab_challenge *it;
     lab_error *error;
     lab_bout bouts[LAB_SEARCH_SHAPES];
     lab_duel duels[LAB_ROUNDS][LAB_SEARCH_SHAPES];
-    int64_t ids[LAB_SEARCH_SHAPES]; /* of the trials of the round that was added last */
+    int64_t ids[LAB_SEARCH_SHAPES]; /* of the trials of the last round added */
 } challenge_run;
 
 /* ---- The earlier decision ---- */
@@ -25,7 +25,7 @@ typedef struct decision_search {
     double number;
 } decision_search;
 
-/* A fact comes as its name, and then its value. */
+/* A fact comes as two fields: its name and its value. */
 static heed_status look_for(void *data, const lab_record_field *field)
 {
     decision_search *it = data;
@@ -42,7 +42,7 @@ static heed_status look_for(void *data, const lab_record_field *field)
     return HEED_OK;
 }
 
-/* The problem that is added last tells. */
+/* The decision is with the last problem added. */
 static heed_status find_decision(const lab_challenge *it, lab_challenge_result *result,
                                  lab_error *error)
 {
@@ -60,10 +60,10 @@ static heed_status find_decision(const lab_challenge *it, lab_challenge_result *
 
 /* ---- Rounds on the board ---- */
 
-/* The parts that all trials of a round have in common. */
+/* Parts shared by all trials of a round. */
 typedef struct round_words {
-    bool confirmed;                  /* nobody chose it by these samples, and it passed all gates */
-    const lab_record_gate *gate;     /* their verdict; NULL: they were not asked */
+    bool confirmed;              /* it was not selected by these samples, and passed all gates */
+    const lab_record_gate *gate; /* verdict of the gates; NULL: they were not run */
     const lab_record_fact *decision; /* or NULL */
 } round_words;
 
@@ -119,7 +119,8 @@ static heed_status play_rounds(challenge_run *all)
                : status;
 }
 
-/* The gates, if it won; the second round on the board; and then the consequences. */
+/* Runs the gates if it won, adds the second round to the board, and then applies the consequences.
+ */
 static heed_status prove(challenge_run *all, lab_challenge_result *result)
 {
     const lab_challenge *it = all->it;
@@ -132,7 +133,7 @@ static heed_status prove(challenge_run *all, lab_challenge_result *result)
     bool refused = asked && !result->won;
     const lab_record_gate gate = { .name = "verify",
                                    .passed = !refused,
-                                   .detail = refused ? "the gates refuse it on these problems"
+                                   .detail = refused ? "it fails the gates on these problems"
                                                      : NULL,
                                    .seed = it->seed };
     const round_words words = { .confirmed = it->proved || (asked && result->won),
@@ -144,7 +145,7 @@ static heed_status prove(challenge_run *all, lab_challenge_result *result)
     return status;
 }
 
-/* Both rounds, the gates, and their traces on the board: the decision last. */
+/* Runs both rounds and the gates, and records them on the board: the decision last. */
 static heed_status decide(challenge_run *all, lab_challenge_result *result)
 {
     const lab_decision *decision = &all->bouts[0].decision;

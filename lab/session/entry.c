@@ -10,7 +10,7 @@ static lab_record_timing timing_of(bool cold)
     return cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
 }
 
-/* ---- Turns ---- */
+/* ---- Duels ---- */
 
 lab_record_comparison lab_entry_comparison(const lab_comparison *comparison, const char *against,
                                            double seconds)
@@ -55,7 +55,7 @@ heed_status lab_entry_take_turns(lab_record_trial *trial, lab_entry_parts *parts
 
 /* ---- Evaluations ---- */
 
-/* The words of the board for what becomes of an evaluation. */
+/* The board's verdict for each state of an evaluation. */
 static const lab_record_verdict verdicts[LAB_STATES] = {
     [LAB_STATE_TIMED] = LAB_RECORD_OK,
     [LAB_STATE_PRUNED] = LAB_RECORD_PRUNED,

@@ -1,7 +1,8 @@
 /*
  * entry.h - measurements as entries of the board
  *
- * A caller says which trial it is (who, where, which attempt); these fill in what was measured.
+ * The caller sets the identity of a trial (candidate, place, attempt); these functions fill in the
+ * measurements.
  */
 #ifndef LAB_ENTRY_H
 #define LAB_ENTRY_H
@@ -10,18 +11,18 @@
 #include "record/record.h"
 #include "search/search.h"
 
-/* The seed of the values of an evaluation, and of the rows of its output that are looked at. */
+/* The seed for the values of an evaluation, and for the rows of its output that are checked. */
 #define LAB_ENTRY_ROWS_SEED 1
 
-/* The parts that a trial points to, which must outlive it. */
+/* Parts that a trial points to, which must outlive it. */
 typedef struct lab_entry_parts {
     lab_record_samples samples[2];
     lab_record_comparison comparison;
     lab_record_gate gate;
 } lab_entry_parts;
 
-/* lab_entry_comparison() returns a comparison of a candidate (A) with @against (B), which took
- * @seconds. */
+/* lab_entry_comparison() returns the record of a comparison of a candidate (A) with @against (B),
+ * whose time was @seconds. */
 lab_record_comparison lab_entry_comparison(const lab_comparison *comparison, const char *against,
                                            double seconds);
 
@@ -31,14 +32,14 @@ heed_status lab_entry_take_turns(lab_record_trial *trial, lab_entry_parts *parts
                                  const lab_duel *duel, const lab_comparison *comparison,
                                  const char *against, bool cold);
 
-/* lab_entry_take() fills in an evaluation, which must outlive @trial: the board has the median of
- * its samples, and a search goes by their least. lab_entry_evaluation() is the reverse. */
+/* lab_entry_take() fills in an evaluation, which must outlive @trial: the board gets the median of
+ * its samples, while a search uses their minimum. lab_entry_evaluation() is the reverse. */
 void lab_entry_take(lab_record_trial *trial, lab_entry_parts *parts, const lab_evaluation *result,
                     bool cold);
 lab_evaluation lab_entry_evaluation(const lab_record_found *found);
 
-/* lab_entry_take_confirmed() is lab_entry_take() of a kernel that passed all gates and was timed
- * after it was chosen. */
+/* lab_entry_take_confirmed() is lab_entry_take() for a kernel that passed all gates and was timed
+ * after its selection. */
 void lab_entry_take_confirmed(lab_record_trial *trial, lab_entry_parts *parts,
                               const lab_evaluation *result, bool cold);
 

@@ -1,5 +1,5 @@
 /*
- * leader.c - the leaders of the board on this device
+ * leader.c - the board's leaders on this device
  */
 #include "leader.h"
 
@@ -9,12 +9,12 @@
 typedef struct search {
     const heed_context *context;
     bool cold;
-    lab_leader *leaders; /* in the order of their places */
+    lab_leader *leaders; /* in order of place */
     int places[LAB_LEADERS];
     size_t count, room;
 } search;
 
-/* Puts a row in its place; the last one goes where there is no room. */
+/* Inserts a row by its place; drops the last one if there is no room. */
 static void insert(search *it, const lab_record_row *row)
 {
     size_t at = it->count < it->room ? it->count++ : it->room - 1;

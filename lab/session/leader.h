@@ -1,5 +1,5 @@
 /*
- * leader.h - the kernels that lead the board where we are
+ * leader.h - the board's leaders on this device
  */
 #ifndef LAB_LEADER_H
 #define LAB_LEADER_H
@@ -8,23 +8,23 @@
 #include "record/record.h"
 
 typedef struct lab_leader {
-    int64_t trial; /* by which it leads; 0: nobody does */
-    int64_t run;   /* that this is of */
-    bool promoted; /* else it has the least time, and nobody was promoted */
+    int64_t trial; /* the leading trial; 0: none */
+    int64_t run;   /* the run of that trial */
+    bool promoted; /* else it has the least time, and none was promoted */
     char name[2 * HEED_NAME_SIZE];
 } lab_leader;
 
 #define LAB_LEADERS 8
 
-/* lab_leaders_find() writes the first @room places, LAB_LEADERS at most, on the problem @spec, on
- * the device of @context with as many threads, cold or hot; and zeroes where there are none. Trials
- * that are damaged do not count. */
+/* lab_leaders_find() writes the first @room places, at most LAB_LEADERS, for the problem @spec on
+ * the device of @context with its number of threads, cold or hot; unused entries are zeroed.
+ * Damaged trials do not count. */
 heed_status lab_leaders_find(lab_record *record, const heed_context *context, const char *spec,
                              bool cold, lab_leader *leaders, size_t room, lab_error *error);
 
-/* lab_leaders_tell_left_out() names a trial that the last lab_record_visit() left out of the
- * ranking of problem @spec for a fault, but not @told, the last one named. Returns its number; 0 if
- * there is none. */
+/* lab_leaders_tell_left_out() reports a trial that the last lab_record_visit() did not rank on
+ * problem @spec because of a fault, unless it is @told, the last one reported. Returns its number;
+ * 0 if none. */
 int64_t lab_leaders_tell_left_out(const lab_record *record, const lab_sink *sink, const char *spec,
                                   int64_t told);
 

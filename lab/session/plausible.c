@@ -1,6 +1,6 @@
 /*
- * plausible.c - can a trial be as fast as it says? Asked of all that comes to the board, and of all
- * that is ranked
+ * plausible.c - checks that the time of a trial is possible, for all trials added to the board or
+ * ranked
  */
 #include "plausible.h"
 
@@ -13,19 +13,19 @@
 #include "measure/ceiling.h"
 #include "src/device.h"
 
-/* A ceiling that was measured is too low by what other programs took, and the time of a trial too
- * low by what a clock may boost; data sheets are kept to. */
+/* A measured ceiling may be too low because of other programs, and a trial's time too low because
+ * of a boosted clock. Data sheets are strict limits. */
 #define MARGIN_MEASURED 1.25
 #define MARGIN_SHEET 1.1
-#define MARGIN_GENERAL 1.0 /* the bound itself is generous */
-#define TRIES 4            /* of a ceiling that seems too low */
+#define MARGIN_GENERAL 1.0 /* the bound is already generous */
+#define TRIES 4            /* to measure a ceiling that seems too low */
 
-/* A GPU that no table knows may be so much better than the best that it knows. */
+/* A GPU that is not in the table may exceed the best one there by this factor. */
 #define UNKNOWN_GPU 4.0
 #define LAUNCH_SECONDS 3e-7 /* from one kernel to the next */
-#define CACHE_GAIN 20.0     /* of its cache over memory, at most */
+#define CACHE_GAIN 20.0     /* maximum of its cache over memory */
 
-/* Data sheets tell neither the L2's bandwidth nor what a launch takes. */
+/* Data sheets have neither the L2's bandwidth nor the launch overhead. */
 lab_ceilings lab_ceilings_of_gpu(const heed_gpu *gpu)
 {
     const heed_gpu_rates rates = heed_gpu_get_rates(gpu->arch);
@@ -42,9 +42,9 @@ lab_ceilings lab_ceilings_of_gpu(const heed_gpu *gpu)
 }
 
 struct lab_time_judge {
-    heed_context *host;            /* this machine's CPU; NULL: not asked for yet */
-    double rates[HEED_TYPE_COUNT]; /* that it was measured at, by heed_type; 0: not yet */
-    int threads;                   /* ... with */
+    heed_context *host;            /* this machine's CPU; NULL: not created yet */
+    double rates[HEED_TYPE_COUNT]; /* measured rates, by heed_type; 0: not yet */
+    int threads;                   /* ... with this many */
 };
 
 lab_time_judge *lab_time_judge_create(void)
@@ -62,7 +62,7 @@ void lab_time_judge_destroy(void *judge)
 
 /* ---- A GPU ---- */
 
-/* The best of all that the table knows, for one that it does not. */
+/* The best of all GPUs in the table, for one that is not. */
 static lab_ceilings best_gpu(void)
 {
     lab_ceilings best = { .device = "an unknown GPU" };
@@ -86,11 +86,11 @@ static bool judge_gpu(const lab_record_trial *trial, lab_error *why)
     heed_gpu gpu;
     bool known = heed_gpu_find(&gpu, trial->device.name);
     lab_ceilings ceilings = known ? lab_ceilings_of_gpu(&gpu) : best_gpu();
-    /* Products of float32 tensors may be made of those of shorter ones. */
+    /* Products of float32 tensors may be computed from shorter types. */
     ceilings.matrix[HEED_F32] = ceilings.matrix[HEED_F16];
     ceilings.launch = LAUNCH_SECONDS;
     ceilings.cache = CACHE_GAIN * ceilings.memory;
-    /* A rotation leaves up to half a tensor in the cache. */
+    /* Up to half a tensor may stay in the cache during a rotation. */
     ceilings.memory *= 2;
     return lab_roofline_allows(trial->problem, &ceilings, trial->timing == LAB_RECORD_COLD,
                                trial->seconds, MARGIN_SHEET, why);
@@ -98,7 +98,7 @@ static bool judge_gpu(const lab_record_trial *trial, lab_error *why)
 
 /* ---- A CPU ---- */
 
-/* Units that the laboratory's loops do not use, and a user's source may. */
+/* The gain from units that a user's source may use, unlike the laboratory's loops. */
 static double gain_of_units(heed_type type, bool source)
 {
     static const struct {
@@ -121,7 +121,7 @@ static double gain_of_units(heed_type type, bool source)
     return gain;
 }
 
-/* Measures once more what this CPU does with @threads threads. The most that was seen counts. */
+/* Measures this CPU with @threads threads again. The maximum counts. */
 static void measure(lab_time_judge *judge, heed_type type, int threads)
 {
     lab_ceiling found;
@@ -133,7 +133,7 @@ static void measure(lab_time_judge *judge, heed_type type, int threads)
         judge->rates[type] = found.flops;
 }
 
-/* This machine: no more threads than it has CPUs, and no more than was measured. */
+/* Judges by this machine: no more threads than it has CPUs, and no faster than measured. */
 static bool judge_host(lab_time_judge *judge, const lab_record_trial *trial, lab_error *why)
 {
     heed_type type = trial->problem->type;

@@ -1,8 +1,8 @@
 /*
- * prover.h - the function of a caller that proves kernels for a search, by all gates
+ * prover.h - a callback that verifies kernels of a search by all gates
  *
- * The caller gives it, as a process that has talked to CUDA can have no children that do: `heed`
- * runs itself for it, and a program without GPUs may call lab_prove().
+ * The caller provides it because a child of a process that has initialized CUDA cannot use CUDA:
+ * `heed` runs itself as a new process, and a program without GPUs may call lab_prove().
  */
 #ifndef LAB_PROVER_H
 #define LAB_PROVER_H
@@ -11,16 +11,17 @@
 #include <stdint.h>
 
 typedef enum lab_proven {
-    LAB_UNPROVEN = 0, /* not asked, or there was no time */
+    LAB_UNPROVEN = 0, /* not tried, or there was no time */
     LAB_PROVEN,       /* it passed */
     LAB_REFUTED,      /* it did not */
-    LAB_UNTOLD        /* the gates could not be asked */
+    LAB_UNTOLD        /* the gates could not be run */
 } lab_proven;
 
 #define LAB_PROVER_WHY 100
 
-/* prove() lets @kernel, with its config, through all gates on @count problems, until @until_ns of
- * heed_clock_ns(), 0 for any time. Unless LAB_PROVEN, @why says more, such as "does not pass". */
+/* prove() puts @kernel, a name with config, through all gates on @count problems, until @until_ns
+ * by heed_clock_ns(), 0 for no limit. Unless LAB_PROVEN, @why has the reason, such as "does not
+ * pass". */
 typedef struct lab_prover {
     void *data;
     lab_proven (*prove)(void *data, const char *kernel, const char *const *specs, size_t count,

@@ -10,7 +10,7 @@
 
 #define KEY_SIZE (LAB_RECORD_HASH_SIZE + 32)
 
-/* All that decides what a run does, but how long it may take. */
+/* The key: everything that determines a run, except its time limit. */
 static heed_status make_key(const lab_session *session, const lab_session_work *work,
                             char key[KEY_SIZE])
 {

@@ -42,7 +42,7 @@ static heed_status read_line(reader *r, bool *more)
     return HEED_OK;
 }
 
-/* Cuts off the comment and the blanks around the spec. An empty result means no spec. */
+/* Removes the comment and the white space around the spec. An empty result means no spec. */
 static const char *trim(char *text)
 {
     text[strcspn(text, "#")] = '\0';

@@ -1,5 +1,5 @@
 /*
- * export.c - solutions of KernelBench's form: a task's model whose attention is heed's
+ * export.c - exports KernelBench solutions: a task's model with heed's attention
  */
 #include "lab/suite/export.h"
 
@@ -14,7 +14,7 @@
 
 #define FLAGS_SIZE 128
 
-/* Types in torch. */
+/* Names of types in torch. */
 static const char *const torch_types[HEED_TYPE_COUNT] = {
     [HEED_F32] = "torch.float32",
     [HEED_F16] = "torch.float16",
@@ -39,7 +39,7 @@ void lab_export_name(const lab_task *task, const lab_export *how, char *name, si
 
 /* ---- The task ---- */
 
-/* The model with calls in place of its attention, which the caller frees. */
+/* The model's source with its attention replaced by calls; the caller frees it. */
 static char *rewrite(const lab_task *task, const lab_python *python, heed_status *status,
                      lab_error *error)
 {
@@ -66,7 +66,7 @@ static char *rewrite(const lab_task *task, const lab_python *python, heed_status
     return model;
 }
 
-/* The problem of one attention's call, multiplied in @way, and dense. */
+/* The dense problem of one attention call, with products by @way. */
 static heed_status problem_of(const lab_task *task, size_t i, const lab_way *way,
                               heed_problem *problem, lab_error *error)
 {
@@ -80,7 +80,7 @@ static heed_status problem_of(const lab_task *task, size_t i, const lab_way *way
                : lab_fail(error, HEED_ERR_UNSUPPORTED, "%s: %s", task->path, heed_message());
 }
 
-/* A kernel is for one problem. */
+/* Checks that all attentions are the same problem, as a kernel is for only one. */
 static heed_status check_alike(const lab_task *task, const lab_way *way, const char *spec,
                                lab_error *error)
 {
@@ -101,7 +101,7 @@ static heed_status check_alike(const lab_task *task, const lab_way *way, const c
     return HEED_OK;
 }
 
-/* Is there a problem for all attentions of @task? The first one's is @problem. */
+/* Finds the problems of all attentions of @task; @problem is the first one's. */
 static heed_status find_problem(const lab_task *task, const lab_way *way, heed_problem *problem,
                                 lab_error *error)
 {
@@ -119,7 +119,7 @@ static heed_status find_problem(const lab_task *task, const lab_way *way, heed_p
 
 /* ---- The forms ---- */
 
-/* Common to both. */
+/* Parts common to all forms. */
 typedef struct parts {
     const lab_task *task;
     const lab_export *how;
@@ -152,8 +152,8 @@ static heed_status put_library(FILE *out, const parts *it)
     return HEED_OK;
 }
 
-/* The kernel that is asked for, or the one that the cost model likes best. Splits need a workspace,
- * which a solution has not. */
+/* The selected kernel, or the fastest by the cost model. Without splits, which need a workspace
+ * that a solution does not have. */
 static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
 {
     heed_cuda_facts found;
@@ -174,6 +174,18 @@ static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
                     it->how->gpu->name, it->solution->spec);
 }
 
+/* The same with its source, which the solution carries. */
+static heed_status take_kernel(const parts *it, heed_cuda_facts *facts, char **source)
+{
+    heed_status status = find_kernel(it, facts);
+    *source = status == HEED_OK
+                  ? lab_launch_source(facts, &it->problem, it->how->gpu, &status, it->error)
+                  : NULL;
+    if (*source)
+        snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts->name);
+    return status;
+}
+
 static void name_flags(const heed_cuda_facts *facts, const heed_gpu *gpu, char flags[FLAGS_SIZE])
 {
     const char *suffix = facts->launch.mapped ? "a" : "";
@@ -184,7 +196,7 @@ static void name_flags(const heed_cuda_facts *facts, const heed_gpu *gpu, char f
                  facts->launch.registers);
 }
 
-/* The mask as calls of heed_attention() have it (suites/rewrite.py). */
+/* The mask argument in calls of heed_attention() (suites/rewrite.py). */
 static const char *causal_word(const heed_problem *problem)
 {
     if (problem->mask == HEED_MASK_NONE)
@@ -198,13 +210,10 @@ static heed_status put_kernel(FILE *out, const parts *it)
 {
     heed_cuda_facts facts;
     char flags[FLAGS_SIZE], scale[32], usual[32], module[64];
-    heed_status status = find_kernel(it, &facts);
-    char *source = status == HEED_OK
-                       ? lab_launch_source(&facts, &it->problem, it->how->gpu, &status, it->error)
-                       : NULL;
-    if (!source)
+    char *source;
+    heed_status status = take_kernel(it, &facts, &source);
+    if (status != HEED_OK)
         return status;
-    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
     snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
     snprintf(usual, sizeof usual, "%.9g", 1 / sqrt((double)it->problem.dim_qk));
     snprintf(module, sizeof module, "heed_%d_%d_%s", it->task->level, it->task->number,
@@ -235,13 +244,10 @@ static heed_status put_cu(FILE *out, const parts *it)
     static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
     heed_cuda_facts facts;
     char arch[16];
-    heed_status status = find_kernel(it, &facts);
-    char *source = status == HEED_OK
-                       ? lab_launch_source(&facts, &it->problem, it->how->gpu, &status, it->error)
-                       : NULL;
-    if (!source)
+    char *source;
+    heed_status status = take_kernel(it, &facts, &source);
+    if (status != HEED_OK)
         return status;
-    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
     snprintf(arch, sizeof arch, "%d.%d%s", it->how->gpu->arch / 10, it->how->gpu->arch % 10,
              facts.launch.mapped ? "a" : "");
     const lab_place places[] = {

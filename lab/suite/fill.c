@@ -1,7 +1,7 @@
 /*
- * fill.c - texts with places to be filled in, and the texts of solutions
+ * fill.c - templates, and the template texts of solutions
  *
- * HEED_SUITE_TEXTS is the folder of these, from CMake.
+ * HEED_SUITE_TEXTS is their folder, from CMake.
  */
 #include "lab/suite/fill.h"
 
@@ -46,7 +46,7 @@ const char *lab_text_maps(void)
     return lab_suite_maps;
 }
 
-/* The place whose name stands at @at, behind the mark; NULL if that begins none. */
+/* The place whose name is at @at, after the mark; NULL if none. */
 static const lab_place *place_at(const char *at, const lab_place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

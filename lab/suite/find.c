@@ -14,7 +14,7 @@
 
 #define LEVELS 9
 
-/* The versions whose form of a task is known: that of setup.py and that of pyproject.toml. */
+/* The supported versions, from setup.py and from pyproject.toml. */
 static const char *const versions[] = { "0.0.1", "0.2.0.dev0" };
 
 static const char *const kinds[LAB_TASK_KINDS] = { "untouched", "attention", "limited", "unfit",
@@ -60,7 +60,7 @@ static heed_status check_version(lab_suite *suite, const char *folder, bool any,
 
 /* ---- Tasks ---- */
 
-/* Reads the number and the name of a task out of its file's name. */
+/* Parses the number and the name of a task from its file name. */
 static bool read_name(const char *file, int *number, char *name, size_t size)
 {
     char *end;
@@ -104,7 +104,7 @@ static heed_status add_level(lab_suite *suite, int level, const char *folder, la
     return status;
 }
 
-/* The level in the last part of @path, "level3" say; 0: it names none. */
+/* The level in the last part of @path, such as "level3"; 0: none. */
 static int level_of(const char *path)
 {
     char name[16] = "";

@@ -1,5 +1,5 @@
 /*
- * flatten.c - a device source of the library as one text without comments
+ * flatten.c - a device source of the library as one text, with headers and without comments
  */
 #include "lab/suite/flatten.h"
 
@@ -14,7 +14,7 @@
 
 typedef struct flattener {
     FILE *out;
-    const char *done[FILES_MAX]; /* headers that stand in the text for good */
+    const char *done[FILES_MAX]; /* headers already included unconditionally */
     int count;
     int depth;
     lab_error *error;
@@ -22,7 +22,7 @@ typedef struct flattener {
 
 static heed_status add_file(flattener *it, const char *name);
 
-/* The end of the string or character that begins at @at. */
+/* The end of the string or character literal at @at. */
 static const char *skip_literal(const char *at)
 {
     const char quote = *at++;
@@ -31,7 +31,7 @@ static const char *skip_literal(const char *at)
     return *at == quote ? at + 1 : at;
 }
 
-/* Copies @text to @to with a blank for each comment; of one of several lines their ends stay. */
+/* Copies @text to @to with a space for each comment; keeps newlines within comments. */
 static void strip_comments(const char *text, char *to)
 {
     while (*text) {
@@ -64,8 +64,8 @@ static bool is_done(const flattener *it, const char *name)
     return false;
 }
 
-/* A line that includes the file @name. Within conditions other than the header's own guard it may
- * not be compiled: then the header is not done with. */
+/* Handles an #include of the file @name. Within conditions other than the header's guard it may not
+ * be compiled, so the header does not count as included. */
 static heed_status include(flattener *it, const char *name, bool conditional)
 {
     heed_source source;
@@ -78,7 +78,7 @@ static heed_status include(flattener *it, const char *name, bool conditional)
     return add_file(it, name);
 }
 
-/* The change of the depth of conditions by a line. */
+/* The change in depth of #if nesting by a line. */
 static int step_of(const char *line)
 {
     static const char *const opens[] = { "if ", "ifdef ", "ifndef " };
@@ -93,7 +93,7 @@ static int step_of(const char *line)
     return 0;
 }
 
-/* Writes the lines of @text, which is a header's if @guarded. */
+/* Writes the lines of @text, a header if @guarded. */
 static heed_status add_lines(flattener *it, const char *text, bool guarded, int around)
 {
     heed_status status = HEED_OK;

@@ -1,5 +1,5 @@
 /*
- * launch.c - a kernel of heed and its launch as a source for torch's load_inline()
+ * launch.c - one of heed's kernels and its launch as a source for torch's load_inline()
  */
 #include "lab/suite/launch.h"
 
@@ -52,7 +52,7 @@ static void put_args(FILE *out, const heed_cuda_args *args)
     put_divisors(out, args);
 }
 
-/* Those of a kernel that copies boxes. */
+/* Writes the arguments of a kernel with tensor maps. */
 static void put_maps(FILE *out, const heed_cuda_outline *outline, const heed_launch_facts *launch)
 {
     put_divisor(out, "launched.share", outline->share);
@@ -69,7 +69,7 @@ static void put_maps(FILE *out, const heed_cuda_outline *outline, const heed_lau
     }
 }
 
-/* A new text that @write makes. */
+/* Returns the output of @write as a new string. */
 static char *text_of(void (*write)(FILE *, const void *), const void *data)
 {
     char *text = NULL;
@@ -176,7 +176,7 @@ static heed_status put_source(FILE *out, const heed_cuda_facts *facts, const hee
         status = lab_flatten(out, facts->source, error);
     else
         lab_fail(error, status, "no memory for the source of a kernel");
-    /* The attribute is on the kernel alone; a check of the suite looks for this word. */
+    /* The attribute is only needed on the kernel; a check of the suite looks for this word. */
     fprintf(out, "extern \"C\" __global__ void %s(const __grid_constant__ %s);\n",
             facts->launch.entry, facts->launch.mapped ? "heed_cuda_mapped_args" : "heed_cuda_args");
     if (status == HEED_OK)

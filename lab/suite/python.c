@@ -1,5 +1,5 @@
 /*
- * python.c - Python reading a text of somebody else's, in a sandbox
+ * python.c - parses untrusted text with Python in a sandbox
  */
 #include "lab/suite/python.h"
 
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lab/base/beside.h"
+#include "lab/base/path.h"
 #include "lab/trial/process.h"
 #include "lab/trial/share.h"
 #include "measure.h"
@@ -24,55 +25,37 @@
 #define TEXT_FD "3"
 #define ACCESS_MAX 16
 
-/* ---- Where Python is ---- */
+/* ---- Finding Python ---- */
 
-/* Is the file machine code? A script would be read by somebody else. */
-static bool is_binary(const char *path)
+/* True if the file is an ELF binary. A script would be run by another interpreter. */
+static bool may_run(const char *path)
 {
-    char start[4] = "";
-    FILE *file = fopen(path, "re");
-    bool binary = file && fread(start, 1, 4, file) == 4 && memcmp(start, "\177ELF", 4) == 0;
-    if (file)
-        fclose(file);
-    return binary;
-}
-
-static bool take(const char *path, lab_python *python)
-{
-    return access(path, X_OK) == 0 && is_binary(path) && realpath(path, python->program) &&
-           snprintf(python->asked, PATH_MAX, "%s", path) < PATH_MAX;
-}
-
-static bool find_in_path(const char *name, lab_python *python)
-{
-    char path[PATH_MAX];
-    for (const char *folder = getenv("PATH"); folder && *folder;) {
-        size_t length = strcspn(folder, ":");
-        if (snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, name) < (int)sizeof path &&
-            take(path, python))
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
+    return lab_path_is_program(path) && lab_path_is_binary(path);
 }
 
 static heed_status find_program(lab_python *python, lab_error *error)
 {
     const char *asked = getenv("HEED_PYTHON");
     const char *name = asked && *asked ? asked : "python3";
-    bool found = strchr(name, '/') ? take(name, python) : find_in_path(name, python);
-    if (!found && !(asked && *asked))
-        found = take("/usr/bin/python3", python);
+    char *path = python->asked;
+    bool found = strchr(name, '/')
+                     ? snprintf(path, PATH_MAX, "%s", name) < PATH_MAX && may_run(path)
+                     : lab_path_find(getenv("PATH"), name, may_run, path, PATH_MAX);
+    if (!found && !(asked && *asked)) {
+        snprintf(path, PATH_MAX, "/usr/bin/python3");
+        found = may_run(path);
+    }
+    found = found && realpath(path, python->program);
     if (!found)
         return lab_fail(error, HEED_ERR_SYSTEM,
-                        "%s is no interpreter of Python that can be run in a sandbox; "
+                        "%s is not a Python interpreter that can run in a sandbox; "
                         "HEED_PYTHON names another",
                         name);
     snprintf(python->version, sizeof python->version, "%.31s", strrchr(python->program, '/') + 1);
     return HEED_OK;
 }
 
-/* Of an interpreter that is not the system's: the folder lib beside its bin. */
+/* For an interpreter that is not the system's: the folder lib next to its bin. */
 static void find_library(lab_python *python)
 {
     static const char *const system[] = { "/usr/", "/bin/", "/nix/store/", "/gnu/store/" };
@@ -159,13 +142,13 @@ static int start(const lab_python *python, const lab_python_task *task, double s
     return error;
 }
 
-/* The words of a reader. */
+/* The output of a reader. */
 typedef struct answer {
     char text[ANSWER_SIZE];
     char words[WORDS_SIZE];
 } answer;
 
-/* The last line of what it complained of. */
+/* The last line of its error output. */
 static const char *last_line(char *words)
 {
     size_t length = strlen(words);
@@ -175,7 +158,7 @@ static const char *last_line(char *words)
     return line ? line + 1 : words;
 }
 
-/* The meaning of the end of a reader that did not answer. */
+/* The error for a reader that ended without a reply. */
 static heed_status fail_end(int status, double seconds, char *words, lab_error *error)
 {
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))

@@ -1,8 +1,8 @@
 /*
- * python.h - Python reading a text of somebody else's, in a sandbox
+ * python.h - parses untrusted text with Python in a sandbox
  *
- * The programs are those of suites/: they parse and do not run. Their process can read Python, its
- * library and them, write nothing, and reach no network.
+ * The programs in suites/ parse text without running it. Their process can only read Python, its
+ * library and these programs; it cannot write or use the network.
  */
 #ifndef LAB_PYTHON_H
 #define LAB_PYTHON_H
@@ -16,33 +16,32 @@
 #include "heed.h"
 #include "lab/base/error.h"
 
-/* Where Python and its readers are. */
+/* The paths of Python and the readers. */
 typedef struct lab_python {
-    char program[PATH_MAX]; /* the interpreter itself, behind links */
-    char asked[PATH_MAX];   /* its name, by which it knows its virtual environment */
-    char library[PATH_MAX]; /* its own, if that is not the system's; else "" */
-    char readers[PATH_MAX]; /* the folder of the programs in Python */
+    char program[PATH_MAX]; /* the interpreter, with symlinks resolved */
+    char asked[PATH_MAX];   /* its unresolved name, which selects the virtual environment */
+    char library[PATH_MAX]; /* its library, if not the system's; else "" */
+    char readers[PATH_MAX]; /* the folder of the reader programs */
     char version[32];       /* of the interpreter's file name, such as "python3.11" */
 } lab_python;
 
 /* lab_python_find() looks for the interpreter: HEED_PYTHON, else the first python3 in PATH that is
- * a program and no script, and for the readers. HEED_ERR_SYSTEM if one of them is not there. */
+ * a binary, not a script, and for the readers. HEED_ERR_SYSTEM if one of them is missing. */
 heed_status lab_python_find(lab_python *python, lab_error *error);
 
-/* A text to be read. */
+/* A text to parse. */
 typedef struct lab_python_task {
     const char *reader; /* a program of the readers' folder */
-    const char *way;    /* its task: its first argument */
+    const char *way;    /* its mode: the first argument */
     const char *text;   /* @size bytes */
     size_t size;
-    double seconds;            /* after which it is ended; 0: 20 */
-    bool (*interrupted)(void); /* asked every 0.1 s; true ends it. May be NULL */
+    double seconds;            /* time limit; 0: 20 */
+    bool (*interrupted)(void); /* called every 0.1 s; true ends it. May be NULL */
 } lab_python_task;
 
-/* lab_python_read() has the reader read the text, and returns its answer, an object, for the caller
- * to release. NULL, with @error: it could not be started, did not end in time, took more memory
- * than it may have, or did not answer; *@status says which kind of failure that is,
- * HEED_ERR_INVALID for one that is the text's. Any thread. */
+/* lab_python_read() runs the reader on the text, and returns its reply, an object, which the caller
+ * releases. NULL, with @error, if it could not be started, did not end in time, used too much
+ * memory, or did not reply; *@status is HEED_ERR_INVALID if the text is at fault. Thread-safe. */
 json_t *lab_python_read(const lab_python *python, const lab_python_task *task, heed_status *status,
                         lab_error *error);
 

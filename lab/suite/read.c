@@ -1,5 +1,5 @@
 /*
- * read.c - the contents of tasks, by the answers of read_task.py
+ * read.c - reads the contents of tasks with read_task.py
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "lab/suite/suite.h"
 #include "lab/trial/peer/peer.h"
 
-/* Attentions of a task, at most; a model has some kinds of them, in layers. */
+/* Maximum of distinct attentions in a task; a model has a few kinds, in layers. */
 #define ATTENTION_MAX 64
 
 #define ELEMENTS_MAX ((size_t)1 << 40)
@@ -40,9 +40,9 @@ char *lab_task_text(const lab_task *task, size_t *size, lab_error *error)
     return NULL;
 }
 
-/* ---- The answer ---- */
+/* ---- The reply ---- */
 
-/* Copies the member @key, which a task may have had a hand in. */
+/* Copies the member @key, which a task may have influenced. */
 static void take_text(const json_t *from, const char *key, char *text, size_t size)
 {
     const char *value = json_string_value(json_object_get(from, key));
@@ -69,7 +69,7 @@ static int whole_of(const json_t *from, const char *key)
     return value < 0 ? 0 : value > INT_MAX ? INT_MAX : (int)value;
 }
 
-/* Makes the spec canonical, or keeps why heed refuses it: the first line of its message. */
+/* Makes the spec canonical, or keeps the first line of heed's message if it is refused. */
 static void take_problem(lab_task_attention *it)
 {
     heed_problem problem;
@@ -110,7 +110,7 @@ static void take_work(const json_t *list, lab_task *task)
     }
 }
 
-/* The elements of a tensor of the shape @shape, and their number; 0 for none. */
+/* The number of elements of a tensor of shape @shape; 0 if invalid. */
 static size_t elements_of(const json_t *shape)
 {
     size_t count = json_array_size(shape) > 0 || json_is_array(shape);
@@ -129,7 +129,7 @@ static void take_json(const json_t *value, char *text, size_t size)
     free(all);
 }
 
-/* The shapes of what its model takes and makes. */
+/* Reads the shapes of the model's inputs and output. */
 static void take_shapes(const json_t *json, lab_task *task)
 {
     const json_t *inputs = json_object_get(json, "inputs");
@@ -152,7 +152,7 @@ static void take_init(const json_t *json, lab_task *task)
     take_json(json_object_get(json, "init"), task->init, sizeof task->init);
 }
 
-/* A task whose attentions are all refused has the reason of the first one. */
+/* A task whose attentions are all refused gets the reason of the first. */
 static void judge_limits(lab_task *task)
 {
     bool able = false;
@@ -219,12 +219,12 @@ heed_status lab_task_read(lab_task *task, const lab_python *python, bool (*inter
     return status;
 }
 
-/* ---- All of them ---- */
+/* ---- All tasks ---- */
 
 /* Starting an interpreter takes as long as reading some dozens of tasks. */
 #define CHUNK 24
 
-/* Some tasks for one process. */
+/* A batch of tasks for one process. */
 typedef struct chunk {
     lab_job job;
     lab_task *tasks;
@@ -238,7 +238,7 @@ typedef struct reading {
     const lab_sink *sink;
     chunk *chunks;
     size_t count;
-    bool failed; /* one could not be read at all: no others are begun */
+    bool failed; /* a process could not be run: begin no more */
 } reading;
 
 static lab_job *next_job(void *owner)
@@ -250,7 +250,7 @@ static lab_job *next_job(void *owner)
     return NULL;
 }
 
-/* The texts of @mine, each behind its length; NULL if one of them cannot be read. */
+/* The texts of @mine, each preceded by its length; NULL if one of them cannot be read. */
 static char *join_texts(const chunk *mine, size_t *size)
 {
     char *all = NULL;
@@ -274,7 +274,7 @@ static char *join_texts(const chunk *mine, size_t *size)
     return NULL;
 }
 
-/* Reads all of @mine by one process. False, with nothing changed, if that cannot be. */
+/* Reads all of @mine with one process. If that fails, returns false and changes nothing. */
 static bool read_together(chunk *mine, const lab_python *python, bool (*interrupted)(void))
 {
     size_t size = 0;
@@ -298,7 +298,7 @@ static bool read_together(chunk *mine, const lab_python *python, bool (*interrup
     return whole;
 }
 
-/* Where a task among them ends the process, or takes too long, each gets one of its own. */
+/* If a task crashes the process, or takes too long, each task gets a separate process. */
 static void do_job(void *owner, lab_job *job)
 {
     const reading *it = owner;

@@ -1,14 +1,14 @@
 /*
- * suite.h - the tasks of another suite, and the attention in them
+ * suite.h - tasks of a benchmark suite, and the attention in them
  *
  *     lab_suite suite;
  *     if (lab_suite_find(&suite, folder, false, &error) == HEED_OK &&
  *         lab_suite_read(&suite, &python, 2, NULL, &error) == HEED_OK)
- *         ...                           suite.tasks: the content of each, or why it has none
+ *         ...                           suite.tasks: the content of each, or the reason
  *     lab_suite_free(&suite);
  *
  * The suite is KernelBench. Its tasks are files NUMBER_NAME.py in folders level1, level2 and so on;
- * they are followed without being run (suites/read_task.py).
+ * they are analysed without being run (suites/read_task.py).
  */
 #ifndef LAB_SUITE_H
 #define LAB_SUITE_H
@@ -25,12 +25,12 @@
 typedef enum lab_task_kind {
     LAB_TASK_UNTOUCHED = 0, /* not read yet */
     LAB_TASK_ATTENTION,     /* has attention that heed can do */
-    LAB_TASK_LIMITED,       /* has attention beyond a limit of heed's, which the reason names */
-    LAB_TASK_UNFIT,         /* has attention that heed has no problem for; the reason says why */
+    LAB_TASK_LIMITED,       /* has attention beyond a limit of heed, named in the reason */
+    LAB_TASK_UNFIT,         /* has attention that heed has no problem for; see the reason */
     LAB_TASK_NONE,          /* has no attention */
-    LAB_TASK_OUTSIDE,       /* its model is that of a library, not in the file */
-    LAB_TASK_UNREAD,        /* may have attention; it could not be followed */
-    LAB_TASK_DAMAGED        /* is no Python, or could not be read in time and memory */
+    LAB_TASK_OUTSIDE,       /* its model is in a library, not in the file */
+    LAB_TASK_UNREAD,        /* may have attention; it could not be analysed */
+    LAB_TASK_DAMAGED        /* not valid Python, or exceeded the limits of time and memory */
 } lab_task_kind;
 
 #define LAB_TASK_KINDS 8
@@ -43,19 +43,19 @@ const char *lab_task_kind_name(lab_task_kind kind);
 #define LAB_TASK_WORKS 4
 #define LAB_TASK_INPUTS 8
 
-/* An attention in a task, and others that are equal. */
+/* An attention in a task, with its equal copies. */
 typedef struct lab_task_attention {
-    char spec[HEED_SPEC_SIZE];   /* canonical; as the reader says it where heed refuses it */
-    char call[HEED_SPEC_SIZE];   /* the same with the scale of the call alone: queries may be scaled
-                                    ahead of it */
-    char refusal[LAB_TASK_TEXT]; /* of heed: one line; "" where it can do the problem */
-    char unfit[LAB_TASK_TEXT];   /* why there is no problem for it; "" if there is one */
+    char spec[HEED_SPEC_SIZE];   /* canonical; or as reported by the reader if heed refuses it */
+    char call[HEED_SPEC_SIZE];   /* the same with only the scale of the call: queries may be scaled
+                                    before it */
+    char refusal[LAB_TASK_TEXT]; /* heed's reason, one line; "" if it can do the problem */
+    char unfit[LAB_TASK_TEXT];   /* why no problem expresses it; "" if one does */
     char how[64];                /* how it is written: "written out", "nn.MultiheadAttention" */
-    char notes[LAB_TASK_NOTES][LAB_TASK_TEXT]; /* on it, such as a batch taken for a sequence */
+    char notes[LAB_TASK_NOTES][LAB_TASK_TEXT]; /* remarks, such as a batch treated as a sequence */
     int note_count;
     int line;          /* of the file */
-    int layers;        /* that have it */
-    double operations; /* of all of them, floating-point */
+    int layers;        /* number of layers that have it */
+    double operations; /* floating-point operations of all layers */
 } lab_task_attention;
 
 /* Other work of a task. */
@@ -67,30 +67,29 @@ typedef struct lab_task_work {
 
 typedef struct lab_task {
     int level, number;
-    char name[128]; /* of the file, without number and ending */
+    char name[128]; /* of the file, without number and extension */
     char path[PATH_MAX];
     lab_task_kind kind;
-    char reason[LAB_TASK_TEXT]; /* of any kind but LAB_TASK_ATTENTION, where it may be "" */
+    char reason[LAB_TASK_TEXT]; /* for any kind; may be "" for LAB_TASK_ATTENTION */
     lab_task_attention *attention;
     size_t attention_count;
-    lab_task_work work[LAB_TASK_WORKS]; /* beside attention */
+    lab_task_work work[LAB_TASK_WORKS]; /* other than attention */
     int work_count;
-    bool whole;     /* it is nothing but one attention of its inputs Q, K and V, [batch, heads, seq,
-                       dim] */
-    char init[512]; /* the arguments of its model as JSON; "": they are not plain, or too long */
-    char inputs[512]; /* the shapes of its inputs as JSON, if all are tensors of float32; else "" */
-    char output[128]; /* the shape of its output; "": it is no tensor, or was not followed to it */
+    bool whole; /* it is only one attention of its inputs Q, K and V, [batch, heads, seq, dim] */
+    char init[512];   /* the arguments of its model as JSON; "" if not plain, or too long */
+    char inputs[512]; /* the shapes of its inputs as JSON, if all are float32 tensors; else "" */
+    char output[128]; /* the shape of its output; "" if it is not a tensor, or unknown */
     size_t input_elements[LAB_TASK_INPUTS], output_elements;
     int input_count;
 } lab_task;
 
 typedef struct lab_suite {
-    char version[64]; /* as the suite's own files say it; "": they are not there */
+    char version[64]; /* from the suite's files; "" if they are missing */
     lab_task *tasks;  /* by level and number */
     size_t count;
 } lab_suite;
 
-/* Files and tasks of a suite, at most. */
+/* Maximum size of a file, and number of tasks. */
 #define LAB_SUITE_FILE_MAX ((size_t)1 << 20)
 #define LAB_SUITE_TASKS_MAX 4096
 
@@ -100,13 +99,13 @@ typedef struct lab_suite {
 heed_status lab_suite_find(lab_suite *suite, const char *folder, bool any_version,
                            lab_error *error);
 
-/* lab_suite_find_task() makes a suite of the one file @path, whose folder and name need not say
- * level and number: these are 0 then. HEED_ERR_SYSTEM if it is not there, HEED_ERR_INVALID for a
- * folder. */
+/* lab_suite_find_task() makes a suite of the one file @path. Level and number are 0 if its folder
+ * and name do not have them. HEED_ERR_SYSTEM if it does not exist, HEED_ERR_INVALID for a folder.
+ */
 heed_status lab_suite_find_task(lab_suite *suite, const char *path, lab_error *error);
 
-/* lab_suite_read() reads all tasks on @threads threads. A task that cannot be read is one with a
- * reason. HEED_ERR_SYSTEM if no Python could be started, or after an interruption. */
+/* lab_suite_read() reads all tasks on @threads threads. A task that cannot be read gets a reason.
+ * HEED_ERR_SYSTEM if Python could not be started, or after an interruption. */
 heed_status lab_suite_read(lab_suite *suite, const lab_python *python, int threads,
                            const lab_sink *sink, lab_error *error);
 
@@ -114,15 +113,15 @@ heed_status lab_suite_read(lab_suite *suite, const lab_python *python, int threa
 heed_status lab_task_read(lab_task *task, const lab_python *python, bool (*interrupted)(void),
                           lab_error *error);
 
-/* lab_task_text() reads the file of @task into a new text of *@size bytes, to be freed. NULL, with
- * @error, if it cannot or the file is too large. */
+/* lab_task_text() reads the file of @task into a new string of *@size bytes, which the caller
+ * frees. NULL, with @error, if it cannot or the file is too large. */
 char *lab_task_text(const lab_task *task, size_t *size, lab_error *error);
 
 /* lab_task_label() writes "level 3, problem 43" or, without these, the file's name. */
 const char *lab_task_label(const lab_task *task, char *text, size_t size);
 
-/* lab_task_share() returns the share of attention in all operations of @task that were counted, 0
- * without attention. */
+/* lab_task_share() returns the share of attention in the counted operations of @task, 0 without
+ * attention. */
 double lab_task_share(const lab_task *task);
 
 void lab_suite_free(lab_suite *suite);

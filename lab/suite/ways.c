@@ -1,5 +1,5 @@
 /*
- * ways.c - the ways in which tensors of float32 may be multiplied
+ * ways.c - precisions for products of float32 tensors
  */
 #include "lab/suite/ways.h"
 

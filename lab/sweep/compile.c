@@ -1,7 +1,8 @@
 /*
- * compile.c - points are compiled on all cores while the device is busy with others
+ * compile.c - compiles points on all cores while the device times others
  *
- * The code goes to the cache of machine code, where planning finds it, and its facts are kept here.
+ * The code goes to the cache of compiled kernels, where the planner finds it; its facts are kept
+ * here.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,16 +20,16 @@
 
 typedef struct pool_point {
     lab_job job;
-    lab_sweep_facts *facts; /* once it is done; NULL if there was no memory */
+    lab_sweep_facts *facts; /* when done; NULL if there was no memory */
 } pool_point;
 
 struct lab_sweep_pool {
     lab_pool jobs;
     const lab_sweep *run;
-    pool_point *points; /* all of the space */
+    pool_point *points; /* all points of the space */
     int64_t wanted[WANTED_MAX];
     size_t wanted_count;
-    int64_t until_ns; /* nothing is begun in advance that would not be done by then; 0: never */
+    int64_t until_ns; /* begin nothing ahead that would not be done by then; 0: no limit */
 };
 
 static void refuse(lab_sweep_facts *facts, const char *why)
@@ -72,7 +73,7 @@ static void read_code(lab_sweep_facts *facts, const heed_cuda_facts *kernel,
 {
     lab_cubin cubin;
     lab_error error;
-    if (built->ptx) /* the driver will compile it: nothing is known */
+    if (built->ptx) /* the driver will compile it: no facts are known */
         return;
     if (lab_cubin_read(&cubin, built->data, built->size, kernel->name, &error) != HEED_OK) {
         refuse(facts, error.text);
@@ -142,7 +143,7 @@ heed_status lab_sweep_pool_start(lab_sweep *run)
     const heed_nvrtc *nvrtc;
     if (!run->arch)
         return HEED_OK;
-    heed_status status = heed_nvrtc_get(&nvrtc); /* else each point would say it */
+    heed_status status = heed_nvrtc_get(&nvrtc); /* else each point would report the failure */
     if (status != HEED_OK)
         return lab_fail(&run->trouble, status, "%s", heed_message());
     lab_sweep_pool *pool = calloc(1, sizeof *pool);

@@ -1,5 +1,5 @@
 /*
- * device.c - the evaluator of a sweep: facts first, then the device
+ * device.c - the evaluator of a sweep: prunes by facts, then times on the device
  */
 #include <errno.h>
 #include <math.h>
@@ -11,13 +11,13 @@
 #include "src/measure.h"
 
 #define EXPECT_WORK (INT64_C(1) << 22)
-#define CACHE_BYTES (INT64_C(32) << 20) /* where the system does not tell */
+#define CACHE_BYTES (INT64_C(32) << 20) /* if the system does not report it */
 #define SAMPLES_MIN 3
 #define WARMUP_NS INT64_C(1000000)
 #define SAMPLE_NS INT64_C(20000)
 
-/* A point so much slower than the best so far is timed once and no more. A single call has more
- * around it than one of many. */
+/* A point this many times slower than the best so far is timed only once. The factor allows for the
+ * overhead of a single call. */
 #define HOPELESS 3.0
 #define AROUND_CALL 50e-6
 
@@ -56,7 +56,7 @@ void lab_sweep_shapes_free(lab_sweep *run)
 
 /* ---- Timing ---- */
 
-/* As many samples as @seconds are enough for. */
+/* Takes as many samples as fit in @seconds. */
 static heed_status sample(lab_bench_engine *engine, bool replay, double seconds,
                           double samples[LAB_SWEEP_SAMPLES_MAX], int *count)
 {
@@ -78,7 +78,7 @@ static heed_status sample(lab_bench_engine *engine, bool replay, double seconds,
     return status;
 }
 
-/* The fastest of the samples counts: every disturbance adds to a timing. */
+/* The fastest sample counts: disturbances only add time. */
 static void take_samples(lab_evaluation *result, const double *samples, int count, int64_t calls)
 {
     double least = INFINITY;
@@ -116,7 +116,7 @@ static heed_status time_engine(lab_sweep *run, const lab_sweep_shape *shape,
     return status;
 }
 
-/* An impossible time becomes a failure, or a search would follow it. */
+/* Turns an impossible time into a failure, or the search would follow it. */
 static void doubt(const lab_sweep *run, int shape, lab_evaluation *result)
 {
     lab_error why = { "" };
@@ -176,7 +176,7 @@ heed_status lab_sweep_time_anew(lab_sweep *run, size_t number, const char *name,
 
 /* ---- The evaluator ---- */
 
-/* Is the point refused by the code that it makes? */
+/* True if the facts of its code exclude the point. */
 static bool is_pruned(const lab_sweep *run, int64_t point, lab_evaluation *result)
 {
     lab_error why;
@@ -203,7 +203,7 @@ static heed_status keep(lab_sweep *run, int64_t point, int shape, int effort,
     return lab_fail(&run->trouble, HEED_ERR_SYSTEM, "%s: %s", run->record_path, strerror(errno));
 }
 
-/* The answer of the board: run->answered if there is one. */
+/* Looks for a result on the board: sets run->answered if there is one. */
 static heed_status look_up(lab_sweep *run, const lab_record_trial *trial, int shape,
                            lab_evaluation *result)
 {
@@ -217,7 +217,7 @@ static heed_status look_up(lab_sweep *run, const lab_record_trial *trial, int sh
     return status;
 }
 
-/* Puts an answer of the device on the board. A pruned point is soon found out anew. */
+/* Records a result of the device on the board. Pruned points are cheap to find again. */
 static heed_status put_down(lab_sweep *run, lab_record_trial *trial, const lab_evaluation *result)
 {
     lab_entry_parts parts;
@@ -240,7 +240,7 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     lab_error error;
     run->answered = false;
     if (known) {
-        run->reused += known->state != LAB_STATE_PRUNED; /* which is no launch */
+        run->reused += known->state != LAB_STATE_PRUNED; /* not a launch */
         *result = *known;
         doubt(run, shape, result);
         return HEED_OK;
@@ -271,8 +271,8 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
     return status == HEED_OK ? keep(run, index, shape, effort, result) : status;
 }
 
-/* Of what the host half of a kernel says without compiling: is the config legal and worthwhile for
- * @problem? If not, @why says why not. */
+/* Checks without compiling, by the host code of a kernel, that the config is legal and worthwhile
+ * for @problem. If not, @why has the reason. */
 static bool considers(const lab_sweep *run, const heed_problem *problem, const char *name,
                       char why[LAB_WHY_SIZE])
 {
@@ -317,7 +317,7 @@ lab_evaluator lab_sweep_evaluator(lab_sweep *run)
                             .announce = run->pool ? announce : NULL };
 }
 
-/* ---- Where to begin ---- */
+/* ---- Starting points ---- */
 
 int64_t lab_sweep_find_point(const lab_sweep *run, const char *wanted)
 {

@@ -1,9 +1,8 @@
 /*
- * evolve.c - evolution in the space of a sweep, as `heed evolve` and `heed tune` do it
+ * evolve.c - evolution in the space of a sweep, for `heed evolve` and `heed tune`
  *
- * A champion is measured when it has become one, on one problem after the other while there is
- * time. A finding holds for it alone where its code decides it, and else is the best guess there is
- * for what is bred next.
+ * A new champion is measured on one problem after another, while there is time. Findings about its
+ * code apply only to it; others are the best guess for its offspring.
  */
 #include "lab/sweep/evolve.h"
 
@@ -25,7 +24,7 @@ void lab_sweep_evolution_name(lab_sweep_evolution *it, const lab_individual *one
     name->parent_count = (size_t)(one->parents[0] != 0) + (one->parents[1] != 0);
 }
 
-/* Its trials on the board say who its parents are. */
+/* Its trials on the board name its parents. */
 static void bred(void *data, const lab_individual *child)
 {
     lab_sweep_evolution *it = data;
@@ -73,8 +72,7 @@ static heed_status measure_on(lab_sweep_evolution *it, const lab_individual *cha
     return HEED_OK;
 }
 
-/* Measures the champion and tells the guide. Facts about an earlier one stay until there are newer
- * ones. */
+/* Measures the champion and informs the guide. Facts about an earlier one stay until replaced. */
 static heed_status measure(lab_sweep_evolution *it, const lab_individual *champion)
 {
     lab_session_name name;
@@ -99,7 +97,7 @@ static heed_status born(void *data, const lab_individual *child, const lab_indiv
                : HEED_OK;
 }
 
-/* ---- All of it ---- */
+/* ---- The run ---- */
 
 static heed_status succeeds(void *data, const lab_individual *challenger,
                             const lab_individual *champion, bool *yes)

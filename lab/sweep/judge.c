@@ -1,9 +1,8 @@
 /*
- * judge.c - the best points of a sweep: through all gates, in turns with what heed plans, and on
- * the board
+ * judge.c - judges the best points of a sweep: by all gates, against heed's plan, and on the board
  *
- * The times of the search are the fastest samples of different moments, good for choosing. Whether
- * the choice is faster than what there was is asked here anew, on fresh samples.
+ * The times of the search are the fastest samples from different moments, good enough for
+ * selection. Whether the selected point is really faster is decided here, on fresh samples.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +12,8 @@
 
 #define DUEL_SECONDS 1.0
 
-/* Numbers of trials on the board: of the one that is timed beside what heed plans, and of a point
- * that does not pass all gates. Others have their effort. */
+/* Attempt numbers on the board: for the duel with heed's plan, and for a point that fails a gate.
+ * For other trials the attempt is the effort. */
 #define COMPARED 16
 #define REFUSED 17
 
@@ -42,13 +41,13 @@ heed_status lab_sweep_add(lab_sweep *run, lab_record_trial *trial, int64_t *id)
 
 lab_proven lab_sweep_proven(const lab_sweep_gates *gates, int64_t point)
 {
-    for (size_t i = gates->count; i > 0; i--) /* the newest counts */
+    for (size_t i = gates->count; i > 0; i--) /* the newest verdict counts */
         if (gates->items[i - 1].point == point)
             return gates->items[i - 1].proven;
     return LAB_UNPROVEN;
 }
 
-/* Asks, and says what is wrong. */
+/* Runs the gates, and reports a failure. */
 static lab_proven ask(lab_sweep_gates *gates, const char *name)
 {
     const lab_sweep *run = gates->sweep;
@@ -75,12 +74,13 @@ heed_status lab_sweep_prove(lab_sweep_gates *gates, int64_t point, lab_proven *p
     if (lab_interrupted(run->sink))
         return HEED_ERR_SYSTEM;
     if (!lab_grow(&gates->items, gates->count, sizeof *gates->items))
-        return lab_fail(&run->trouble, HEED_ERR_NO_MEMORY, "no memory for what the gates said");
+        return lab_fail(&run->trouble, HEED_ERR_NO_MEMORY,
+                        "no memory for the verdicts of the gates");
     gates->items[gates->count++] = (struct lab_sweep_proof){ point, *proven };
     return HEED_OK;
 }
 
-/* Does what heed plans for a shape pass? */
+/* Returns true if heed's plan for a shape passes the gates. */
 static bool plan_passes(const lab_sweep_gates *gates, size_t number)
 {
     const lab_sweep *run = gates->sweep;
@@ -90,7 +90,7 @@ static bool plan_passes(const lab_sweep_gates *gates, size_t number)
     bool passes = gates->prover.prove(gates->prover.data, shape->usual, &spec, 1, gates->until_ns,
                                       why) == LAB_PROVEN;
     if (!passes && !lab_interrupted(run->sink))
-        lab_say(run->sink, LAB_WARNING, "%s: %s, which heed plans, is not ranked: it %s", spec,
+        lab_say(run->sink, LAB_WARNING, "%s: heed's plan, %s, is not ranked: it %s", spec,
                 shape->usual, why);
     return passes;
 }
@@ -113,7 +113,7 @@ heed_status lab_sweep_add_refused(lab_sweep *run, int64_t point)
     return status;
 }
 
-/* ---- Times by which nobody chose ---- */
+/* ---- Unbiased times ---- */
 
 heed_status lab_sweep_confirm(lab_sweep *run, const lab_session_name *name, size_t number,
                               int attempt, const lab_sweep_gates *gates)
@@ -134,7 +134,7 @@ heed_status lab_sweep_confirm(lab_sweep *run, const lab_session_name *name, size
     return lab_sweep_add(run, &trial, NULL);
 }
 
-/* Ranks what heed plans, which passed all gates, by its side of @duel, B. */
+/* Ranks heed's plan, which has passed all gates, by its side of @duel, B. */
 static heed_status add_plan(lab_sweep *run, size_t number, const lab_duel *duel)
 {
     const lab_evaluation result = { .samples = duel->b, .sample_count = duel->pairs };
@@ -154,7 +154,7 @@ static heed_status add_duel(lab_sweep *run, const lab_session_name *name, size_t
     lab_entry_parts parts;
     lab_record_trial trial = lab_sweep_trial(run, name, number, COMPARED);
     trial.verdict = LAB_RECORD_OK;
-    trial.confirmed = proven; /* nobody chose it by these samples */
+    trial.confirmed = proven; /* it was not selected by these samples */
     trial.gates = &gate;
     trial.gate_count = proven;
     heed_status status = lab_entry_take_turns(&trial, &parts, duel, &duel->comparison,

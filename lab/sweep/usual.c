@@ -1,8 +1,8 @@
 /*
- * usual.c - heed's plan without a search, and a kernel in turns with it
+ * usual.c - heed's plan without a search, and duels with it
  *
- * The times of the search are the fastest samples of different moments, good for choosing. Whether
- * the choice is faster than the plan is asked anew, on fresh samples.
+ * The times of the search are the fastest samples from different moments, good enough for
+ * selection. Whether the selected point is faster than the plan is decided here, on fresh samples.
  */
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "src/cuda/facts.h"
 #include "src/device.h"
 
-/* Does the kernel exist, and is it for this problem? Asked of an architecture, or of a context. */
+/* Checks that the kernel exists and supports this problem, for an architecture or a context. */
 heed_status lab_sweep_try_kernel(heed_context *context, int arch, const heed_problem *problem,
                                  const char *name)
 {
@@ -28,7 +28,7 @@ heed_status lab_sweep_kernel_runs(heed_context *context, const heed_problem *pro
     return lab_sweep_try_kernel(context, heed_device_arch(context), problem, name);
 }
 
-/* The plan of heed without a search. */
+/* heed's plan without a search. */
 void lab_sweep_find_usual(lab_sweep *run)
 {
     for (size_t i = 0; i < run->problems.count; i++) {

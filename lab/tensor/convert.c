@@ -1,5 +1,5 @@
 /*
- * convert.c - elements of the types f32, f16 and bf16 as doubles
+ * convert.c - conversion of f32, f16 and bf16 elements from and to double
  */
 #include "lab/tensor/convert.h"
 
@@ -10,7 +10,7 @@
 /* A floating-point format: a sign, exponent bits, fraction bits. */
 typedef struct format {
     int fraction_bits;
-    int bias; /* and the exponent of the largest numbers */
+    int bias; /* also the exponent of the largest numbers */
 } format;
 
 static const format formats[HEED_TYPE_COUNT] = {
@@ -43,10 +43,10 @@ static uint32_t bits_of_float(float value)
     return bits;
 }
 
-/* The exponent and fraction of a half, moved to their places in a float, are a number too small by
- * the difference of the biases; so are subnormals, which the multiplication makes normal.
- * Infinities and NaNs, large numbers there, get the exponent of theirs and keep the fraction.
- * Without branches, so that a loop can be made of vectors. */
+/* The exponent and fraction of a half, shifted to their places in a float, give a number too small
+ * by the difference of the biases, also for subnormals; a multiplication corrects and normalizes
+ * it. Infinities and NaNs, which become large numbers, get the exponent of infinity and keep the
+ * fraction. Without branches, so loops vectorize. */
 static double widen_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = (uint32_t)(half & 0x7fff) << 13;
@@ -60,8 +60,7 @@ static double widen_bf16(uint16_t half)
     return (double)float_of((uint32_t)half << 16);
 }
 
-/* @significand without its lowest @shift bits, 1 to 63 of them, rounded to nearest, ties to even.
- */
+/* @significand without its lowest @shift bits, 1 to 63, rounded to nearest, ties to even. */
 static uint64_t shift_rounded(uint64_t significand, int shift)
 {
     uint64_t kept = significand >> shift;
@@ -85,7 +84,7 @@ static uint16_t narrow(format to, double value)
     if (exponent > to.bias)
         return (uint16_t)(sign | infinity);
     if (exponent >= least) {
-        /* A carry out of the fraction goes to the exponent, up to infinity. */
+        /* A carry from the fraction goes into the exponent, up to infinity. */
         uint64_t rebias = (uint64_t)(DOUBLE_BIAS - to.bias) << to.fraction_bits;
         return (uint16_t)(sign | (shift_rounded(magnitude, shift) - rebias));
     }
@@ -123,7 +122,7 @@ double lab_element_round(heed_type type, double value)
     return lab_element_get(type, &element, 0);
 }
 
-/* Loops of their own, so that the compiler can make each a fast one. */
+/* Separate loops, so the compiler can optimize each. */
 void lab_elements_load(heed_type type, const void *base, int64_t index, int64_t count,
                        double *values)
 {
@@ -170,7 +169,7 @@ bool lab_type_is_narrow(heed_type type)
 static const struct {
     const char *name;
     size_t size;
-    heed_type type; /* of numbers with a point */
+    heed_type type; /* of floating-point kinds */
 } kinds[] = {
     [HEED_DATA_NONE] = { "none", 0, HEED_F32 }, [HEED_DATA_F32] = { "f32", 4, HEED_F32 },
     [HEED_DATA_F16] = { "f16", 2, HEED_F16 },   [HEED_DATA_BF16] = { "bf16", 2, HEED_BF16 },

@@ -1,5 +1,5 @@
 /*
- * convert.h - elements of the types f32, f16 and bf16 as doubles
+ * convert.h - conversion of f32, f16 and bf16 elements from and to double
  *
  * Portable C without compiler extensions: every other conversion in the project is checked against
  * this one.
@@ -14,18 +14,18 @@
 #include "heed.h"
 
 /* lab_element_get() returns the element at @index of an array of @type. Every value of the three
- * types is a double exactly; a NaN stays one. */
+ * types is exact in a double; NaN stays NaN. */
 double lab_element_get(heed_type type, const void *base, int64_t index);
 
 /* lab_element_set() writes @value to the element at @index, rounded once to nearest, ties to even:
- * straight from the double, not by way of float32. Too large a value becomes an infinity;
- * subnormals are kept; a NaN becomes a quiet NaN. */
+ * directly from the double, not through float32. Overflow gives an infinity; subnormals are kept; a
+ * NaN becomes a quiet NaN. */
 void lab_element_set(heed_type type, void *base, int64_t index, double value);
 
 /* lab_element_round() returns @value as lab_element_set() followed by lab_element_get() would. */
 double lab_element_round(heed_type type, double value);
 
-/* lab_elements_load() writes @count elements, from @index on, to @values. */
+/* lab_elements_load() writes @count elements, starting at @index, to @values. */
 void lab_elements_load(heed_type type, const void *base, int64_t index, int64_t count,
                        double *values);
 
@@ -37,10 +37,10 @@ double lab_type_unit(heed_type type);
 double lab_type_quantum(heed_type type);
 
 /* lab_type_bits() returns the bits of a number of @type between 0.5 and 1, or -1 and -0.5 if
- * @negative, whose fraction are the lowest bits of @random. */
+ * @negative, whose fraction is the lowest bits of @random. */
 uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random);
 
-/* lab_type_is_narrow() says whether @type has fewer exponents than float32. */
+/* lab_type_is_narrow() returns true if @type has a smaller exponent range than float32. */
 bool lab_type_is_narrow(heed_type type);
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -51,12 +51,12 @@ size_t lab_data_size(heed_data kind);
 const char *lab_data_name(heed_data kind);
 
 /* lab_data_of() returns the kind of elements of @type; lab_data_type() the type of those of @kind,
- * HEED_F32 if it is none of them. */
+ * or HEED_F32 if it is not an element type. */
 heed_data lab_data_of(heed_type type);
 heed_type lab_data_type(heed_data kind);
 
-/* lab_data_get() returns the element at @index of an operand: a number, or 0 or 1 for what is false
- * or true; lab_data_set() writes one. Of bits, @index counts bits, 32 to a word, the lowest first.
+/* lab_data_get() returns the element at @index of an operand: a number, or 0 or 1 for booleans;
+ * lab_data_set() writes one. For bits, @index counts bits, 32 per word, lowest first.
  */
 double lab_data_get(heed_data kind, const void *base, int64_t index);
 void lab_data_set(heed_data kind, void *base, int64_t index, double value);

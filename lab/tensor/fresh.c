@@ -1,8 +1,8 @@
 /*
- * fresh.c - values as others are, but never seen before
+ * fresh.c - fresh random values with the character of given ones
  *
- * It runs while a process waits to be timed, many megabytes at a time: integer arithmetic in lanes,
- * which compilers make vectors of.
+ * It runs while a process waits to be timed, many megabytes at a time, so it uses integer
+ * arithmetic in lanes that compilers vectorize.
  */
 #include "lab/tensor/fresh.h"
 
@@ -13,7 +13,7 @@
 #define LANES LAB_FRESH_LANES
 #define PIECE (LANES * sizeof(uint32_t))
 
-/* The bits of a type, as often as they fit into a word. */
+/* The bits of a type, repeated to fill a word. */
 typedef struct layout {
     uint32_t exponent;
     uint32_t mantissa;
@@ -37,11 +37,11 @@ bool lab_fresh_begin(lab_fresh *fresh)
 
     memcpy(fresh->lane, words, sizeof words);
     for (int i = 0; i < LANES; i++)
-        fresh->lane[i] |= fresh->lane[i] == 0; /* from 0 nothing else would follow */
+        fresh->lane[i] |= fresh->lane[i] == 0; /* 0 would only be followed by 0 */
     return drawn;
 }
 
-/* The next random words (G. Marsaglia, "Xorshift RNGs", 2003), a stream in each lane. */
+/* Computes the next random words (G. Marsaglia, "Xorshift RNGs", 2003), a stream in each lane. */
 static void step(lab_fresh *fresh)
 {
     for (int i = 0; i < LANES; i++) {
@@ -52,7 +52,7 @@ static void step(lab_fresh *fresh)
     }
 }
 
-/* Which bits of a normal number may change: none of others. */
+/* Masks the bits that may change: the low bits of normal numbers, none of others. */
 static void renew_singles(const lab_fresh *fresh, layout bits, uint32_t word[LANES])
 {
     for (int i = 0; i < LANES; i++) {

@@ -1,5 +1,5 @@
 /*
- * json.c - faults of JSON, in other words than jansson's where those are for its callers
+ * json.c - messages for JSON errors, reworded where jansson's are for programmers
  */
 #include "json.h"
 
@@ -9,7 +9,7 @@ static const struct {
 } plain[] = {
     { json_error_null_character, "a string has the character \\u0000, which heed does not take" },
     { json_error_null_byte_in_key, "a name has the character \\u0000, which heed does not take" },
-    { json_error_stack_overflow, "arrays or objects lie too deep within one another" },
+    { json_error_stack_overflow, "arrays or objects are nested too deeply" },
 };
 
 const char *lab_json_fault(const json_error_t *fault)

@@ -22,7 +22,7 @@
     65535 /* version 2 allows 4 GiB, for record types with many fields; a plain array needs 128 \
              bytes */
 
-/* Of what is written: magic, version and length; the longest dict with its padding. */
+/* For writing: the magic, version and length; the longest dict with its padding. */
 #define PREAMBLE_SIZE (MAGIC_SIZE + 4)
 #define DICT_SIZE (64 + LAB_RANK_MAX * 22 + 64)
 
@@ -34,7 +34,7 @@ typedef struct npy_header {
     int64_t shape[LAB_RANK_MAX];
 } npy_header;
 
-/* Where a header is being read. */
+/* The position while parsing a header. */
 typedef struct npy_scan {
     const char *at;
     const char *path;
@@ -56,7 +56,7 @@ static void skip_blanks(npy_scan *scan)
     scan->at += strspn(scan->at, " \t\n\r\f");
 }
 
-/* Takes @word if it stands next. */
+/* Consumes @word if it comes next. */
 static bool take(npy_scan *scan, const char *word)
 {
     skip_blanks(scan);
@@ -183,11 +183,11 @@ static heed_status read_dict(npy_scan *scan, npy_header *header)
 /* The file                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Element types by descr. numpy writes the byte order of a void type as '|'. */
+/* Element types by descr. NumPy writes the byte order of a void type as '|'. */
 static const struct npy_type {
     const char *descr;
     heed_data kind;
-    lab_npy_bits least; /* how they must be wanted at least */
+    lab_npy_bits least; /* mode required to accept it */
 } npy_types[] = {
     { "<f4", HEED_DATA_F32, LAB_NPY_REFUSE },    { "<f2", HEED_DATA_F16, LAB_NPY_REFUSE },
     { "<u2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "|V2", HEED_DATA_BF16, LAB_NPY_BF16 },
@@ -197,7 +197,7 @@ static const struct npy_type {
     { "|u1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
 };
 
-/* The other ones that this reader takes. */
+/* The other types accepted in this mode. */
 static const char *more_types(lab_npy_bits bits)
 {
     return bits == LAB_NPY_OPERAND ? "'<i4', '|b1', '|u1' or '<u4'" : "or 16 bits as bf16";
@@ -271,8 +271,8 @@ static heed_status read_header(FILE *file, const char *path, npy_header *header,
     return status;
 }
 
-/* The elements, and then nothing more. The size is compared first, lest a damaged shape ask for all
- * memory. */
+/* Reads the elements, and checks that nothing follows. The size is compared first, so a damaged
+ * shape cannot exhaust memory. */
 static heed_status read_elements(FILE *file, const char *path, lab_tensor *tensor, heed_data kind,
                                  const npy_header *header, lab_error *error)
 {
@@ -322,7 +322,7 @@ heed_status lab_npy_read(lab_tensor *tensor, const char *path, lab_npy_bits bits
     return status;
 }
 
-/* The dict, padded with blanks and a newline so that the data after it begins at a multiple of 64.
+/* The dict, padded with spaces and a newline, so the data after it begins at a multiple of 64.
  * Returns its length. */
 static size_t print_dict(const lab_tensor *tensor, char text[DICT_SIZE])
 {

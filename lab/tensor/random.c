@@ -1,5 +1,5 @@
 /*
- * random.c - random numbers that can be had in any order
+ * random.c - counter-based random numbers
  */
 #include "lab/tensor/random.h"
 
@@ -28,7 +28,7 @@ uint64_t lab_random_stream(uint64_t seed, uint64_t index)
 
 int64_t lab_random_below(uint64_t seed, uint64_t index, int64_t limit)
 {
-    /* The bias of the remainder is under 2^-32 for the limits of a problem. */
+    /* The modulo bias is under 2^-32 for the limits of a problem. */
     return (int64_t)(lab_random_bits(seed, index) % (uint64_t)limit);
 }
 

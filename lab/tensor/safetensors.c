@@ -1,5 +1,5 @@
 /*
- * safetensors.c - files of named arrays
+ * safetensors.c - safetensors files of named arrays
  */
 #include "safetensors.h"
 
@@ -26,11 +26,11 @@ struct lab_safetensors {
     size_t count;
 };
 
-/* Bits of the element types. Those that heed computes in say which one they are. */
+/* Bits of the element types, and heed's kind of those that it supports. */
 static const struct dtype {
     const char *name;
     unsigned bits;
-    heed_data kind; /* HEED_DATA_NONE: heed has none such */
+    heed_data kind; /* HEED_DATA_NONE: not supported */
 } dtypes[] = {
     { "F32", 32, HEED_DATA_F32 },     { "F16", 16, HEED_DATA_F16 },
     { "BF16", 16, HEED_DATA_BF16 },   { "I32", 32, HEED_DATA_I32 },
@@ -74,7 +74,7 @@ static heed_status read_shape(const lab_safetensors *file, lab_safetensors_entry
         const json_t *value = json_array_get(shape, i);
         if (!json_is_integer(value) || json_integer_value(value) < 0)
             return bad_entry(file, entry->name, "shape",
-                             "holds something else than integers of 0 or more", error);
+                             "has elements that are not integers of 0 or more", error);
         if (i < LAB_RANK_MAX)
             entry->shape[i] = json_integer_value(value);
         empty = empty || json_integer_value(value) == 0;
@@ -108,8 +108,8 @@ static heed_status read_offsets(const lab_safetensors *file, lab_safetensors_ent
     return HEED_OK;
 }
 
-/* Does the room in the data agree with shape and type? A type that is not known has no size to
- * compare. */
+/* Checks that the data's size agrees with shape and type. An unknown type has no size to compare.
+ */
 static heed_status check_size(const lab_safetensors *file, const lab_safetensors_entry *entry,
                               uint64_t elements, lab_error *error)
 {
@@ -164,7 +164,7 @@ static int by_place(const void *a, const void *b)
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* No overlaps, no holes, nothing behind the last one. */
+/* Checks that arrays do not overlap, without gaps, and nothing after the last one. */
 static heed_status check_places(const lab_safetensors *file, lab_error *error)
 {
     uint64_t at = 0;
@@ -226,7 +226,7 @@ static heed_status parse_header(lab_safetensors *file, const char *text, size_t 
     return read_entries(file, error);
 }
 
-/* The length is compared with the file's before memory is asked for. */
+/* The length is compared with the file's size before memory is allocated. */
 static heed_status read_length(lab_safetensors *file, size_t *length, lab_error *error)
 {
     unsigned char bytes[LENGTH_SIZE];
@@ -389,8 +389,8 @@ static json_t *entry_json(const lab_tensor *tensor, uint64_t begin)
                      "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
-/* The header's text, padded so that the data begins at a multiple of 8; the caller frees it. NULL
- * without memory. */
+/* The header's text, padded so the data begins at a multiple of 8; the caller frees it. NULL if
+ * there is no memory. */
 static char *header_text(const char *const *names, const lab_tensor *tensors, size_t count)
 {
     uint64_t at = 0;

@@ -1,10 +1,9 @@
 /*
- * safetensors.h - files of named arrays
+ * safetensors.h - safetensors files of named arrays
  *
  * A file is the length of the header (8 bytes, little-endian), the header (JSON) and the data. The
- * reader is strict: the arrays lie in the data without overlaps and holes, names are unique, and
- * every size agrees with its shape. Arrays of types that heed does not compute in are listed, and
- * cannot be read.
+ * reader is strict: arrays must be contiguous, without overlaps and gaps, names unique, and every
+ * size must agree with its shape. Arrays of unsupported types are listed, but cannot be read.
  */
 #ifndef LAB_SAFETENSORS_H
 #define LAB_SAFETENSORS_H
@@ -16,15 +15,15 @@ typedef struct lab_safetensors lab_safetensors;
 /* One array of a file. The texts belong to the file. */
 typedef struct lab_safetensors_entry {
     const char *name;
-    const char *dtype; /* as the file writes it, such as "BF16" */
-    int rank; /* may be above LAB_RANK_MAX: then it cannot be read, and shape holds the first ones
+    const char *dtype; /* as in the file, such as "BF16" */
+    int rank; /* may exceed LAB_RANK_MAX: then it cannot be read, and shape has the first dimensions
                */
     int64_t shape[LAB_RANK_MAX];
     uint64_t begin; /* bytes from the start of the data */
     uint64_t end;
 } lab_safetensors_entry;
 
-/* The longest header that is read. */
+/* Maximum length of a header. */
 #define LAB_SAFETENSORS_HEADER_MAX 100000000
 
 /* lab_safetensors_open() opens @path and reads its header. Returns HEED_OK; HEED_ERR_SYSTEM;
@@ -39,18 +38,17 @@ const lab_safetensors_entry *lab_safetensors_at(const lab_safetensors *file,
                                                 size_t index); /* NULL past the end */
 
 /* lab_safetensors_read() reads the array @name. On HEED_OK the caller owns @tensor; else it is
- * zeroed: HEED_ERR_INVALID if there is no such name, HEED_ERR_UNSUPPORTED for a type or rank that
- * heed cannot hold, HEED_ERR_SYSTEM, HEED_ERR_CORRUPT, HEED_ERR_NO_MEMORY. */
+ * zeroed: HEED_ERR_INVALID if there is no such name, HEED_ERR_UNSUPPORTED for an unsupported type
+ * or rank, HEED_ERR_SYSTEM, HEED_ERR_CORRUPT, HEED_ERR_NO_MEMORY. */
 heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_tensor *tensor,
                                  lab_error *error);
 
-/* lab_safetensors_read_operand() is the same, and reads I32, BOOL and U8, as bytes, and U32, as
- * words of bits, too. */
+/* lab_safetensors_read_operand() also reads I32, BOOL and U8 as bytes, and U32 as words of bits. */
 heed_status lab_safetensors_read_operand(lab_safetensors *file, const char *name,
                                          lab_tensor *tensor, lab_error *error);
 
-/* lab_safetensors_write() writes @count arrays with their names, which are unique, to @path,
- * replacing what is there only when all is written. HEED_ERR_SYSTEM, HEED_ERR_NO_MEMORY. */
+/* lab_safetensors_write() writes @count arrays with unique names to @path, replacing the file
+ * atomically. HEED_ERR_SYSTEM, HEED_ERR_NO_MEMORY. */
 heed_status lab_safetensors_write(const char *path, const char *const *names,
                                   const lab_tensor *tensors, size_t count, lab_error *error);
 

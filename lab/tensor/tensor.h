@@ -1,5 +1,5 @@
 /*
- * tensor.h - a dense array in memory, as files hold it
+ * tensor.h - a dense array in memory
  */
 #ifndef LAB_TENSOR_H
 #define LAB_TENSOR_H
@@ -19,14 +19,14 @@
 
 /* The last dimension is contiguous, as in C. Starts zeroed; release with lab_tensor_free(). */
 typedef struct lab_tensor {
-    heed_type type; /* of elements that are of one */
-    heed_data kind; /* of the elements; those of HEED_DATA_BITS are words */
+    heed_type type; /* of floating-point elements */
+    heed_data kind; /* of the elements; words for HEED_DATA_BITS */
     int rank;       /* 0: a single number */
     int64_t shape[LAB_RANK_MAX];
-    void *data; /* owned; aligned to HEED_ALIGNMENT; never NULL, not even without elements */
+    void *data; /* owned; aligned to HEED_ALIGNMENT; never NULL, even without elements */
 } lab_tensor;
 
-/* lab_shape_bytes() writes the bytes of an array of elements of @element_size bytes to *@bytes.
+/* lab_shape_bytes() writes the size of an array with elements of @element_size bytes to *@bytes.
  * Returns false if a dimension is negative or the product is above PTRDIFF_MAX. */
 bool lab_shape_bytes(const int64_t *shape, int rank, size_t element_size, size_t *bytes);
 
@@ -35,25 +35,25 @@ bool lab_shape_bytes(const int64_t *shape, int rank, size_t element_size, size_t
 const char *lab_shape_print(const int64_t *shape, int rank, char text[LAB_SHAPE_SIZE]);
 
 /* lab_tensor_create() makes an array of zeros, lab_tensor_create_kind() one of any kind.
- * HEED_ERR_INVALID for a shape that has no size, HEED_ERR_NO_MEMORY; *@tensor is zeroed then. */
+ * HEED_ERR_INVALID for an invalid shape, HEED_ERR_NO_MEMORY; *@tensor is zeroed then. */
 heed_status lab_tensor_create(lab_tensor *tensor, heed_type type, const int64_t *shape, int rank,
                               lab_error *error);
 heed_status lab_tensor_create_kind(lab_tensor *tensor, heed_data kind, const int64_t *shape,
                                    int rank, lab_error *error);
 void lab_tensor_free(lab_tensor *tensor);
 
-/* lab_tensor_bytes() returns the size of the data of a tensor that was created;
- * lab_tensor_elements() their number. */
+/* lab_tensor_bytes() returns the size of a tensor's data; lab_tensor_elements() the number of
+ * elements. */
 size_t lab_tensor_bytes(const lab_tensor *tensor);
 int64_t lab_tensor_elements(const lab_tensor *tensor);
 
 /* lab_tensor_convert() changes the elements to @type, each rounded to nearest, ties to even.
- * HEED_ERR_NO_MEMORY leaves the tensor as it was. */
+ * HEED_ERR_NO_MEMORY leaves the tensor unchanged. */
 heed_status lab_tensor_convert(lab_tensor *tensor, heed_type type, lab_error *error);
 
-/* lab_tensor_swap() makes a tensor of shape [a, b, c, d] one of shape [a, c, b, d] whose element
- * [i, k, j, l] is what [i, j, k, l] was. HEED_ERR_INVALID for another rank than 4;
- * HEED_ERR_NO_MEMORY; either leaves the tensor as it was. */
+/* lab_tensor_swap() transposes a tensor of shape [a, b, c, d] to [a, c, b, d]: element [i, j, k, l]
+ * moves to [i, k, j, l]. HEED_ERR_INVALID if the rank is not 4; HEED_ERR_NO_MEMORY; either leaves
+ * the tensor unchanged. */
 heed_status lab_tensor_swap(lab_tensor *tensor, lab_error *error);
 
 #endif /* LAB_TENSOR_H */

@@ -1,5 +1,5 @@
 /*
- * view.c - where the elements of one tensor of a problem lie
+ * view.c - the memory layout of a problem's tensors
  */
 #include "lab/tensor/view.h"
 
@@ -81,7 +81,7 @@ static lab_view new_view(const heed_problem *p, lab_role role)
                        .element = heed_type_size(p->type) };
 }
 
-/* The strides of @operand, or those of a dense one. */
+/* The strides of @operand, or dense ones. */
 static heed_strides operand_strides(const lab_view *view, const heed_operand *operand)
 {
     heed_strides s = operand->strides;

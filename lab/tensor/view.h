@@ -1,5 +1,5 @@
 /*
- * view.h - where the elements of one tensor of a problem lie
+ * view.h - the memory layout of a problem's tensors
  */
 #ifndef LAB_VIEW_H
 #define LAB_VIEW_H
@@ -10,7 +10,7 @@
 
 #include "heed.h"
 
-/* The tensors of a problem: inputs, of which most problems have the first three alone, and O. */
+/* The tensors of a problem: inputs, of which most problems have only the first three, and O. */
 typedef enum lab_role {
     LAB_Q,
     LAB_K,
@@ -26,67 +26,69 @@ typedef enum lab_role {
     LAB_CU_K,
     LAB_COS, /* of rotary embeddings */
     LAB_SIN,
-    LAB_K_NEW, /* appended to K and V, of the problem's type as these are */
+    LAB_K_NEW, /* appended to K and V, of the problem's type */
     LAB_V_NEW,
-    LAB_ARRAYS, /* the first of the arrays that expressions read */
+    LAB_ARRAYS, /* the first of the arrays for expressions */
     LAB_O = LAB_ARRAYS + HEED_ARRAYS_MAX
 } lab_role;
 #define LAB_VECTORS 3 /* Q, K and V, of the problem's type, come first */
 #define LAB_INPUTS 20 /* come first */
 #define LAB_ROLES 21
 
-/* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. Of an operand the
- * seq is that of queries and the dim that of keys; sizes are 1 along which it is the same. Packed
- * Q and O, or K and V, have one batch element, with the rows of all sequences. */
+/* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. For an operand seq
+ * is that of queries and dim that of keys; sizes along which it is broadcast are 1. Packed Q and O,
+ * or K and V, have one batch element, with the rows of all sequences. */
 typedef struct lab_view {
-    heed_type type; /* of elements that are of one */
+    heed_type type; /* of floating-point elements */
     int64_t batch;
     int64_t seq;
     int64_t heads;
     int64_t dim;
     heed_strides strides;
     heed_data kind; /* of the elements; HEED_DATA_NONE: the problem has no such tensor */
-    size_t element; /* bytes of one, of bits those of a word */
-    int64_t page;  /* keys of a page of K or V, or 0; batch and seq stay those of keys, the batch */
-    int64_t pages; /* stride becomes that of pages, this is how many there are, */
-    const int32_t *table; /* and this, of such a stride, says where keys are: lab_view_bind(); */
-    int64_t table_stride; /* NULL: pages are in order */
-    int64_t prefix; /* keys of K or V that all batch elements have in common: those of the first */
+    size_t element; /* size of one in bytes; of a word for bits */
+
+    /* K or V in pages: batch and seq are still those of keys, but the batch stride is that of
+     * pages. */
+    int64_t page;         /* keys in a page, or 0 */
+    int64_t pages;        /* number of pages */
+    const int32_t *table; /* locates keys, see lab_view_bind(); NULL: pages are in order */
+    int64_t table_stride; /* of the table */
+    int64_t prefix;       /* shared key prefix of K or V: keys of the first batch element */
 } lab_view;
 
-/* lab_view_of() returns the view of one tensor of @problem, which must be normalized; of one that
- * it does not have, a view without elements. */
+/* lab_view_of() returns the view of one tensor of @problem, which must be normalized; if the
+ * problem does not have it, a view without elements. */
 lab_view lab_view_of(const heed_problem *problem, lab_role role);
 
-/* lab_view_bind() gives the view of K or V of @problem its page table; others stay as they are. */
+/* lab_view_bind() sets the page table of the view of K or V of @problem; does not change others. */
 void lab_view_bind(lab_view *view, const heed_problem *problem, const void *table);
 
 /* lab_view_at() returns the index of the first element of a head vector. */
 int64_t lab_view_at(const lab_view *view, int64_t batch, int64_t seq, int64_t head);
 
-/* lab_view_pair() returns the index of an operand's element for a query head, a query and a key; of
- * bits, 32 times that of the word, and the number of the bit. */
+/* lab_view_pair() returns the index of an operand's element for a query head, a query and a key;
+ * for bits, 32 times the index of the word plus the number of the bit. */
 int64_t lab_view_pair(const lab_view *view, int64_t batch, int64_t head, int64_t query,
                       int64_t key);
 
-/* lab_view_extent() returns the elements from the first to the last one, both included. */
+/* lab_view_extent() returns the number of elements from the first to the last, inclusive. */
 int64_t lab_view_extent(const lab_view *view);
 
 /* lab_view_vectors() returns the number of head vectors, batch * heads * seq. lab_view_vector()
- * returns the index of the first element of the @n-th of them, counted [batch, head, seq]: for O, n
- * is a row of the LSE. */
+ * returns the index of the first element of the @n-th one, in the order [batch, head, seq]: for O,
+ * n is a row of the LSE. */
 int64_t lab_view_vectors(const lab_view *view);
 int64_t lab_view_vector(const lab_view *view, int64_t n);
 
-/* lab_view_bytes() returns the bytes from the first to the last element; 0 of a view without. */
+/* lab_view_bytes() returns the bytes from the first to the last element; 0 without elements. */
 size_t lab_view_bytes(const lab_view *view);
 
 /* lab_role_name() returns "Q", "K", "V", "O", the field's name of an operand, or "arrays[0]" and so
  * on. */
 const char *lab_role_name(lab_role role);
 
-/* lab_buffers_set() makes @data the address of a tensor in @buffers; lab_buffers_get() returns it.
- */
+/* lab_buffers_set() sets the address of a tensor in @buffers; lab_buffers_get() returns it. */
 void lab_buffers_set(heed_buffers *buffers, lab_role role, const void *data);
 const void *lab_buffers_get(const heed_buffers *buffers, lab_role role);
 

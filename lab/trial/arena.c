@@ -1,5 +1,5 @@
 /*
- * arena.c - memory that a candidate's process shares, and where tensors lie in it
+ * arena.c - memory shared with a candidate's process, and the placement of tensors in it
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include "lab/trial/arena.h"
@@ -15,7 +15,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* Pages around rooms that nobody may touch, wide enough for an index a few tiles off. */
+/* Size of the inaccessible pages around rooms, enough to catch an index that is a few tiles off. */
 #define WALL ((size_t)64 << 10)
 
 bool lab_arena_create(lab_arena *arena, size_t size, bool read_only)
@@ -56,7 +56,7 @@ void lab_arena_clear(lab_arena *arena, size_t kept)
 bool lab_arena_place(lab_arena *arena, const lab_span *span, lab_wire_room *room)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t lean = (uintptr_t)span->room % page; /* where in its page the room begins */
+    size_t lean = (uintptr_t)span->room % page; /* offset of the room in its page */
     size_t start = (arena->used + WALL + page - 1) / page * page + lean;
     size_t end;
 

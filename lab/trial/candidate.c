@@ -1,5 +1,5 @@
 /*
- * candidate.c - a kernel that somebody proposes, as data, and what it may take
+ * candidate.c - a proposed kernel as data, its checks, and the limits of a trial
  */
 #include "lab/trial/candidate.h"
 
@@ -15,8 +15,8 @@ const char *lab_language_name(lab_language language)
     return (size_t)language < sizeof names / sizeof *names ? names[language] : "unknown";
 }
 
-/* Options that say only how fast, never what else to read, to write or to run. One that ends in '='
- * or '-' is a beginning, which a word of plain letters follows. */
+/* Options that only affect code generation, never what to read, write or run. One that ends in '='
+ * or '-' is a prefix, to be followed by a word of plain letters. */
 static const char *const allowed[] = {
     "-O0",
     "-O1",
@@ -83,7 +83,7 @@ bool lab_option_allowed(const char *option)
     return false;
 }
 
-/* Is @name what a macro may be called, without taking the place of one that the headers use? */
+/* True if @name is a valid name for a macro, and does not replace one that the headers use. */
 static bool is_knob(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -1,9 +1,8 @@
 /*
- * candidate.h - a kernel that somebody proposes, as data
+ * candidate.h - a proposed kernel as data
  *
  * One source text, the values of its knobs, and the facts of its launch. A C candidate has host
- * code that runs in a sandbox; a CUDA candidate is device code alone, which the laboratory
- * launches.
+ * code that runs in a sandbox; a CUDA candidate is only device code, which the laboratory launches.
  */
 #ifndef LAB_CANDIDATE_H
 #define LAB_CANDIDATE_H
@@ -27,7 +26,7 @@ const char *lab_language_name(lab_language language);
 
 /* A knob: the compiler gets -DNAME=VALUE. */
 typedef struct lab_knob {
-    const char *name; /* an identifier of LAB_KNOB_NAME_MAX letters at most */
+    const char *name; /* an identifier of at most LAB_KNOB_NAME_MAX letters */
     long long value;
 } lab_knob;
 
@@ -39,23 +38,24 @@ typedef struct lab_knob {
 typedef struct lab_candidate {
     const char *name; /* for messages */
     lab_language language;
-    const char *source; /* @source_size bytes; null bytes are refused */
+    const char *source; /* @source_size bytes; without null bytes */
     size_t source_size;
     const lab_knob *knobs;
     size_t knob_count;
-    const char *const *options; /* of the C compiler, each one that lab_option_allowed() knows */
+    const char *const *options; /* for the C compiler, as permitted by lab_option_allowed() */
     size_t option_count;
     heed_launch_facts launch;    /* of CUDA */
-    const heed_problem *problem; /* that it is made for, normalized: it is asked for others of the
-                                    same type, head dims and kind of mask alone. NULL: for any */
+    const heed_problem *problem; /* that it is made for, normalized: it gets only problems of the
+                                    same type, head dims and kind of mask. NULL: any */
 } lab_candidate;
 
-/* lab_option_allowed() says whether a C candidate may ask for the compiler option @option: -O0 to
- * -O3, -march= and instruction sets, loops, vectors, floating-point liberties. */
+/* lab_option_allowed() returns true if a C candidate may use the compiler option @option: -O0 to
+ * -O3, -march= and instruction sets, loops, vectors, relaxed floating point. */
 bool lab_option_allowed(const char *option);
 
-/* lab_candidate_check() looks at all of @candidate but the meaning of its source. True if it may be
- * compiled; else @outcome is LAB_TRIAL_REFUSED and names the field, the value and the limit. */
+/* lab_candidate_check() checks all of @candidate except the content of its source. Returns true if
+ * it may be compiled; else @outcome is LAB_TRIAL_REFUSED and names the field, the value and the
+ * limit. */
 bool lab_candidate_check(const lab_candidate *candidate, lab_trial_outcome *outcome);
 
 #endif /* LAB_CANDIDATE_H */

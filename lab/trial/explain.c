@@ -1,5 +1,5 @@
 /*
- * explain.c - the last words of a candidate's process, as a verdict
+ * explain.c - turns the last output of a candidate's process into a verdict
  */
 #include "lab/trial/explain.h"
 
@@ -17,7 +17,7 @@
 /* Addresses below this come from a null pointer. */
 #define NULL_END 65536
 
-/* How far from a tensor a fault is still said to be about it. */
+/* Maximum distance from a tensor at which a fault is attributed to it. */
 #define NEAR ((uint64_t)1 << 20)
 
 const char *lab_room_name(int index)
@@ -36,7 +36,7 @@ static const char *signal_name(int number)
         { SIGSEGV, "SIGSEGV" },
         { SIGBUS, "SIGBUS" },
         { SIGILL, "SIGILL, an instruction that this CPU does not have" },
-        { SIGFPE, "SIGFPE, a division of integers by zero, or a trap of floating point" },
+        { SIGFPE, "SIGFPE, an integer division by zero, or a floating-point trap" },
         { SIGABRT, "SIGABRT" },
     };
 
@@ -46,15 +46,15 @@ static const char *signal_name(int number)
     return "a signal";
 }
 
-/* A tensor and how far @address is from it. */
+/* A tensor and its distance from an address. */
 typedef struct nearest {
     int index;
     uint64_t distance; /* 0: inside */
     bool before;
-    uint64_t at; /* byte inside */
+    uint64_t at; /* byte within it */
 } nearest;
 
-/* The tensor nearest to @offset of the arena that has the rooms from @first up to @end. */
+/* The tensor nearest to @offset in the arena with rooms @first to @end - 1. */
 static nearest find_nearest(const lab_wire_orders *orders, uint64_t offset, int first, int end)
 {
     nearest best = { .index = -1, .distance = NEAR };

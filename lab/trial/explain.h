@@ -1,5 +1,5 @@
 /*
- * explain.h - the last words of a candidate's process, as a verdict
+ * explain.h - turns the last output of a candidate's process into a verdict
  */
 #ifndef LAB_EXPLAIN_H
 #define LAB_EXPLAIN_H
@@ -10,8 +10,8 @@
 #include "lab/trial/verdict.h"
 #include "lab/trial/wire.h"
 
-/* lab_explain() makes a verdict of @line, a reply that is not the one that was hoped for, with what
- * the process could touch: @orders, with the arenas at these addresses of its own. Returns false.
+/* lab_explain() sets the verdict for @line, an unexpected reply, using @orders and the addresses of
+ * the arenas in the process. Returns false.
  */
 bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
                  lab_trial_outcome *outcome);

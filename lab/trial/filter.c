@@ -1,9 +1,8 @@
 /*
- * filter.c - which system calls a process may make
+ * filter.c - system call filters (seccomp)
  *
- * A filter is a program for the kernel's packet filter: it looks at the number of a system call and
- * the lower halves of its arguments. Calls that an architecture does not have are left out of the
- * tables by the preprocessor.
+ * A filter is a BPF program that checks the number of a system call and the lower halves of its
+ * arguments. The preprocessor removes calls that an architecture does not have from the tables.
  */
 #include "lab/trial/filter.h"
 
@@ -24,7 +23,7 @@
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
-#define NUMBER_LIMIT 0x40000000u /* the numbers of x32 begin there */
+#define NUMBER_LIMIT 0x40000000u /* numbers of x32 begin here */
 #elif defined(__aarch64__)
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #define NUMBER_LIMIT 0x40000000u
@@ -35,30 +34,30 @@
 
 #define ANY (-1)
 
-/* A call that is in the table: always, or if the bits @mask of an argument are @value. A row whose
- * number is ALSO is one more condition of the row before it. */
+/* A call that matches: always, or if the bits @mask of an argument are @value. A row with the
+ * number ALSO is a further condition of the previous row. */
 typedef struct rule {
     uint32_t number;
-    int argument; /* ANY: all arguments are allowed */
+    int argument; /* ANY: any arguments */
     uint32_t mask;
     uint32_t value;
 } rule;
 
 #define ALSO UINT32_MAX
 
-/* In the place of a value: the calling process. */
+/* As a value: the calling process. */
 #define SELF UINT32_MAX
 
 #define ALL UINT32_MAX
 #define CHANGING ((uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC))
 
-/* MADV_POPULATE_READ and the same to write, which older headers lack. */
+/* MADV_POPULATE_READ and MADV_POPULATE_WRITE, which older headers lack. */
 #define POPULATE 22u
 
 #define FUTEX_COMMAND (~(uint32_t)FUTEX_PRIVATE_FLAG)
 
-/* Calls for computing: the runner's own requests, memory that cannot become code, clocks, and the
- * end. Calls that sleep or yield are refused: time without a CPU would not be counted. */
+/* Calls for computing: the runner's requests, memory that cannot become code, clocks, and exit.
+ * Calls that sleep or yield are refused: CPU time would not count that time. */
 static const rule computing[] = {
     { __NR_read, 0, ALL, 0 },
     { __NR_write, 0, ALL, 1 },
@@ -70,11 +69,11 @@ static const rule computing[] = {
     { __NR_mprotect, 2, PROT_EXEC, 0 },
     { __NR_mremap, ANY, 0, 0 },
     { __NR_munmap, ANY, 0, 0 },
-    { __NR_madvise, 2, ~7u, 0 },                  /* from MADV_NORMAL to MADV_DONTNEED ... */
-    { __NR_madvise, 2, ALL, 8 },                  /* ... MADV_FREE ... */
-    { __NR_madvise, 2, ~1u, MADV_HUGEPAGE },      /* ... and not ... */
-    { __NR_madvise, 2, ~1u, POPULATE },           /* ... but what fails memory, or merges it */
-    { __NR_futex, 1, FUTEX_COMMAND, FUTEX_WAKE }, /* nobody waits for it */
+    { __NR_madvise, 2, ~7u, 0 },             /* MADV_NORMAL to MADV_DONTNEED ... */
+    { __NR_madvise, 2, ALL, 8 },             /* ... MADV_FREE ... */
+    { __NR_madvise, 2, ~1u, MADV_HUGEPAGE }, /* ... and its opposite ... */
+    { __NR_madvise, 2, ~1u, POPULATE },      /* ... but not those that poison or merge memory */
+    { __NR_futex, 1, FUTEX_COMMAND, FUTEX_WAKE }, /* harmless: no thread waits */
     { __NR_clock_gettime, ANY, 0, 0 },
     { __NR_clock_getres, ANY, 0, 0 },
     { __NR_gettimeofday, ANY, 0, 0 },
@@ -82,13 +81,13 @@ static const rule computing[] = {
     { __NR_getpid, ANY, 0, 0 },
     { __NR_gettid, ANY, 0, 0 },
     { __NR_tgkill, 0, ALL, SELF }, /* abort() ... */
-    { ALSO, 2, ALL, SIGABRT },     /* ... for SIGCONT would undo a stop */
+    { ALSO, 2, ALL, SIGABRT },     /* ... only: SIGCONT would undo a stop */
     { __NR_rt_sigprocmask, ANY, 0, 0 },
     { __NR_rt_sigreturn, ANY, 0, 0 },
 };
 
-/* Calls of the dynamic linker beside these; and the filter that comes next. Code may be mapped of
- * files, and not be written: nothing else ever becomes code, nor does code change. */
+/* Additional calls of the dynamic linker, and installation of the next filter. Code may only be
+ * mapped from files and cannot be written, so nothing else becomes code and code never changes. */
 static const rule loading[] = {
     { __NR_openat, 2, CHANGING, 0 },
 #ifdef __NR_open
@@ -140,19 +139,19 @@ static const rule denied[] = {
     { __NR_reboot, ANY, 0, 0 },
     { __NR_settimeofday, ANY, 0, 0 },
     { __NR_clock_settime, ANY, 0, 0 },
-    { __NR_setsid, ANY, 0, 0 }, /* it would leave the group that is killed at the deadline */
+    { __NR_setsid, ANY, 0,
+      0 }, /* it would leave the process group that is killed at the deadline */
 };
 
-/* Sockets that CUDA's driver makes when it starts: they have a name, and nobody's data. */
+/* Sockets that CUDA's driver creates at startup; they carry no data. */
 static const rule local[] = {
     { __NR_socket, 0, ALL, AF_UNIX },
     { __NR_bind, ANY, 0, 0 },
     { __NR_listen, ANY, 0, 0 },
 };
 
-/* Calls of a compiler that do nothing and say that they did: ninja gives each of its children a
- * group of its own, and gives up where that fails; but a child must not leave the group that is
- * killed. */
+/* Calls of a compiler that report success but do nothing: ninja puts each child in a separate
+ * process group, and fails if it cannot; but a child must not leave the group that is killed. */
 static const rule pretended[] = {
     { __NR_setpgid, ANY, 0, 0 },
 };
@@ -181,18 +180,18 @@ static void emit_load(program *to, size_t offset)
 
 #define CONDITION 3 /* instructions */
 
-/* Goes on if the condition of @r is met; else leaves out @skipped instructions. */
+/* Continues if the condition of @r is met; else skips @skipped instructions. */
 static void emit_condition(program *to, const rule *r, size_t skipped)
 {
     size_t low = offsetof(struct seccomp_data, args) + (size_t)r->argument * sizeof(uint64_t);
 
-    emit_load(to, low); /* both architectures keep the lower half first */
+    emit_load(to, low); /* both architectures are little-endian */
     emit(to, BPF_ALU | BPF_AND | BPF_K, r->mask, 0, 0);
     emit(to, BPF_JMP | BPF_JEQ | BPF_K, r->value == SELF ? (uint32_t)getpid() : r->value, 0,
          (uint8_t)skipped);
 }
 
-/* Conditions of the call at the start of @rules. */
+/* The number of conditions of the call at the start of @rules. */
 static size_t count_conditions(const rule *rules, size_t count)
 {
     size_t conditions = rules->argument != ANY;
@@ -202,7 +201,7 @@ static size_t count_conditions(const rule *rules, size_t count)
     return conditions;
 }
 
-/* Ends with @action for a call that is in the table. The number is loaded before and after. */
+/* Returns @action for a call in the table. The number is loaded before and after. */
 static void emit_rules(program *to, const rule *rules, size_t count, uint32_t action)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
 /*
- * host.c - the process that runs a candidate, and talking with it under a deadline
+ * host.c - the process that runs a candidate, and requests to it with deadlines
  */
 #include "lab/trial/host.h"
 
@@ -18,10 +18,10 @@
 #define LOOK_MS 100
 #define EXIT_NS INT64_C(1000000000)
 
-/* Of what a candidate wrote to stderr so much is taken before it counts as a flood. */
+/* More than this on a candidate's stderr counts as a flood. */
 #define COMPLAINTS_MAX ((size_t)64 << 10)
 
-/* Addresses that the runner needs beside what the candidate may have. */
+/* Address space that the runner needs in addition to the candidate's limit. */
 #define RUNNER_MEMORY ((size_t)64 << 20)
 #define RUNNER_FILES 32
 #define RUNNER_SECONDS 3600
@@ -97,7 +97,7 @@ bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_o
     };
     lab_sandbox sandbox = { .protections = *command->protections,
                             .resources = resources_of(command),
-                            .filter = LAB_FILTER_NONE }; /* the runner puts on its own */
+                            .filter = LAB_FILTER_NONE }; /* the runner installs filters itself */
 
     lab_host_clear(host, command->limits->interrupted);
     if (!lab_sandbox_create(&sandbox, readable, sizeof readable / sizeof *readable))
@@ -126,10 +126,10 @@ void lab_host_end(lab_host *host)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* How it ends                                                                                    */
+/* End of the process */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The process is killed, and the trial is over. */
+/* Kills the process and ends the trial. */
 static bool give_up(lab_host *host, lab_trial_outcome *outcome, lab_trial_verdict verdict,
                     const char *text)
 {
@@ -137,7 +137,7 @@ static bool give_up(lab_host *host, lab_trial_outcome *outcome, lab_trial_verdic
     return lab_trial_outcome_set(outcome, verdict, text ? "%s" : NULL, text);
 }
 
-/* It ended without a word about it. */
+/* Explains the end of a process that ended without a reply. */
 static bool explain_end(lab_host *host, lab_trial_outcome *outcome)
 {
     bool ended = lab_process_await(host->process.pid, heed_clock_ns() + EXIT_NS);
@@ -163,10 +163,10 @@ static bool explain_end(lab_host *host, lab_trial_outcome *outcome)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Questions and answers                                                                          */
+/* Requests and replies */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Takes what has come. False if that ends the conversation. */
+/* Reads available output. Returns false if that ends the process. */
 static bool hear(lab_host *host, const struct pollfd fds[2], lab_trial_outcome *outcome)
 {
     if (fds[1].revents)
@@ -184,7 +184,7 @@ static bool hear(lab_host *host, const struct pollfd fds[2], lab_trial_outcome *
     return true;
 }
 
-/* Asks whether it may go on, if that was asked long enough ago. */
+/* Calls the watch function, if the last call was long enough ago. */
 static bool keep_watch(lab_host *host, int64_t *looked, lab_trial_outcome *outcome)
 {
     if (!host->watch || heed_clock_ns() - *looked < LOOK_MS * INT64_C(1000000))
@@ -218,7 +218,7 @@ static bool await_line(lab_host *host, int64_t deadline, lab_trial_outcome *outc
     return true;
 }
 
-/* Takes the line off, which must be all there is. */
+/* Takes the line, which must be the only output. */
 static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_trial_outcome *outcome)
 {
     size_t length = (size_t)((char *)memchr(host->words.text, '\n', host->words.length) -
@@ -232,7 +232,7 @@ static bool take_line(lab_host *host, char reply[LAB_WIRE_LINE], lab_trial_outco
     return true;
 }
 
-/* The bytes on stdout that nobody asked for. */
+/* Handles bytes on stdout without a request. */
 static bool refuse_unasked(lab_host *host, lab_trial_outcome *outcome)
 {
     struct pollfd out = { .fd = host->process.out, .events = POLLIN };
@@ -244,7 +244,7 @@ static bool refuse_unasked(lab_host *host, lab_trial_outcome *outcome)
     return host->process.out >= 0 || explain_end(host, outcome);
 }
 
-/* Sends the request. A process that has gone is heard of when its answer is waited for. */
+/* Sends the request. If the process has ended, waiting for its reply reports that. */
 static void send_request(const lab_host *host, const char *request)
 {
     char line[LAB_WIRE_LINE];
@@ -254,7 +254,7 @@ static void send_request(const lab_host *host, const char *request)
     (void)put;
 }
 
-/* CPU time of the process so far, of all its threads; 0 if nobody can tell any more. */
+/* CPU time of the process so far, in all threads; 0 if no longer known. */
 static int64_t cpu_time(const lab_host *host)
 {
     struct timespec time;
@@ -265,8 +265,8 @@ static int64_t cpu_time(const lab_host *host)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Did nobody but us let it go on? Its CPU time cannot tell: a stopped process may be charged some
- * milliseconds more for its last steps, on a machine that is busy. */
+/* Checks that only this program resumed the process. Its CPU time does not show that: on a busy
+ * machine a stopped process may be charged some milliseconds later for its last steps. */
 static bool stood_still(lab_host *host, lab_trial_outcome *outcome)
 {
     if (!host->frozen || lab_process_stood_still(host->process.pid))

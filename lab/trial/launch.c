@@ -1,5 +1,5 @@
 /*
- * launch.c - how device code is compiled and launched, as words that can be kept
+ * launch.c - launch parameters of device code as text
  */
 #include "lab/trial/launch.h"
 
@@ -109,7 +109,7 @@ static bool add_knob(lab_launched *it, char *name)
     return true;
 }
 
-/* Takes one word; bit i of *@seen is field i, and the next one the entry. */
+/* Parses one word; bit i of *@seen is field i, and the next one the entry. */
 static bool read_word(lab_launched *it, char *word, unsigned *seen)
 {
     if (strncmp(word, "-D", 2) == 0)

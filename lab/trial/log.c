@@ -1,5 +1,5 @@
 /*
- * log.c - logs of compilers, made fit to be shown
+ * log.c - sanitizes compiler logs
  */
 #include "lab/trial/log.h"
 
@@ -13,14 +13,15 @@ static bool in_path(char c)
     return isalnum((unsigned char)c) || (c && strchr("/._-+@~%", c));
 }
 
-/* Does an absolute path begin at @text + @at? A slash after a word or a number divides. */
+/* True if an absolute path begins at @text + @at. A slash after a word or a number is a division.
+ */
 static bool begins_path(const char *text, size_t at)
 {
     return text[at] == '/' && in_path(text[at + 1]) && text[at + 1] != '/' &&
            (at == 0 || !(in_path(text[at - 1]) || strchr(")]", text[at - 1])));
 }
 
-/* Where the last part of the path at @text begins. */
+/* The start of the last component of the path at @text. */
 static size_t last_part(const char *text)
 {
     size_t start = 0;
@@ -50,8 +51,8 @@ void lab_log_strip(char *text)
         end[1] = '\0';
 }
 
-/* The first place in @text where a compiler, an assembler or a linker says that it could not read a
- * file; NULL if none does. */
+/* The first place in @text where a compiler, an assembler or a linker reports an unreadable file;
+ * NULL if none. */
 static const char *find_unread(const char *text)
 {
     static const char *const words[] = {
@@ -85,5 +86,5 @@ void lab_log_hide_files(char *text)
         if (end && !memchr(line, '\n', (size_t)(end - line)))
             snprintf(place, sizeof place, "%.*s: ", (int)(end - line), line);
     }
-    sprintf(text, "%serror: a file that it reads is not there, or may not be read\n", place);
+    sprintf(text, "%serror: a file that it reads does not exist, or may not be read\n", place);
 }

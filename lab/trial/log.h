@@ -1,21 +1,21 @@
 /*
- * log.h - logs of compilers, made fit to be shown and to be handed back to the author of the code
+ * log.h - sanitizes compiler logs, for display and for the author of the code
  */
 #ifndef LAB_LOG_H
 #define LAB_LOG_H
 
 #include <stddef.h>
 
-/* Bytes of a log that are kept, with the final null. */
+/* Bytes of a log that are kept, including the final null. */
 #define LAB_LOG_SIZE 8192
 
-/* lab_log_strip() takes the folders off all absolute paths in @text, which tell of this machine and
- * not of the code, puts blanks for control characters other than newlines, and cuts @text at the
- * end of a line where it is longer than a log may be. */
+/* lab_log_strip() removes the folders of all absolute paths in @text, which concern this machine
+ * rather than the code, replaces control characters other than newlines by spaces, and truncates
+ * @text at the end of a line if it is too long. */
 void lab_log_strip(char *text);
 
-/* lab_log_hide_files() replaces a log that says that a file could not be read by one line, the same
- * whether there is no such file or it may not be read; of more only where in the source that was.
+/* lab_log_hide_files() replaces a log that reports an unreadable file by one line, the same whether
+ * the file does not exist or may not be read, with only the position in the source.
  */
 void lab_log_hide_files(char *text);
 

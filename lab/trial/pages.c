@@ -1,5 +1,5 @@
 /*
- * pages.c - the memory of a process, as the system tells it: its code, and the pages it can touch
+ * pages.c - checks a process's memory map: its code, and its accessible pages
  */
 #include "lab/trial/pages.h"
 
@@ -9,8 +9,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A line of /proc/PID/maps: addresses, access such as "r-xp", offset, device, number of the file,
- * name. The system's own code, as in "[vdso]", belongs to no file. */
+/* A line of /proc/PID/maps: addresses, access such as "r-xp", offset, device, inode, name. The
+ * system's code, such as "[vdso]", has no file. */
 static bool is_fixed(const char *line)
 {
     char access[8] = "", name[8] = "";
@@ -39,16 +39,16 @@ bool lab_pages_fixed(pid_t pid)
 /* Walls                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Memory that is mapped: where, and which bytes of which file. */
+/* A mapping: its addresses, and its bytes of a file. */
 typedef struct stretch {
     uint64_t start, end;
     uint64_t offset;
-    bool closed; /* nobody may touch it */
-    bool arena;  /* it belongs to the file that is asked about */
+    bool closed; /* not accessible */
+    bool arena;  /* it maps the arena's file */
 } stretch;
 
-/* A file's number counts on its own device alone: that of a shared memory is sooner or later that
- * of a library too. */
+/* An inode number is unique only per device: shared memory may have the same number as a library.
+ */
 static bool read_stretch(const char *line, const struct stat *arena, stretch *to)
 {
     unsigned long long start, end, offset, file;
@@ -64,7 +64,7 @@ static bool read_stretch(const char *line, const struct stat *arena, stretch *to
     return true;
 }
 
-/* Does it hold the pages of a room of @sets, and no others? */
+/* True if it has exactly the pages of a room of @sets. */
 static bool is_room(const stretch *it, bool outputs, const lab_wire_set *sets, int count)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = it->end - it->start;
@@ -80,7 +80,7 @@ static bool is_room(const stretch *it, bool outputs, const lab_wire_set *sets, i
     return false;
 }
 
-/* Is @b, at the end of @a, the bytes of the arena that come next? */
+/* True if @b continues @a, in addresses and in the arena. */
 static bool is_next(const stretch *a, const stretch *b)
 {
     return a->arena && b->arena && a->end == b->start &&
@@ -97,7 +97,7 @@ bool lab_pages_text_walled(FILE *maps, const struct stat *arena, bool outputs, s
     while (walled && fgets(line, sizeof line, maps)) {
         if (!read_stretch(line, arena, &it))
             continue;
-        if (is_next(&now, &it) && now.closed == it.closed) { /* madvise() may part a room */
+        if (is_next(&now, &it) && now.closed == it.closed) { /* madvise() may split a room */
             now.end = it.end;
             continue;
         }

@@ -1,8 +1,8 @@
 /*
- * process.c - a child process in a group and, if wanted, a sandbox of its own; where its program is
+ * process.c - a child process in a new process group, optionally in a sandbox; finding its program
  *
- * Between fork() and exec() the child does only what a signal handler may do, since another thread
- * of ours may have held any lock.
+ * Between fork() and exec() the child only does async-signal-safe work, since another thread of the
+ * parent may have held any lock.
  */
 #define _GNU_SOURCE /* pipe2(), sched_setaffinity() */
 #include "lab/trial/process.h"
@@ -24,11 +24,11 @@
 #include "lab/base/beside.h"
 #include "measure.h"
 
-/* Descriptors of the child that are about to get their final numbers stay above these. */
+/* The child's descriptors are kept above this until they get their final numbers. */
 #define ABOVE 16
 #define CHANNELS 3
 
-/* Interruption and deadlines are looked at so often. */
+/* Interval of checks for interruption and deadlines. */
 #define LOOK_MS 100
 
 #define CLOSE_ON_EXEC 4u /* CLOSE_RANGE_CLOEXEC */
@@ -51,7 +51,7 @@ void lab_process_close(lab_process *process)
 /* The child                                                                                      */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Signals as a new process expects them. */
+/* Resets signals to the defaults of a new process. */
 static bool reset_signals(void)
 {
     static const int changed[] = { SIGINT, SIGPIPE, SIGTERM, SIGQUIT };
@@ -63,7 +63,7 @@ static bool reset_signals(void)
     return sigprocmask(SIG_SETMASK, &none, NULL) == 0;
 }
 
-/* Marks all descriptors from @first on, so that only what was handed over passes exec(). */
+/* Marks all descriptors from @first on close-on-exec, so only the intended ones pass exec(). */
 static void close_others(int first)
 {
 #ifdef SYS_close_range
@@ -74,7 +74,7 @@ static void close_others(int first)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* Gives the descriptors @files their final numbers 0 and on; those that are -1 come last. */
+/* Gives the descriptors @files their final numbers, from 0; those that are -1 come last. */
 static bool place_files(int *files, int count)
 {
     for (int i = 0; i < count; i++)
@@ -86,7 +86,7 @@ static bool place_files(int *files, int count)
     return true;
 }
 
-/* Stays on the CPU that was chosen for it, if one was. */
+/* Pins the process to the chosen CPU, if any. */
 static bool pin(const lab_process_command *command)
 {
     cpu_set_t one;
@@ -98,7 +98,7 @@ static bool pin(const lab_process_command *command)
     return sched_setaffinity(0, sizeof one, &one) == 0;
 }
 
-/* Becomes the program; returns only if that fails, with errno. */
+/* Executes the program; returns only on failure, with errno. */
 static void become(const lab_process_command *command, pid_t parent, const int channels[CHANNELS])
 {
     int files[CHANNELS + LAB_PROCESS_FILES];
@@ -109,7 +109,7 @@ static void become(const lab_process_command *command, pid_t parent, const int c
         files[count++] = command->files[i];
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         return;
-    if (getppid() != parent) /* it ended before it could take us along */
+    if (getppid() != parent) /* the parent ended before its death signal was set */
         _exit(127);
     if (!reset_signals() || !place_files(files, count) || !pin(command))
         return;
@@ -132,7 +132,7 @@ typedef struct channels {
 static bool open_channels(channels *c)
 {
     *c = (channels){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
-    /* A socket: writing to a process that has gone must fail, not raise SIGPIPE. */
+    /* A socket: a write to a dead process must fail, not raise SIGPIPE. */
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, c->in) == 0 &&
            pipe2(c->out, O_CLOEXEC) == 0 && pipe2(c->err, O_CLOEXEC) == 0 &&
            pipe2(c->news, O_CLOEXEC) == 0;
@@ -155,7 +155,7 @@ static pid_t fork_child(const lab_process_command *command, const channels *c)
 
     if (child != 0)
         return child;
-    /* The channel of news keeps its number, above all others or below ABOVE: it is moved too. */
+    /* The error channel may have any number, so it is moved above ABOVE, too. */
     int news = fcntl(c->news[1], F_DUPFD_CLOEXEC, ABOVE);
     become(command, parent, (const int[CHANNELS]){ c->in[0], c->out[1], c->err[1] });
     int error = errno;
@@ -163,7 +163,7 @@ static pid_t fork_child(const lab_process_command *command, const channels *c)
     _exit(told > 0 ? 126 : 127);
 }
 
-/* The failure between fork() and exec(), as an errno value; 0 if there was none. */
+/* The failure between fork() and exec(), as an errno value; 0 if none. */
 static int read_news(int fd)
 {
     int error = 0;
@@ -197,7 +197,8 @@ int lab_process_start(lab_process *process, const lab_process_command *command)
     return error;
 }
 
-bool lab_process_has_ended(pid_t pid)
+/* It is left to be waited for. */
+static bool has_ended(pid_t pid)
 {
     siginfo_t info = { .si_pid = 0 };
 
@@ -208,7 +209,7 @@ bool lab_process_await(pid_t pid, int64_t deadline)
 {
     const struct timespec nap = { .tv_nsec = 1000000 };
 
-    while (!lab_process_has_ended(pid)) {
+    while (!has_ended(pid)) {
         if (heed_clock_ns() >= deadline)
             return false;
         nanosleep(&nap, NULL);
@@ -237,7 +238,7 @@ bool lab_process_freeze(pid_t pid)
         ;
     if (result != 0 || info.si_code != CLD_STOPPED)
         return false;
-    /* The news of the stop is taken: any that comes now is of another one. */
+    /* Consumes the report of the stop: a later one is for another stop. */
     waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG);
     return true;
 }

@@ -1,5 +1,5 @@
 /*
- * process.h - a child process in a group and, if wanted, a sandbox of its own; where its program is
+ * process.h - a child process in a new process group, optionally in a sandbox; finding its program
  */
 #ifndef LAB_PROCESS_H
 #define LAB_PROCESS_H
@@ -14,7 +14,7 @@
 #include "lab/trial/verdict.h"
 
 typedef struct lab_process {
-    pid_t pid; /* and process group; 0: there is none */
+    pid_t pid; /* also its process group; 0: none */
     int in;    /* our ends of its stdin, stdout and stderr; -1: closed */
     int out;
     int err;
@@ -22,35 +22,34 @@ typedef struct lab_process {
 
 #define LAB_PROCESS_FILES 3
 
-/* How to start one. It gets the descriptors below and no others. */
+/* How to start a process. It gets only the descriptors below. */
 typedef struct lab_process_command {
     const char *path;
     const char *const *arguments;   /* beginning with the program's name, ending with NULL */
     const char *const *environment; /* ending with NULL */
-    const char *folder;             /* where it works; NULL: where we do */
+    const char *folder;             /* working folder; NULL: the caller's */
     const lab_sandbox *sandbox;     /* NULL: none */
-    bool pinned;                    /* to @cpu, else it may run where we may */
+    bool pinned;                    /* to @cpu, else it inherits the caller's affinity */
     int cpu;
-    int files[LAB_PROCESS_FILES]; /* that become its descriptors 3 and on; -1: none */
+    int files[LAB_PROCESS_FILES]; /* become its descriptors from 3; -1: none */
 } lab_process_command;
 
-/* lab_process_start() starts a process, which is killed when the calling thread ends. Its pid must
- * be given to lab_process_reap(). Returns an errno value; on failure there is no process. */
+/* lab_process_start() starts a process, which is killed when the calling thread ends. Pass its pid
+ * to lab_process_reap(). Returns an errno value; on failure there is no process. */
 int lab_process_start(lab_process *process, const lab_process_command *command);
 
-/* lab_process_has_ended() says whether the child @pid has; it is left to be waited for.
- * lab_process_await() gives it until @deadline (heed_clock_ns()) to end; true if it has. */
-bool lab_process_has_ended(pid_t pid);
+/* lab_process_await() waits until @deadline (heed_clock_ns()) for the child @pid to end; returns
+ * true if it has ended. It must still be reaped. */
 bool lab_process_await(pid_t pid, int64_t deadline);
 
-/* lab_process_reap() kills what is left of the group of the child @pid, and returns the child's
- * wait status. */
+/* lab_process_reap() kills the process group of the child @pid, and returns the child's wait
+ * status. */
 int lab_process_reap(pid_t pid);
 
-/* lab_process_freeze() stops the child @pid, all of it, and waits until it is; false if it ended
- * instead, and is left to be waited for. lab_process_thaw() lets it go on.
- * lab_process_stood_still() returns whether nothing else has since it was frozen: the system tells
- * of each time that a child goes on or is stopped again. */
+/* lab_process_freeze() stops all threads of the child @pid, and waits until they are stopped; false
+ * if it ended instead, and must still be reaped. lab_process_thaw() resumes it.
+ * lab_process_stood_still() returns true if it has not been resumed otherwise since it was frozen:
+ * the system reports each time that a child is resumed or stopped. */
 bool lab_process_freeze(pid_t pid);
 void lab_process_thaw(pid_t pid);
 bool lab_process_stood_still(pid_t pid);
@@ -60,30 +59,30 @@ bool lab_process_stood_still(pid_t pid);
 void lab_process_close(lab_process *process);
 void lab_close_fd(int *fd);
 
-/* Text that arrives in pieces. A part that does not fit is read and dropped, but counted. */
+/* Text that arrives in pieces. Excess text is read and dropped, but counted. */
 typedef struct lab_inlet {
     char *text; /* @size bytes, always null-terminated */
     size_t size;
     size_t length;
-    size_t arrived; /* bytes, with those that were dropped */
+    size_t arrived; /* bytes, including dropped ones */
 } lab_inlet;
 
-/* lab_inlet_read() takes what is there on *@fd, which it closes at its end. */
+/* lab_inlet_read() reads available data from *@fd, and closes it at the end of input. */
 void lab_inlet_read(lab_inlet *inlet, int *fd);
 
-/* lab_process_listen() takes what @process writes to its output and to its errors until both are
- * closed and it has ended. False if it has not by @deadline (heed_clock_ns()), or once
- * @interrupted, which may be NULL and is asked every 0.1 s, says so; the caller ends it then. */
+/* lab_process_listen() reads the stdout and stderr of @process until both are closed and it has
+ * ended. Returns false if it has not ended by @deadline (heed_clock_ns()), or once @interrupted,
+ * which may be NULL and is called every 0.1 s, returns true; the caller then ends it. */
 bool lab_process_listen(lab_process *process, lab_inlet *output, lab_inlet *errors,
                         int64_t deadline, bool (*interrupted)(void));
 
-/* The programs that trials start, which lie beside the one that is running. */
+/* The programs that trials start, in the folder of the running program. */
 
 #define LAB_RUNNER_C "heed_candidate"
 #define LAB_RUNNER_CUDA "heed_candidate_cuda"
 
 /* lab_program_find() writes the path of the program @name to @path: in the folder of the running
- * program, in a build tree, or where an installation puts it. */
+ * program, in a build tree, or in the installation. */
 bool lab_program_find(const char *name, char path[PATH_MAX], lab_trial_outcome *outcome);
 
 #endif /* LAB_PROCESS_H */

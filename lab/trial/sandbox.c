@@ -1,5 +1,5 @@
 /*
- * sandbox.c - the sandbox of a process that is not to be trusted
+ * sandbox.c - the sandbox of an untrusted process
  */
 #include "lab/trial/sandbox.h"
 
@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Landlock's interface, whose header may be older than the kernel. A kernel takes a larger struct
- * than it knows if what it does not know is zero. */
+/* Landlock's interface, whose header may be older than the kernel. A kernel accepts a larger struct
+ * than it knows if the unknown part is zero. */
 typedef struct ruleset_attributes {
     uint64_t files;
     uint64_t network;
@@ -31,10 +31,10 @@ typedef struct __attribute__((packed)) path_attributes {
 #define VERSION_FLAG 1u
 #define RULE_PATH 1
 
-/* The lowest number that the descriptor of a ruleset gets. */
+/* Minimum descriptor of a ruleset. */
 #define RULESET_ABOVE 32
 
-/* Rights over files, by number of bits that a version knows, and those that files can have. */
+/* File access rights, the number of bits in each version, and rights that apply to files. */
 #define EXECUTE (UINT64_C(1) << 0)
 #define WRITE_FILE (UINT64_C(1) << 1)
 #define READ_FILE (UINT64_C(1) << 2)
@@ -90,7 +90,7 @@ void lab_protections_missing(const lab_protections *protections, char *text, siz
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Making one                                                                                     */
+/* Creating a sandbox */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Adds @access to the ruleset. */
@@ -122,7 +122,7 @@ bool lab_sandbox_create(lab_sandbox *sandbox, const lab_access *access, size_t c
     if (version == 0)
         return true;
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0u);
-    if (ruleset >= 0) { /* out of the way of what a child's descriptors become */
+    if (ruleset >= 0) { /* above the final numbers of a child's descriptors */
         sandbox->ruleset = fcntl(ruleset, F_DUPFD_CLOEXEC, RULESET_ABOVE);
         close(ruleset);
     }
@@ -143,10 +143,10 @@ void lab_sandbox_destroy(lab_sandbox *sandbox)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Entering it                                                                                    */
+/* Entering a sandbox */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Sets a limit to @value, or to what is allowed if that is less. */
+/* Sets a limit to @value, or to the hard limit if that is less. */
 static bool limit(int resource, size_t value)
 {
     struct rlimit now;
@@ -171,12 +171,12 @@ static bool limit_resources(const lab_resources *resources)
            limit(RLIMIT_NOFILE, resources->files);
 }
 
-/* Of what a superuser may do, a process in a sandbox keeps this alone: to reach files whatever
- * their owner and mode, which Landlock allows or not. */
+/* The only superuser capability kept in a sandbox: access to files of any owner and mode, subject
+ * to Landlock. */
 #define KEPT CAP_DAC_OVERRIDE
 
-/* For good, as no_new_privs is set: neither the process nor a program that it starts gets them
- * back. Without privileges there is nothing to give up. */
+/* Permanent, as no_new_privs is set: neither the process nor a program that it executes can regain
+ * them. Without privileges there is nothing to give up. */
 static bool give_up_capabilities(void)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -193,7 +193,7 @@ static bool give_up_capabilities(void)
     return syscall(SYS_capset, &header, has) == 0;
 }
 
-/* Only the process itself can say which files are those of its threads. */
+/* The process itself must add the files of its threads. */
 static bool allow_threads(const lab_sandbox *sandbox)
 {
     const lab_access own = { .path = "/proc/self/task", .write = true };
@@ -202,13 +202,13 @@ static bool allow_threads(const lab_sandbox *sandbox)
            allow(sandbox->ruleset, &own, file_rights(sandbox->protections.landlock));
 }
 
-/* Where the machine runs out of memory, the system ends it before others. */
+/* Makes the OOM killer choose this process first. */
 static void go_first(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
     if (fd >= 0 && write(fd, "1000", 4) != 4)
-        errno = 0; /* it is only help */
+        errno = 0; /* failure is harmless */
     if (fd >= 0)
         close(fd);
 }

@@ -1,5 +1,5 @@
 /*
- * share.c - files in memory that two processes see
+ * share.c - files in memory shared by two processes
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include "share.h"
@@ -30,7 +30,7 @@ static bool write_all(int fd, const char *data, size_t size)
 
 int lab_share(const char *name, const void *data, size_t size)
 {
-    /* It may be loaded as code; older kernels do not ask to be told that. */
+    /* It may be loaded as code; older kernels do not have this flag. */
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
     if (fd < 0 && errno == EINVAL)

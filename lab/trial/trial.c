@@ -1,5 +1,5 @@
 /*
- * trial.c - one candidate, tried, and a device, asked whether it is well
+ * trial.c - tries one candidate, and probes a device
  */
 #define _GNU_SOURCE /* CPU_SETSIZE */
 #include "lab/trial/trial.h"
@@ -24,10 +24,12 @@
 #define START_SECONDS 10.0
 #define DEVICE_SECONDS 60.0 /* a driver may take its time */
 
-/* Time of the CPU for what computes nothing: opening the largest tensors takes a tenth of it. */
+/* CPU time limit for requests that do not compute: opening the largest tensors takes a tenth of it.
+ */
 #define IDLE_SECONDS 2.0
 
-/* Room in the arenas beside the tensors: orders, and the walls between the tensors of many sets. */
+/* Size of the arenas in addition to the tensors: orders, and the walls between the tensors of many
+ * sets. */
 #define ARENA_MORE ((size_t)32 << 20)
 
 static bool fail_system(lab_trial_outcome *outcome, const char *what)
@@ -106,7 +108,7 @@ bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome)
                                  "has memory that can be executed and is of no file, or written");
 }
 
-/* Refuses a request that computes nothing, and took longer than any of these can. */
+/* Rejects a process that used too much CPU time for a request that does not compute. */
 static bool refuse_idler(lab_trial *trial, const char *request, lab_trial_outcome *outcome)
 {
     double seconds = trial->host.cpu_seconds;
@@ -120,27 +122,32 @@ static bool refuse_idler(lab_trial *trial, const char *request, lab_trial_outcom
                                  seconds, request, IDLE_SECONDS);
 }
 
+bool lab_trial_await(lab_trial *trial, const char *request, double limit, const char *wanted,
+                     char line[LAB_WIRE_LINE], lab_trial_outcome *outcome)
+{
+    if (!lab_host_ask(&trial->host, request, limit, line, outcome)) {
+        if (outcome->verdict == LAB_TRIAL_HUNG)
+            lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
+        return false;
+    }
+    return strncmp(line, wanted, strlen(wanted)) == 0 || lab_trial_fail(trial, line, outcome);
+}
+
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome)
 {
     bool device = trial->language == LAB_LANGUAGE_CUDA;
     double limit = device ? DEVICE_SECONDS : trial->limits.run_seconds;
 
-    if (!lab_host_ask(&trial->host, request, limit, line, outcome)) {
-        if (outcome->verdict == LAB_TRIAL_HUNG)
-            lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
-        return false;
-    }
-    if (strncmp(line, wanted, strlen(wanted)) != 0)
-        return lab_trial_fail(trial, line, outcome);
-    return refuse_idler(trial, request, outcome);
+    return lab_trial_await(trial, request, limit, wanted, line, outcome) &&
+           refuse_idler(trial, request, outcome);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 /* Open and close                                                                                 */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* May a candidate run here? */
+/* Returns true if a candidate may run here. */
 static bool is_protected(lab_trial *trial, lab_trial_outcome *outcome)
 {
     const char *remedy = trial->limits.remedy;
@@ -179,7 +186,7 @@ static bool compile(lab_trial *trial, const lab_candidate *candidate, lab_trial_
     return lab_compile_cuda(candidate, &trial->limits, trial->program, arch, &trial->code, outcome);
 }
 
-/* All that comes before the process. */
+/* Everything before the process is started. */
 static bool make(lab_trial *trial, const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
     bool device = candidate->language == LAB_LANGUAGE_CUDA;
@@ -327,7 +334,7 @@ static heed_candidate_problem wire_problem(const heed_problem *p)
     return wire;
 }
 
-/* Is @p of the kind that the candidate was made for? */
+/* True if @p is of the kind that the candidate was made for. */
 static bool is_at_home(const lab_trial *trial, const heed_problem *p)
 {
     const heed_problem *home = &trial->home;
@@ -352,7 +359,7 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
                                      "was made for another type, mask or head dim");
     if (problem->shared)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates take V as a tensor of its own");
+                                     "candidates need V as a separate tensor");
     if (problem->append)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
                                      "candidates append nothing to K and V");
@@ -378,10 +385,10 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
 }
 
 /* -------------------------------------------------------------------------- */
-/* Is a CUDA device well? Asked by a fresh process (runner_cuda.c)            */
+/* Probe of a CUDA device by a new process (runner_cuda.c) */
 /* -------------------------------------------------------------------------- */
 
-/* Loading a driver and compiling a kernel. */
+/* Time limit for loading a driver and compiling a kernel. */
 #define PROBE_SECONDS 60.0
 
 /* Starts the process. Returns an errno value. */
@@ -420,7 +427,7 @@ bool lab_trial_probe(const lab_limits *limits, int *arch, lab_trial_outcome *out
         return lab_trial_outcome_set(outcome, LAB_TRIAL_LOST, "a known answer came out wrong on %s",
                                      full.device);
     lab_explain(line, &none, 0, 0, outcome);
-    if (outcome->verdict == LAB_TRIAL_COMPILE_ERROR) /* nothing of a candidate's was in it */
+    if (outcome->verdict == LAB_TRIAL_COMPILE_ERROR) /* it had no candidate code */
         outcome->verdict = LAB_TRIAL_SYSTEM;
     return false;
 }

@@ -18,39 +18,42 @@ struct lab_trial {
     char program[PATH_MAX];
     lab_arena inputs, outputs;
     lab_host host;
-    uint64_t inputs_at, outputs_at; /* in the process */
-    heed_problem problem;           /* prepared last */
+    uint64_t inputs_at, outputs_at; /* addresses in the process */
+    heed_problem problem;           /* last prepared */
     bool made_for_one;
-    heed_problem home; /* that it is made for, if it is */
+    heed_problem home; /* that it was made for, if any */
     bool pinned;       /* to @cpu */
     int cpu;
     int opened_count; /* sets whose rooms the process has opened ... */
     lab_wire_set opened[LAB_WIRE_SETS];
 };
 
-/* lab_trial_start() starts the process, unless there is one. lab_trial_orders() returns what it is
- * told, at the start of the arena of inputs. */
+/* lab_trial_start() starts the process, unless it is running. lab_trial_orders() returns its
+ * orders, at the start of the arena of inputs. */
 bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome);
 lab_wire_orders *lab_trial_orders(const lab_trial *trial);
 lab_arena *lab_trial_arena(lab_trial *trial, int index);
 
-/* lab_trial_fail() explains @line, the last words of the process. Returns false. */
+/* lab_trial_fail() explains @line, the last output of the process. Returns false. */
 bool lab_trial_fail(lab_trial *trial, const char *line, lab_trial_outcome *outcome);
 
-/* lab_trial_demand() asks for a request that computes nothing, whose answer must begin with @wanted
- * and is written to @line. Such a request may take little time of the CPU. */
+/* lab_trial_await() sends a request that may take @limit seconds, whose reply must begin with
+ * @wanted and is written to @line. lab_trial_demand() sends one that does not compute and may use
+ * only little CPU time. */
+bool lab_trial_await(lab_trial *trial, const char *request, double limit, const char *wanted,
+                     char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 
-/* lab_trial_reach() has the process open the rooms of the first @count sets of the orders, and
- * nothing else, unless they are open; it has not been told then where tensors lie in them, nor
- * their values. On success the process stands still. lab_trial_compute() has it do what the orders
- * say, once that has been written, within @seconds (0: those of the limits), and takes the time. */
+/* lab_trial_reach() makes the process open exactly the rooms of the first @count sets of the
+ * orders, unless they are open; the positions of tensors in them, and their values, are not yet
+ * known to it. On success the process is stopped. lab_trial_compute() makes it execute the orders,
+ * once these are written, within @seconds (0: those of the limits), and measures the time. */
 bool lab_trial_reach(lab_trial *trial, int count, lab_trial_outcome *outcome);
 bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outcome);
 
-/* lab_trial_look_at_walls() says whether the process, which stands still, has left the memory of
- * the arenas as it is to be: the rooms that it opened, and nothing else. If not, it is ended. */
+/* lab_trial_look_at_walls() checks that the stopped process has exactly the required mappings of
+ * the arenas: the rooms that it opened, and nothing else. If not, it is ended. */
 bool lab_trial_look_at_walls(lab_trial *trial, lab_trial_outcome *outcome);
 
 #endif /* LAB_TRIAL_PARTS_H */

@@ -1,8 +1,8 @@
 /*
- * trial_run.c - rooms that the process opens, values that it then finds, and what it makes of them
+ * trial_run.c - runs a candidate on the caller's sets: opens rooms, writes values, takes outputs
  *
- * The order is what holds a candidate that keeps the thread and answers for the runner: while its
- * process can move before the clock starts, there are no values of this run that it could see.
+ * The order protects against a candidate that keeps the thread and replies in place of the runner:
+ * while its process can run before the clock starts, no values of this run are visible to it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static bool same_rooms(const lab_wire_set *a, const lab_wire_set *b)
     return same;
 }
 
-/* Has the process opened just the rooms of the orders? */
+/* True if the process has opened exactly the rooms of the orders. */
 static bool are_open(const lab_trial *trial, int count)
 {
     const lab_wire_orders *orders = lab_trial_orders(trial);
@@ -63,7 +63,7 @@ bool lab_trial_look_at_walls(lab_trial *trial, lab_trial_outcome *outcome)
                                  "opened memory around its tensors, or moved them");
 }
 
-/* The time that the process tells of itself, where it is one that can be believed. */
+/* Takes the time reported by the process, if it can be trusted. */
 static void take_time(const lab_trial *trial, const char *line, lab_trial_outcome *outcome)
 {
     double ns;
@@ -78,19 +78,14 @@ bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outc
     char line[LAB_WIRE_LINE];
     double limit = seconds > 0 ? seconds : trial->limits.run_seconds;
 
-    if (!lab_host_ask(&trial->host, "run", limit, line, outcome)) {
-        if (outcome->verdict == LAB_TRIAL_HUNG)
-            lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
+    if (!lab_trial_await(trial, "run", limit, "done ", line, outcome))
         return false;
-    }
-    if (strncmp(line, "done ", 5) != 0)
-        return lab_trial_fail(trial, line, outcome);
     take_time(trial, line, outcome);
     return true;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Sets of the caller                                                                             */
+/* The caller's sets */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Finds a place for every tensor of @sets. */
@@ -126,7 +121,7 @@ static void hand_over(lab_trial *trial, const lab_set *sets, int count)
         }
 }
 
-/* Did the candidate change the bytes of a room from @from up to @to? *@at is the first. */
+/* True if the candidate changed bytes @from to @to - 1 of a room. *@at is the first. */
 static bool changed(const unsigned char *before, const unsigned char *after, size_t from, size_t to,
                     size_t *at)
 {
@@ -137,7 +132,7 @@ static bool changed(const unsigned char *before, const unsigned char *after, siz
     return true;
 }
 
-/* Takes one output back, and tells if there is something wrong around it. */
+/* Copies one output back, and checks the memory around it. */
 static void take_back(const lab_arena *arena, const lab_span *span, const lab_wire_room *room,
                       int index, lab_trial_outcome *outcome)
 {

@@ -1,11 +1,11 @@
 /*
- * trial_time.c - calls to be timed, unknown to the candidate before the clock starts
+ * trial_time.c - timed calls on values that the candidate cannot see before the clock starts
  *
- * Every tensor has as many slots as there are calls, each a page longer than the tensor, with walls
- * around it. The process opens all of them before. Once it stands still, lots are drawn that nobody
- * can foresee: which call gets which slot, and where in it the tensor begins. Half the tensors end
- * at the wall behind them, a quarter begin at the one before; so no tensor's place says anything of
- * what becomes of its call, and a read past the end is a fault in half the calls.
+ * Every tensor has one slot per call, each a page longer than the tensor, with walls around it. The
+ * process opens all of them in advance. Once it is stopped, the slot of each call, and the tensor's
+ * offset in it, are chosen at random. Half the tensors end at the wall after them, and a quarter
+ * begin at the wall before; so a tensor's position reveals nothing about its call, and a read past
+ * the end faults in half the calls.
  */
 #include <string.h>
 #include <unistd.h>
@@ -18,10 +18,11 @@
 /* A tensor begins at a multiple of this many bytes, unless it ends at the wall. */
 #define LINE ((size_t)64)
 
-/* In one of so many blocks the walls are looked at, which takes a millisecond of many slots. */
+/* The walls are checked in one block of this many, since that takes a millisecond for many slots.
+ */
 #define WALLS_ONE_IN 8
 
-/* The pattern around tensors, and in outputs beforehand: NaN in every type. */
+/* The initial pattern of outputs and of memory around tensors: NaN in every type. */
 #define POISON 0xff
 
 /* Slots for all calls. */
@@ -46,7 +47,8 @@ static bool lay_out(lab_trial *trial, const lab_calls *calls, lab_trial_outcome 
     return true;
 }
 
-/* Where a tensor of @size bytes begins in a slot of @whole: at its end, at its start, or anywhere.
+/* A random offset of a tensor of @size bytes in a slot of @whole: at its end, at its start, or
+ * anywhere.
  */
 static size_t draw_place(uint64_t lot, size_t size, size_t whole, bool lines)
 {
@@ -64,7 +66,7 @@ static size_t draw_place(uint64_t lot, size_t size, size_t whole, bool lines)
     }
 }
 
-/* Deals the slots of @index out to the calls. */
+/* Assigns the slots of @index to the calls at random. */
 static void deal(lab_trial *trial, const lab_calls *calls, int index, uint64_t lot)
 {
     lab_wire_orders *orders = lab_trial_orders(trial);
@@ -89,7 +91,7 @@ static unsigned char *tensor_at(lab_trial *trial, int call, int index)
     return room->size > 0 ? lab_trial_arena(trial, index)->map + room->data : NULL;
 }
 
-/* Poisons what is around a tensor, and all of an output but the workspace. */
+/* Poisons the memory around a tensor, and all of an output except the workspace. */
 static void poison(lab_trial *trial, int call, int index, size_t size)
 {
     const lab_wire_room *room = &lab_trial_orders(trial)->set[call].room[index];
@@ -124,7 +126,7 @@ static bool all_poison(const unsigned char *bytes, size_t size)
     return size == 0 || (bytes[0] == POISON && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-/* Are the bytes around an output as they were? */
+/* Checks that the bytes around an output are unchanged. */
 static bool look_around(lab_trial *trial, int call, int index, size_t size,
                         lab_trial_outcome *outcome)
 {

@@ -1,18 +1,18 @@
 /*
  * wire.h - the protocol between the laboratory and the process that runs a candidate
  *
- * The process gets three descriptors beside its channels: two arenas of shared memory, for inputs,
- * which it cannot write to, and for outputs; and the code. It is asked in lines on its stdin and
- * answers each with a line on its stdout:
+ * The process gets three descriptors in addition to its channels: two arenas of shared memory, for
+ * inputs, which it cannot write to, and for outputs; and the code. It gets requests as lines on
+ * stdin and replies to each with a line on stdout:
  *
  *     (started)   ready INPUTS OUTPUTS LAYOUT
  *                            addresses of the arenas, and LAB_WIRE_LAYOUT, in hexadecimal
  *     size        size BYTES             of workspace, for the problem of the orders
- *     place       placed                 the rooms of the orders can be reached, and only these
+ *     place       placed                 exactly the rooms of the orders are accessible
  *     run         done NANOSECONDS       all sets of the orders are computed; 0: not timed by
- *                                        itself
+ *     itself
  *
- * or with one of these, and it ends after all but the first:
+ * or with one of these, and ends after all but the first:
  *
  *     unsupported            the candidate cannot do the problem
  *     failed WORDS           it could not be loaded
@@ -20,15 +20,16 @@
  *     trapped NUMBER         it made this system call
  *     fault SIGNAL ADDRESS FLAGS
  *                            FLAGS are letters: m, an allocation had failed; s, the address is
- *                            where the stack would grow; g, the CPU told no address; - ends them
+ *                            where the stack would grow; g, the CPU gave no address; - ends them
  *     modes                  it left another rounding mode, or treatment of subnormal numbers
  *     spoiled NAME           it wrote to this input on a device
  *     lost WORDS             the device failed
  *
  * None of it is trusted: the candidate can write to stdout too, and may never return from its first
- * call. The result is the content of the outputs when the process is frozen after its answer, and
- * the clock of the laboratory. Values, and where tensors begin in their rooms, are written while it
- * is frozen, after "placed" and before "run": before the clock starts there is nothing to compute.
+ * call. Only the content of the outputs when the process is frozen after its reply, and the
+ * laboratory's clock, count. Values, and the offsets of tensors in their rooms, are written while
+ * it is frozen, after "placed" and before "run": before the clock starts there is nothing to
+ * compute.
  */
 #ifndef LAB_WIRE_H
 #define LAB_WIRE_H
@@ -42,13 +43,13 @@
 #define LAB_WIRE_OUTPUTS 4
 #define LAB_WIRE_CODE 5
 
-/* Both sides must have this in common: a runner of another version lays orders out differently. */
+/* Must be equal on both sides: a runner of another version has a different layout of orders. */
 #define LAB_WIRE_LAYOUT (LAB_WIRE_ROOMS * 100000 + sizeof(lab_wire_orders))
 
 /* The longest line, with its newline. */
 #define LAB_WIRE_LINE 256
 
-/* The tensors of a call, in the order of lab_stage's blocks: inputs lie in the arena of inputs, the
+/* The tensors of a call, in the order of lab_stage's blocks: inputs are in the arena of inputs, the
  * others in that of outputs. */
 enum {
     LAB_WIRE_Q,
@@ -77,9 +78,9 @@ enum {
 
 /* Bytes of an arena, from its start. */
 typedef struct lab_wire_room {
-    uint64_t start; /* of what may be touched; whole pages around it are opened ... */
-    uint64_t size;  /* ... 0: there is no such tensor */
-    uint64_t data;  /* where the tensor begins */
+    uint64_t start; /* of the accessible bytes; whole pages around it are opened ... */
+    uint64_t size;  /* ... 0: no such tensor */
+    uint64_t data;  /* start of the tensor */
 } lab_wire_room;
 
 typedef struct lab_wire_set {
@@ -91,7 +92,7 @@ typedef struct lab_wire_set {
 
 /* How a CUDA candidate is launched. */
 typedef struct lab_wire_launch {
-    char entry[48]; /* in place of the pointer in @facts, which means nothing there */
+    char entry[48]; /* replaces the pointer in @facts, which is invalid there */
     char device[16];
     int32_t ptx;
     heed_launch_facts facts;
@@ -105,6 +106,6 @@ typedef struct lab_wire_orders {
     lab_wire_set set[LAB_WIRE_SETS];
 } lab_wire_orders;
 
-#define LAB_WIRE_ORDERS ((size_t)64 << 10) /* bytes that they get */
+#define LAB_WIRE_ORDERS ((size_t)64 << 10) /* bytes reserved for them */
 
 #endif /* LAB_WIRE_H */

@@ -1,12 +1,12 @@
 /*
- * lab_tune_contest.c - the best of each search against the kernel that was there before
+ * contest.c - the best of each search against the previous champion
  *
- * The times of a search chose the best, so part of them is luck. Side by side, on fresh samples, it
- * has to be FASTER by the gain that a champion needs; once more, by which nobody chose anything;
- * and it has to pass all gates. All problems are judged together.
+ * The best was selected by its times, so these are partly luck. In a duel, on fresh samples, it
+ * must be FASTER by the gain that a champion needs, and again in a second duel, which selects
+ * nothing; and it must pass all gates. All problems are judged together.
  *
- * A leader of the board that cannot be planned, a user's source, is met in the same way, by the
- * winner of the first contest or by heed's plan where there is none.
+ * A leader of the board that cannot be planned, such as a user's source, is then challenged in the
+ * same way, by the winner of the first contest or else by heed's plan.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,17 +14,17 @@
 
 #include "lab/tune/tune.h"
 
-/* Of the time for a comparison so much is for the turns themselves; less is not worth it. */
+/* Share of a comparison's time for the duel itself; with less it is not worthwhile. */
 #define DUEL_SHARE 0.7
 #define DUEL_LEAST 0.01
 
-/* Every problem has two contests: with its champion, or with the @lead of the board. */
+/* Every problem has two contests: with its champion, or, if @lead, with the board's leader. */
 static lab_tune_contest *contest_of(lab_tune_shape *shape, bool lead)
 {
     return lead ? &shape->lead : &shape->challenge;
 }
 
-/* Is there something to compare? */
+/* True if there is something to compare. */
 static bool is_wanted(const lab_tune_shape *shape, bool lead)
 {
     return lead ? shape->foreign
@@ -36,7 +36,7 @@ const char *lab_tune_contender(const lab_tune_shape *shape)
     return shape->challenge.won ? shape->best : shape->champion;
 }
 
-/* Lets the two of @pair take turns, and notes when. */
+/* Runs the duel of @pair, and records its start and end. */
 static heed_status take_turns(lab_tune *tune, const lab_tune_shape *shape,
                               lab_tune_contest *contest, int round, const lab_duel_options *options)
 {
@@ -48,7 +48,7 @@ static heed_status take_turns(lab_tune *tune, const lab_tune_shape *shape,
 }
 
 /* -------------------------------------------------------------------------- */
-/* With the champion                                                          */
+/* Contest with the champion */
 /* -------------------------------------------------------------------------- */
 
 static void say(lab_tune_shape *shape, const char *why)
@@ -56,7 +56,7 @@ static void say(lab_tune_shape *shape, const char *why)
     snprintf(shape->challenge.why, sizeof shape->challenge.why, "%s", why);
 }
 
-/* A kernel that fails at it has lost. */
+/* A kernel that fails here has lost. */
 static heed_status play_champion(lab_tune *tune, lab_tune_shape *shape, int round,
                                  const lab_duel_options *options)
 {
@@ -89,7 +89,7 @@ static void explain_challenge(lab_tune_shape *shape)
 }
 
 /* -------------------------------------------------------------------------- */
-/* With a leader of the board that cannot be planned                          */
+/* Contest with a leader that cannot be planned */
 /* -------------------------------------------------------------------------- */
 
 /* The leader stays, for a reason. */
@@ -99,17 +99,17 @@ static void keep_leader(lab_tune_shape *shape, const char *what, const char *rea
              shape->leader.name, what, reason);
 }
 
-/* A leader that no longer does what made it leader loses its place. */
+/* A leader that now fails loses its place. */
 static heed_status refute(lab_tune *tune, lab_tune_shape *shape, lab_record_verdict fault,
                           const char *reason)
 {
-    snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s is ranked no more: %.160s",
+    snprintf(shape->lead.why, sizeof shape->lead.why, "%.60s is no longer ranked: %.160s",
              shape->leader.name, reason);
     return lab_record_refute(tune->session.record, tune->session.run, shape->leader.trial, fault,
                              reason, &tune->trouble);
 }
 
-/* In turns with a leader that is ready. */
+/* Runs the duel with a leader that is ready. */
 static heed_status play_ready(lab_tune *tune, lab_tune_shape *shape, int round,
                               const lab_rerun *leader, const lab_duel_options *options)
 {
@@ -166,7 +166,7 @@ static void explain_lead(lab_tune_shape *shape)
 /* Rounds                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* A contest under way. */
+/* A contest in progress. */
 typedef struct contest_run {
     lab_tune *tune;
     bool lead;
@@ -174,7 +174,7 @@ typedef struct contest_run {
     size_t players, done; /* of the round */
 } contest_run;
 
-/* There is no time for a round. */
+/* Handles a lack of time for a round. */
 static void give_up(const lab_sink *sink, lab_tune_shape *shape, bool lead, int round)
 {
     if (lead) {
@@ -210,7 +210,7 @@ static heed_status play(void *data, size_t index, int round, lab_duel_options op
     return status;
 }
 
-/* Both rounds, as far as there are challengers that won the first one. */
+/* Plays both rounds, the second for challengers that won the first. */
 static heed_status play_rounds(contest_run *it, lab_contest *contest)
 {
     heed_status status = HEED_OK;
@@ -261,8 +261,8 @@ static heed_status hold(lab_tune *tune, bool lead)
 /* Board                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Adds the rounds of a contest: the first one has the number @attempt; *@id is that of the second
- * one. */
+/* Adds the rounds of a contest: the first one has attempt number @attempt; *@id is the trial of the
+ * second. */
 static heed_status record_rounds(lab_tune *tune, lab_tune_shape *shape,
                                  const lab_tune_contest *contest, int attempt, int64_t *id)
 {
@@ -288,7 +288,7 @@ static heed_status record_shape(lab_tune *tune, lab_tune_shape *shape)
     return status;
 }
 
-/* Where there is nothing to compare. */
+/* Explains why there is nothing to compare. */
 static void explain(lab_tune_shape *shape)
 {
     if (shape->late)

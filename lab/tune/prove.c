@@ -1,14 +1,14 @@
 /*
- * prove.c - all gates for who leads in the end
+ * prove.c - runs all gates on the final leaders
  */
 #include <stdlib.h>
 
 #include "lab/tune/tune.h"
 #include "src/measure.h"
 
-#define LEAST_SECONDS 0.05 /* less is not worth a process */
+#define LEAST_SECONDS 0.05 /* minimum worth a process */
 
-/* A winner that is not proven has not won. */
+/* Withdraws the win of a kernel that is not proven. */
 static void lose(lab_tune_shape *shape, const char *why)
 {
     if (shape->lead.won)
@@ -20,7 +20,7 @@ static void lose(lab_tune_shape *shape, const char *why)
     shape->challenge.won = shape->lead.won = false;
 }
 
-/* Lets the gates judge who leads, until @until_ns. */
+/* Runs the gates on the leading kernel, until @until_ns. */
 static void judge(lab_tune *tune, lab_tune_shape *shape, int64_t until_ns)
 {
     const lab_sink *sink = tune->bench.sink;
@@ -46,7 +46,7 @@ static void judge(lab_tune *tune, lab_tune_shape *shape, int64_t until_ns)
     lose(shape, why);
 }
 
-/* The quick ones first: there may be no time for all. */
+/* Fast ones first: there may not be time for all. */
 static int by_time(const void *a, const void *b)
 {
     const lab_tune_shape *one = *(lab_tune_shape *const *)a, *other = *(lab_tune_shape *const *)b;
@@ -69,8 +69,8 @@ static size_t collect(const lab_tune *tune, bool winners, lab_tune_shape **list)
     return count;
 }
 
-/* A champion that nobody beat has the time that it had beside the rivals: now it can be ranked. The
- * first one of a problem, which heed plans, leads until another one beats it. */
+/* Ranks an unbeaten champion, now proven, with its time from the match with the rivals. The first
+ * champion of a problem, heed's plan, leads until it is beaten. */
 static heed_status confirm(lab_tune *tune, lab_tune_shape *shape)
 {
     int64_t id = 0;
@@ -81,7 +81,7 @@ static heed_status confirm(lab_tune *tune, lab_tune_shape *shape)
         return status;
     shape->promoted = id;
     return lab_record_promote(tune->session.record, id, 0,
-                              "it is what heed plans, and nothing led before", &tune->trouble);
+                              "it is heed's plan, and there was no leader", &tune->trouble);
 }
 
 heed_status lab_tune_prove(lab_tune *tune, bool winners)

@@ -1,5 +1,5 @@
 /*
- * record.c - the trials that tuning puts on the board
+ * record.c - the trials that tuning adds to the board
  */
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,9 @@
 #define RIVALS_MAX 32
 #define FACTS_MAX 16
 
-lab_record_trial lab_tune_trial(const lab_tune *tune, const lab_tune_shape *shape,
-                                const char *kernel, int attempt, lab_session_name *name)
+/* Begins a trial of @kernel, which gets that @name. */
+static lab_record_trial begin_trial(const lab_tune *tune, const lab_tune_shape *shape,
+                                    const char *kernel, int attempt, lab_session_name *name)
 {
     lab_session_name_set(name, kernel);
     return lab_session_trial(&tune->session, name, &shape->source->problem, attempt);
@@ -21,14 +22,14 @@ static lab_record_timing timing_of(const lab_tune *tune)
     return tune->bench.cold ? LAB_RECORD_COLD : LAB_RECORD_HOT;
 }
 
-/* Only the second round may rank a kernel: nobody chose it by these samples. */
+/* Only the second round may rank a kernel: it was not selected by these samples. */
 heed_status lab_tune_add_round(lab_tune *tune, const lab_tune_shape *shape,
                                const lab_tune_contest *contest, int round, int attempt, int64_t *id)
 {
     const lab_bench_pair *pair = &contest->pairs[round];
     lab_entry_parts parts;
     lab_session_name name;
-    lab_record_trial trial = lab_tune_trial(tune, shape, pair->planned[0], attempt, &name);
+    lab_record_trial trial = begin_trial(tune, shape, pair->planned[0], attempt, &name);
     const lab_record_gate gate = { .name = "verify",
                                    .passed = shape->proven == LAB_PROVEN,
                                    .detail = shape->proven == LAB_PROVEN ? NULL
@@ -74,7 +75,7 @@ static lab_record_comparison rival_of(const lab_tune *tune, const lab_bench_matc
                                     .reason = *match->reason ? match->reason : NULL };
 }
 
-/* The parts of a trial beside the rivals. */
+/* The parts of a trial from a match with the rivals. */
 typedef struct row_parts {
     lab_record_comparison rivals[RIVALS_MAX];
     lab_record_samples samples[1 + 2 * RIVALS_MAX];
@@ -99,7 +100,7 @@ static void add_rival(const lab_tune *tune, lab_record_trial *trial, row_parts *
     parts->samples[trial->sample_count++] = samples;
 }
 
-/* Observations beside the samples, by the names that records of heed bench have. */
+/* Adds facts other than samples, with the same names as records of heed bench. */
 static void add_facts(lab_record_trial *trial, row_parts *parts, const lab_bench_row *row)
 {
     const heed_device_state *state = &row->state;
@@ -141,7 +142,7 @@ heed_status lab_tune_add_broken(lab_tune *tune, const lab_tune_shape *shape, con
     const lab_record_gate gate = { .name = "rows", .detail = reason, .seed = tune->bench.seed };
     if (!*kernel || outcome == LAB_BENCH_OK || outcome == LAB_BENCH_SKIPPED)
         return HEED_OK;
-    lab_record_trial trial = lab_tune_trial(tune, shape, kernel, attempt, &name);
+    lab_record_trial trial = begin_trial(tune, shape, kernel, attempt, &name);
     trial.verdict = verdicts[outcome];
     trial.reason = reason;
     trial.gates = &gate;
@@ -165,7 +166,7 @@ heed_status lab_tune_add_row(lab_tune *tune, const lab_tune_shape *shape, const 
     *id = 0;
     if (row->outcome != LAB_BENCH_OK || row->count <= 0)
         return lab_tune_add_broken(tune, shape, row->kernel, attempt, row->outcome, row->reason);
-    lab_record_trial trial = lab_tune_trial(tune, shape, row->kernel, attempt, &name);
+    lab_record_trial trial = begin_trial(tune, shape, row->kernel, attempt, &name);
     trial.started = started;
     parts.samples[trial.sample_count++] = own;
     for (size_t i = 0; i < row->match_count && trial.comparison_count < RIVALS_MAX; i++)

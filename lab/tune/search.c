@@ -1,9 +1,9 @@
 /*
- * search.c - searches for each problem, whose every trial is on the board: a sweep of each space
- * with a kernel that can do it, and evolution where the best was found
+ * search.c - searches for each problem, with every trial on the board: a sweep of each space with a
+ * suitable kernel, and evolution in the space of the best
  *
- * A sweep learns where a space is good; evolution then crosses and mutates the best of it, told by
- * the guide what holds them back.
+ * A sweep finds the good regions of a space; evolution then crosses and mutates the best points,
+ * guided by their limits.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,16 +14,16 @@
 #include "src/device.h"
 #include "src/measure.h"
 
-#define SWEEPS_SHARE 0.65 /* of the time and the trials; evolution has the rest */
+#define SWEEPS_SHARE 0.65 /* of the time and the trials; evolution gets the remainder */
 #define STARTS 8          /* of evolution */
 
-/* One space at work on one problem. */
+/* The search of one space for one problem. */
 typedef struct job {
     lab_tune *tune;
     lab_tune_shape *shape;
     lab_tune_space *space;
     heed_problem problem;
-    lab_sweep sweep; /* of it */
+    lab_sweep sweep; /* of the space */
     lab_evaluator evaluator;
     double best; /* seconds of its best point; 0: none */
     lab_progress *progress;
@@ -45,7 +45,7 @@ static const char *choose_kernel(const lab_tune *tune, const lab_tune_shape *sha
     return NULL;
 }
 
-/* Adds a space, that of the champion's kernel in front. */
+/* Adds a space; that of the champion's kernel comes first. */
 static void add_space(lab_tune_shape *shape, const char *name, const lab_space *space,
                       const char *kernel, const char *champion)
 {
@@ -97,7 +97,7 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
     show(data, NULL);
 }
 
-/* Takes what the search has come to. */
+/* Takes the results of the search. */
 static void take(job *it)
 {
     lab_tune_shape *shape = it->shape;
@@ -117,7 +117,7 @@ static void take(job *it)
     shape->searched = it->best;
 }
 
-/* Why a search failed; HEED_ERR_SYSTEM once interrupted. */
+/* Reports why a search failed; HEED_ERR_SYSTEM once interrupted. */
 static heed_status fail(const job *it, heed_status status, const lab_error *error)
 {
     const char *trouble = it->sweep.trouble.text;
@@ -129,7 +129,7 @@ static heed_status fail(const job *it, heed_status status, const lab_error *erro
 
 /* ---- One space ---- */
 
-/* All spaces of a problem compute in the same tensors, @shape's. */
+/* All spaces of a problem use the same tensors, those of @shape. */
 static heed_status open_job(job *it, lab_sweep_shape *shape)
 {
     lab_tune *tune = it->tune;
@@ -159,7 +159,7 @@ static void close_job(job *it)
     lab_search_free(it->sweep.search);
 }
 
-/* The champion is where every search of its kernel begins, and then what the cost model likes. */
+/* A search begins with the champion, if it has its kernel, and then the cost model's favourites. */
 static lab_point *find_starts(const job *it, size_t *count)
 {
     lab_point *starts = lab_sweep_find_starts(&it->sweep, count);
@@ -209,13 +209,7 @@ static heed_status sweep_space(job *it, int64_t until_ns, int64_t trials)
 
 /* ---- Evolution ---- */
 
-static int by_score(const void *a, const void *b)
-{
-    const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
-    return one->score < other->score ? -1 : one->score > other->score;
-}
-
-/* The best points of the sweep. */
+/* Starts evolution from the best points of the sweep. */
 static heed_status begin_evolution(lab_sweep_evolution *it)
 {
     const lab_search_result result = lab_search_get(it->sweep->search);
@@ -227,14 +221,14 @@ static heed_status begin_evolution(lab_sweep_evolution *it)
     for (size_t i = 0; i < result.count; i++)
         if (isfinite(result.tries[i].score))
             tries[timed++] = &result.tries[i];
-    qsort(tries, timed, sizeof *tries, by_score);
+    qsort(tries, timed, sizeof *tries, lab_try_order);
     for (; count < STARTS && count < timed; count++)
         starts[count] = tries[count]->index;
     free(tries);
     return lab_sweep_evolution_create(it, starts, count);
 }
 
-/* Goes on from what the sweep found until @until_ns, or for @trials launches more. */
+/* Continues from the sweep's results until @until_ns, or for @trials more launches. */
 static heed_status evolve(job *it, lab_sweep_evolution *bred, int64_t until_ns, int64_t trials)
 {
     lab_error error = { "" };
@@ -258,7 +252,7 @@ static heed_status evolve(job *it, lab_sweep_evolution *bred, int64_t until_ns, 
 
 /* ---- One problem ---- */
 
-/* The space of the champion's kernel, which is the first, has twice the share of another one. */
+/* The space of the champion's kernel, the first, gets twice the share of the others. */
 static double weight_left(const lab_tune_shape *shape, size_t from)
 {
     return (double)(shape->space_count - from) + (from == 0);
@@ -291,7 +285,7 @@ static heed_status sweep_all(job *jobs, lab_tune_shape *shape, lab_sweep_shape *
     return status;
 }
 
-/* Evolution in the space where the best was found. */
+/* Runs evolution in the space of the best point. */
 static heed_status evolve_best(job *jobs, const lab_tune_shape *shape, int64_t until_ns,
                                int64_t trials)
 {
@@ -352,7 +346,7 @@ heed_status lab_tune_search(lab_tune *tune)
                                                        tune->seconds);
     for (size_t i = 0; i < tune->count; i++)
         left += tune->shapes[i].space_count > 0;
-    /* Time that one search leaves of its share goes to the others. */
+    /* Unused time of one search goes to the others. */
     for (size_t i = 0; i < tune->count && status == HEED_OK; i++) {
         lab_tune_shape *shape = &tune->shapes[i];
         if (shape->space_count == 0)

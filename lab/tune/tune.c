@@ -1,5 +1,5 @@
 /*
- * tune.c - the stages of tuning, the time that each has, and times beside the rivals
+ * tune.c - the stages of tuning, their time limits, and matches with the rivals
  */
 #include "lab/tune/tune.h"
 
@@ -14,8 +14,8 @@
 
 #define NS_PER_SECOND 1e9
 
-/* When each stage has to end, as a share of all the time. Time that one does not use goes to the
- * next ones. A third is kept for the gates: nothing is ranked or kept that did not pass them. */
+/* The end of each stage, as a share of the total time. Unused time goes to later stages. A third is
+ * reserved for the gates: only kernels that pass them are ranked or kept. */
 static const double ends[LAB_TUNE_STAGES] = { [LAB_TUNE_BASELINES] = 0.20,
                                               [LAB_TUNE_SEARCHES] = 0.50,
                                               [LAB_TUNE_DUELS] = 0.65,
@@ -73,7 +73,7 @@ void lab_tune_free(lab_tune *tune)
     }
 }
 
-/* Makes sure that the champion can be planned, or takes what heed plans. */
+/* Makes sure that the champion can be planned, or uses heed's plan. */
 static heed_status plan_champion(lab_tune *tune, lab_tune_shape *shape)
 {
     heed_plan *plan = NULL;
@@ -118,9 +118,9 @@ static heed_status find_champions(lab_tune *tune)
     return status;
 }
 
-/* ---- Beside the rivals ---- */
+/* ---- Matches with the rivals ---- */
 
-/* Shares out what is left among heed and the rivals, with as much again for what is around it. */
+/* Divides the remaining time among heed and the rivals, with the same again for overhead. */
 static void set_time(lab_tune *tune, lab_tune_stage stage, size_t problems)
 {
     size_t sides = 1;
@@ -180,7 +180,7 @@ static heed_status time_all(lab_tune *tune, bool after)
     return code;
 }
 
-/* ---- All of it ---- */
+/* ---- The run ---- */
 
 heed_status lab_tune_run(lab_tune *tune)
 {

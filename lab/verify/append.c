@@ -1,5 +1,5 @@
 /*
- * append.c - new keys and values in the laboratory
+ * append.c - appending new keys and values to the KV cache, as the laboratory expects it
  */
 #include "lab/verify/append.h"
 
@@ -35,7 +35,7 @@ int64_t lab_append_at(const heed_problem *problem, const heed_buffers *data, con
     return lab_view_at(view, 0, lab_queries_of(problem, data, batch).begin + n, head);
 }
 
-/* The number is the exact one, rounded to float64, to float32 and to the type. */
+/* Rounds @value to float32, then to the type. */
 static double rounded(heed_type type, double value)
 {
     return lab_element_round(type, (double)(float)value);
@@ -69,11 +69,11 @@ void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, lab
     lab_rotate(problem, data, position > 0 ? position : 0, vector);
 }
 
-/* Where new ones of K or V are, and where they belong. */
+/* The new vectors of K or V, and their places in the cache. */
 typedef struct places {
     lab_view cache, added;
-    unsigned char *data;       /* of the cache */
-    const unsigned char *from; /* of the new ones */
+    unsigned char *data;       /* the cache's */
+    const unsigned char *from; /* the new vectors' */
 } places;
 
 static places places_of(const heed_problem *problem, const heed_buffers *data, lab_role role)
@@ -93,7 +93,7 @@ typedef struct place {
     int64_t batch, head, n;
 } place;
 
-/* Moves @at, at first { 0, 0, -1 }, to the next one. Returns false if there are no more. */
+/* Moves @at, initially BEFORE_ALL, to the next new vector. Returns false if there are no more. */
 static bool next_place(const heed_problem *problem, const heed_buffers *data, place *at)
 {
     at->n++;
@@ -147,7 +147,7 @@ void lab_append_blank(const heed_problem *problem, const heed_buffers *data)
     }
 }
 
-/* Writes the new ones where they belong, rotated if that is asked for. */
+/* Writes the new vectors to their places in the cache, rotated if @rotated. */
 static void write_new(const heed_problem *problem, const heed_buffers *data, bool rotated)
 {
     double vector[HEED_DIM_MAX];

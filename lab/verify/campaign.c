@@ -1,5 +1,5 @@
 /*
- * campaign.c - many verifications: every contender on every problem with every kind of inputs
+ * campaign.c - verifies every contender on every problem with every kind of inputs
  */
 #include "lab/verify/campaign.h"
 
@@ -10,18 +10,18 @@
 #include "lab/verify/subject.h"
 #include "src/device.h"
 
-/* A context, which contenders of the same kind share, and where its tensors are. */
+/* A context, shared by contenders of the same kind, and the place of its tensors. */
 typedef struct workplace {
     heed_context *context; /* NULL: not made yet */
     lab_mirror mirror;
-    bool mirrored; /* the device has memory of its own */
+    bool mirrored; /* the device has separate memory */
 } workplace;
 
 /* State that a process keeps from one verification to the next. */
 typedef struct campaign_state {
     const lab_campaign *campaign;
-    lab_case values;    /* of the case with the index ... */
-    size_t index;       /* ... this; case_count: none yet */
+    lab_case values;    /* of the case that ... */
+    size_t index;       /* ... has this index; case_count: none yet */
     heed_status status; /* of making them */
     workplace *places;  /* by contender */
 } campaign_state;
@@ -47,7 +47,7 @@ static bool same_place(const lab_contender *a, const lab_contender *b)
     return same_text(a->device, b->device) && same_text(a->cpu, b->cpu) && a->threads == b->threads;
 }
 
-/* Where contender @index works, which it shares with earlier ones of the same kind. */
+/* Finds the workplace of contender @index, which it shares with earlier ones of the same kind. */
 static heed_status place_of(campaign_state *state, size_t index, workplace **place)
 {
     const lab_contender *contenders = state->campaign->contenders;
@@ -70,7 +70,7 @@ static heed_status place_of(campaign_state *state, size_t index, workplace **pla
     return status;
 }
 
-/* Makes the values of the case @index, unless they are there. */
+/* Makes the values of the case @index, unless they exist already. */
 static heed_status prepare_case(campaign_state *state, size_t index)
 {
     const lab_campaign *campaign = state->campaign;
@@ -87,7 +87,7 @@ static heed_status prepare_case(campaign_state *state, size_t index)
     return state->status;
 }
 
-/* A kernel of heed's, as contender @index plans it. */
+/* Makes a subject of heed's kernel that contender @index plans. */
 static bool plan_subject(campaign_state *state, size_t index, lab_planned *planned,
                          lab_subject *subject, lab_report *report)
 {
@@ -165,7 +165,8 @@ static void run_together(campaign_state *state, lab_campaign_result *results, si
     release(state);
 }
 
-/* Each in a process of its own, as far as need be. The state that a child keeps ends with it. */
+/* Runs the verifications in child processes, several in each. The state that a child keeps ends
+ * with it. */
 static heed_status run_apart(campaign_state *state, lab_campaign_result *results, size_t count)
 {
     const lab_isolation isolation = {

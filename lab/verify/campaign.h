@@ -1,5 +1,5 @@
 /*
- * campaign.h - many verifications: every contender on every problem with every kind of inputs
+ * campaign.h - verifies every contender on every problem with every kind of inputs
  */
 #ifndef LAB_CAMPAIGN_H
 #define LAB_CAMPAIGN_H
@@ -18,16 +18,16 @@ typedef struct lab_contender {
     bool worthwhile;            /* see lab_planned */
     int threads;                /* as in heed_options */
     const char *device;         /* as in heed_options, but NULL is the CPU */
-    const lab_subject *subject; /* in place of a kernel of heed's, that needs no context; NULL */
+    const lab_subject *subject; /* instead of a kernel of heed's; needs no context */
 } lab_contender;
 
 /* A problem with one kind of values. */
 typedef struct lab_campaign_case {
     heed_problem problem;
     const lab_inputs *inputs;
-    uint32_t gates; /* to ask, of those in the options: bit i for the i-th */
+    uint32_t gates; /* to run, among those in the options: bit i for the i-th */
     int64_t work;   /* of the reference; 0: as in the options */
-    bool optional;  /* to refuse it proves nothing either way: see lab_proof_case */
+    bool optional;  /* the kernel may refuse it: see lab_proof_case */
 } lab_campaign_case;
 
 typedef struct lab_campaign {
@@ -42,8 +42,8 @@ typedef struct lab_campaign {
     unsigned deadline_s;                       /* for each contender in each case; 0: none */
     bool together;                             /* all in this process: for a debugger */
     bool (*stop)(void);                        /* see lab_isolation */
-    void (*progress)(void *data, size_t done); /* told now and then how many verifications are
-                                                  through. May be NULL */
+    void (*progress)(void *data, size_t done); /* called now and then with the number of finished
+                                                * verifications. May be NULL */
     void *data;                                /* for progress() */
 } lab_campaign;
 
@@ -53,11 +53,10 @@ typedef struct lab_campaign_result {
     lab_ended ended;
 } lab_campaign_result;
 
-/* lab_campaign_run() verifies every contender in every case, each crash and each lost device
- * costing no more than itself. Contexts are made in child processes, and serve as many cases as
- * there are.
- * @results has room for case_count * contender_count, [case][contender]. Returns as lab_isolate()
- * does; also HEED_ERR_NO_MEMORY. */
+/* lab_campaign_run() verifies every contender in every case, and goes on with the next after a
+ * crash or a lost device. Contexts are made in child processes, and serve as many cases as
+ * possible. @results has room for case_count * contender_count, [case][contender]. Returns as
+ * lab_isolate() does; also HEED_ERR_NO_MEMORY. */
 heed_status lab_campaign_run(const lab_campaign *campaign, lab_campaign_result *results);
 
 #endif /* LAB_CAMPAIGN_H */

@@ -1,5 +1,5 @@
 /*
- * check.c - runs a kernel on guarded tensors and keeps what it left behind
+ * check.c - runs a kernel on guarded tensors and keeps its outputs and traces
  */
 #include "lab/verify/check.h"
 
@@ -11,7 +11,7 @@
 #include "lab/tensor/convert.h"
 #include "lab/verify/reference/reference.h"
 
-/* Tells where everything lies, should the kernel stray. */
+/* Records the addresses of all blocks, to explain a stray access of the kernel. */
 static void trace_blocks(lab_trace *trace, const lab_stage *stage, bool locked)
 {
     if (!trace)
@@ -43,7 +43,7 @@ static heed_status allocate_outputs(lab_run *run, const heed_problem *problem, b
     return run->o && (run->lse || !lse) ? HEED_OK : HEED_ERR_NO_MEMORY;
 }
 
-/* Runs the subject on @stage, in this process's own memory. */
+/* Runs the subject on @stage, in the memory of this process. */
 static heed_status run_here(const lab_check *check, const lab_stage *stage, heed_status *outcome)
 {
     heed_buffers buffers = lab_stage_buffers(stage);
@@ -56,8 +56,8 @@ static heed_status run_here(const lab_check *check, const lab_stage *stage, heed
     return check->lock && !lab_stage_lock(stage, false) ? HEED_ERR_SYSTEM : HEED_OK;
 }
 
-/* How this thread rounds, and on x86 what becomes of numbers below the normal ones; not the flags
- * of what has happened. */
+/* The rounding mode of this thread and, on x86, how it treats subnormal numbers, without the
+ * exception flags. */
 static unsigned float_modes(void)
 {
     unsigned modes = (unsigned)fegetround();
@@ -89,7 +89,7 @@ static bool is_aligned(const lab_stage *stage)
     return bits % LAB_ODD_BYTES == 0;
 }
 
-/* Runs the subject on @stage, and looks at what it did to it. */
+/* Runs the subject on @stage, and checks what it changed there. */
 static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage,
                           const lab_values *values)
 {

@@ -1,5 +1,5 @@
 /*
- * inputs.c - distributions of input values that tell kernels apart
+ * inputs.c - distributions of input values that expose wrong kernels
  */
 #include "lab/verify/inputs.h"
 #include "lab/base/mask.h"
@@ -14,7 +14,7 @@
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
 
-/* How far elements of uneven vectors are from their mean, and in how many steps. */
+/* The largest distance of elements of uneven vectors from their mean, and the number of steps. */
 #define UNEVEN 0.25
 #define PARTS (INT64_C(1) << 20)
 
@@ -92,7 +92,7 @@ static void normal(lab_values *values, uint64_t seed)
     lab_fill_normal(values, seed, LAB_V, 0, 1);
 }
 
-/* Every query is a multiple of one of the keys it sees, whose logit is about NEEDLE_LOGIT. */
+/* Every query is a multiple of one of the keys that it sees, with a logit of about NEEDLE_LOGIT. */
 #define NEEDLE_LOGIT 30.0
 #define NEEDLE_FACTOR_MAX 100.0
 
@@ -138,8 +138,8 @@ static void impulse(lab_values *values, uint64_t seed)
 }
 
 /* Keys 0, 3, 6, ... are live, with logit 0, 16 of them or the largest power of two that fits; the
- * others have a logit so low that their weight is 0 in float32. V is made of small integers: the
- * mean over 1, 2, 4, 8 or 16 live keys is exact in every type. */
+ * logits of the others are so low that their weights are 0 in float32. V consists of small
+ * integers: the mean over 1, 2, 4, 8 or 16 live keys is exact in every type. */
 #define LIVE_STEP 3
 #define LIVE_KEYS 16
 #define DEAD_LOGIT 16384.0
@@ -182,7 +182,7 @@ static void exact(lab_values *values, uint64_t seed)
     fill_integers(values, seed);
 }
 
-/* The query of the exact inputs must be a number of the type. */
+/* The query elements of the exact inputs must be representable in the type. */
 static const char *exact_absent(const heed_problem *problem)
 {
     double query = 2 * DEAD_LOGIT / -DEAD_KEY / fabs((double)problem->scale);
@@ -216,7 +216,7 @@ static void equal(lab_values *values, uint64_t seed)
                                  lab_fill_get(values, LAB_K, lab_view_at(k, b, 0, h) + c));
 }
 
-/* Logits rise from 0 to about RISE over the keys, so that the maximum changes all the time. */
+/* Logits rise from 0 to about RISE over the keys, and the running maximum keeps changing. */
 #define RISE 40.0
 
 static void rising(lab_values *values, uint64_t seed)
@@ -235,8 +235,8 @@ static void rising(lab_values *values, uint64_t seed)
                          slope * (double)(n % k->seq + 1) / (double)k->seq);
 }
 
-/* V so small that an f16 output is subnormal. In f32 and bf16 it stays normal: units that work on
- * bf16 flush subnormals by definition. */
+/* V so small that an f16 output is subnormal. In f32 and bf16 it stays normal: bf16 units flush
+ * subnormals by definition. */
 static void tiny(lab_values *values, uint64_t seed)
 {
     normal(values, seed);
@@ -255,7 +255,8 @@ static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)
     }
 }
 
-/* The first key, which starts hide, and a random one, where operands hide keys from some queries.
+/* True for the first key, which starts hide, and for a random one, where operands hide keys from
+ * some queries.
  */
 static bool is_chosen(const heed_problem *problem, int64_t key, uint64_t seed)
 {
@@ -264,8 +265,8 @@ static bool is_chosen(const heed_problem *problem, int64_t key, uint64_t seed)
            (key == 0 || key == lab_random_below(choice, 0, lab_keys(problem)));
 }
 
-/* NaN and infinities in keys that some query does not see: those of the last quarter of what is
- * masked for the first query, and of the first quarter of what is for the last one. */
+/* NaN and infinities in keys that some query does not see: in the last quarter of the keys masked
+ * for the first query, and in the first quarter of those masked for the last query. */
 static void masked(lab_values *values, uint64_t seed)
 {
     const heed_problem *problem = &values->problem;
@@ -288,7 +289,7 @@ static const char *masked_absent(const heed_problem *problem)
                : "every query sees every key";
 }
 
-/* One NaN in V, one in K, one infinity in Q, where they are seen. */
+/* One NaN in V, one in K and one infinity in Q, in visible places. */
 static void visible(lab_values *values, uint64_t seed)
 {
     const heed_problem *problem = &values->problem;
@@ -304,7 +305,7 @@ static void visible(lab_values *values, uint64_t seed)
     lab_fill_set(values, LAB_Q, lab_view_at(q, 0, query, problem->heads_q - 1) + c, INFINITY);
 }
 
-/* One NaN in V and nothing else: one in K would hide it in all columns of the same head. */
+/* One NaN in V and nothing else: a NaN in K would spread to all columns of the head and hide it. */
 static void nan_in_v(lab_values *values, uint64_t seed)
 {
     const lab_view *v = &values->block[LAB_V].view;
@@ -317,8 +318,8 @@ static void nan_in_v(lab_values *values, uint64_t seed)
     lab_fill_set(values, LAB_V, lab_view_at(v, v->batch - 1, key, head) + c, NAN);
 }
 
-/* A NaN in the first key of each head, where a running maximum is still -infinity: a kernel that
- * takes it for a key without weight would be found by chance alone if the key were drawn. */
+/* A NaN in the first key of each head, where a running maximum is still -infinity. A kernel that
+ * treats it as a key of weight 0 would be found only by chance if the key were random. */
 static void nan_in_k(lab_values *values, uint64_t seed)
 {
     const lab_view *k = &values->block[LAB_K].view;
@@ -330,48 +331,51 @@ static void nan_in_k(lab_values *values, uint64_t seed)
 
 static const lab_inputs table[] = {
     { "normal", "normal values: the common case", true, false, normal, NULL },
-    { "needle", "each query finds one key: a softmax of nearly one hot weight", true, false, needle,
+    { "needle", "each query finds one key: a softmax that is nearly one-hot", true, false, needle,
       NULL },
     { "impulse", "columns of V with a single 1: the output is the softmax", true, false, impulse,
       NULL },
     { "exact", "powers of two and small integers: answers without rounding", true, true, exact,
       exact_absent },
-    { "large", "logits to +-1e4: exponentials overflow unless the maximum is taken off", true,
+    { "large", "logits up to +-1e4: exponentials overflow unless the maximum is subtracted", true,
       false, large, NULL },
     { "equal", "equal logits: the output is the mean of what is visible", true, false, equal,
       NULL },
-    { "rising", "logits that rise along the keys: the maximum changes all the time", true, false,
+    { "rising", "logits that rise along the keys: the running maximum keeps changing", true, false,
       rising, NULL },
     { "tiny", "values so small that f16 outputs are subnormal", true, false, tiny, NULL },
-    { "masked", "NaN and infinities where some queries do not look", false, false, masked,
+    { "masked", "NaN and infinities in keys that some queries do not see", false, false, masked,
       masked_absent },
-    { "visible", "NaN and infinities where queries do look", false, false, visible, NULL },
-    { "nan-in-v", "one NaN in V: the column of the rows that see it, and nothing else", false,
+    { "visible", "NaN and infinities in keys that queries see", false, false, visible, NULL },
+    { "nan-in-v",
+      "one NaN in V: it must reach its column of the rows that see it, and nothing else", false,
       false, nan_in_v, NULL },
-    { "nan-in-k", "a NaN in each first key: all rows that see one", false, false, nan_in_k, NULL },
-    { "near", "logits that differ by about a tenth: a few keys do not speak for all", true, false,
+    { "nan-in-k", "a NaN in each first key: it must reach all rows that see one", false, false,
+      nan_in_k, NULL },
+    { "near", "logits that differ by about a tenth: a few keys do not represent all", true, false,
       lab_fill_near, NULL },
-    { "tails", "one heavy key and many light ones of large values: each key counts the same", true,
+    { "tails", "one heavy key and many light ones with large values: all keys matter equally", true,
       false, lab_fill_tails, NULL },
-    { "vast", "V up to 2^100, in f16 2^14: outputs that no bound holds", true, false, lab_fill_vast,
-      NULL },
-    { "huge", "finite logits up to the largest of float32, of either sign", true, false,
+    { "vast", "V up to 2^100, in f16 2^14: outputs beyond any fixed bound", true, false,
+      lab_fill_vast, NULL },
+    { "huge", "finite logits of either sign, up to the largest float32 number", true, false,
       lab_fill_huge, NULL },
-    { "even", "logits to +-120 of elements that are all small", true, false, lab_fill_even, NULL },
-    { "low", "every logit far below zero, down to the least of float32", true, false, lab_fill_low,
+    { "even", "logits up to +-120 from elements that are all small", true, false, lab_fill_even,
       NULL },
-    { "sizes", "logits, the gap between the highest two, and V of all sizes, by row and head", true,
-      false, lab_fill_sizes, NULL },
-    { "weightless", "rows whose logits are all -infinity: nothing but 0 or NaN comes of them",
-      false, false, lab_fill_weightless, NULL },
+    { "low", "every logit far below zero, down to the lowest float32 number", true, false,
+      lab_fill_low, NULL },
+    { "sizes", "logits, gaps between the highest two, and V of all magnitudes, by row and head",
+      true, false, lab_fill_sizes, NULL },
+    { "weightless", "rows whose logits are all -infinity: their outputs are 0 or NaN", false, false,
+      lab_fill_weightless, NULL },
 };
 
 const lab_inputs lab_inputs_captured = { "captured", "values captured from a real model",
                                          true,       false,
                                          NULL,       NULL };
 
-/* Values that were made for what their products are stay as they are: nothing is rotated, but for
- * what an infinity or a NaN does to the column beside it. */
+/* Values that were made for their products must stay as they are: rotation is by angle 0. It still
+ * spreads an infinity or a NaN to the paired column. */
 static void keep_columns(lab_values *values)
 {
     for (int role = LAB_COS; role <= LAB_SIN; role++) {
@@ -383,7 +387,7 @@ static void keep_columns(lab_values *values)
 
 void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed)
 {
-    lab_operands_fill_sequences(values, seed); /* they say where the keys of a row are */
+    lab_operands_fill_sequences(values, seed); /* they determine the keys of a row */
     inputs->fill(values, seed);
     if (inputs->fill == masked)
         lab_operands_fill(values, LAB_OPERANDS_POISONED, seed);

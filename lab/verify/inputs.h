@@ -1,8 +1,8 @@
 /*
- * inputs.h - distributions of input values that tell kernels apart
+ * inputs.h - distributions of input values that expose wrong kernels
  *
- * Random values are made by seed and place (lab/tensor/random.h): the same on every machine and in
- * every layout.
+ * Random values depend on seed and index alone (lab/tensor/random.h): they are the same on every
+ * machine and in every layout.
  */
 #ifndef LAB_INPUTS_H
 #define LAB_INPUTS_H
@@ -16,19 +16,18 @@
 
 typedef struct lab_inputs {
     const char *name;
-    const char *summary; /* a description, and the mistakes that they show */
-    bool finite;         /* no NaN or infinity among them */
+    const char *summary; /* a description, and the mistakes that they expose */
+    bool finite;         /* contains no NaN or infinity */
     bool exact;          /* rows that see 2^n live keys have an answer without rounding */
 
     /* Fills Q, K and V: see lab_inputs_fill(). */
     void (*fill)(lab_values *values, uint64_t seed);
 
-    /* Why the problem has no such inputs; NULL if it has. The function may be NULL. */
+    /* Why the problem cannot have these inputs; NULL if it can. The function may be NULL. */
     const char *(*absent)(const heed_problem *problem);
 } lab_inputs;
 
-/* lab_inputs_fill() fills Q, K and V as @inputs does, and the operands that the problem has
- * (operands.h). */
+/* lab_inputs_fill() fills Q, K and V by @inputs, and the operands of the problem (operands.h). */
 void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed);
 
 /* lab_inputs_at() returns the @index-th distribution, the normal one first; NULL past the last. */

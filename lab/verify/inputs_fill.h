@@ -1,12 +1,12 @@
 /*
- * inputs_fill.h - parts that distributions of input values are made of
+ * inputs_fill.h - building blocks for distributions of input values
  */
 #ifndef LAB_INPUTS_FILL_H
 #define LAB_INPUTS_FILL_H
 
 #include "lab/verify/inputs.h"
 
-/* Streams of random numbers; Q, K and V have those of their roles. */
+/* Random streams; those of Q, K and V are their roles. */
 enum {
     LAB_FILL_CHOICE = 8,
     LAB_FILL_NOISE = 9,
@@ -17,18 +17,18 @@ enum {
 double lab_fill_get(const lab_values *values, lab_role role, int64_t at);
 void lab_fill_set(lab_values *values, lab_role role, int64_t at, double value);
 
-/* lab_fill_vector() makes all elements of the @n-th head vector @value. */
+/* lab_fill_vector() sets all elements of the @n-th head vector to @value. */
 void lab_fill_vector(lab_values *values, lab_role role, int64_t n, double value);
 
-/* lab_fill_uneven() makes the elements of the @n-th head vector differ by up to a quarter from
- * their mean @value: sums of equal terms are rounded alike at every step, which no kernel can help
- * and no model of independent roundings covers. */
+/* lab_fill_uneven() sets the elements of the @n-th head vector to numbers within a quarter of their
+ * mean @value. Sums of equal terms are rounded alike at every step, which no kernel can avoid and
+ * no model of independent roundings covers. */
 void lab_fill_uneven(lab_values *values, uint64_t seed, lab_role role, int64_t n, double value);
 
 /* Normal values of mean @mean and standard deviation @size. */
 void lab_fill_normal(lab_values *values, uint64_t seed, lab_role role, double mean, double size);
 
-/* The logit of two vectors of ones is this. */
+/* Returns the logit of two vectors of ones. */
 double lab_fill_logit_of_ones(const heed_problem *problem);
 
 /* The distributions of inputs_hard.c. */

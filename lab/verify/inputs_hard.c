@@ -1,5 +1,5 @@
 /*
- * inputs_hard.c - distributions of input values at the ends of what numbers can be
+ * inputs_hard.c - distributions of input values at the limits of the number formats
  */
 #include <math.h>
 
@@ -18,9 +18,9 @@ static double sign_of(double x)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Every vector of K is one number repeated: a logit is that number times the sum of the query and
- * the scale. The numbers are multiples of a 64th of the largest, so that the highest logit of a
- * row is far above the next one, or equal to it: no rounding of float32 takes one for the other.
- * Keys 1, 2, 4, 8 and so on set records, so that the highest key that a row sees is alone. */
+ * the scale. The numbers are multiples of a 64th of the largest, and the highest logit of a row is
+ * far above the next one, or equal to it: float32 rounding cannot swap them. Keys 1, 2, 4, 8 and so
+ * on set records, so only one key that a row sees is the highest. */
 #define LEVELS 64
 #define LEVEL_MIDDLE 32
 
@@ -42,13 +42,13 @@ static span span_of(const heed_problem *problem)
     return (span){ .key = 0x1p60, .query = most / 0x1p60 / (double)problem->dim_qk };
 }
 
-/* The power of two that @j is, or -1. */
+/* The exponent of @j if it is a power of two, else -1. */
 static int power_of(int64_t j)
 {
     return j > 0 && (j & (j - 1)) == 0 ? __builtin_ctzll((unsigned long long)j) : -1;
 }
 
-/* The level of key @j, of either sign: a power of two sets a record, and what follows one another
+/* The level of key @j, of either sign: a power of two sets a record, and the key after it sets one
  * below zero. */
 static int64_t level_of_either_sign(uint64_t choice, int64_t j)
 {
@@ -68,8 +68,8 @@ static int64_t level_above_zero(uint64_t choice, int64_t j)
     return LEVEL_MIDDLE + 1 + lab_random_below(choice, (uint64_t)j, LEVEL_MIDDLE - 1);
 }
 
-/* Rows differ in size: from the largest possible logits to those that just do not fit in an integer
- * of 32 bits, as far as the type has numbers for it. */
+/* Rows differ in magnitude: from the largest possible logits to those just too large for a 32-bit
+ * integer, within the range of the type. */
 static double size_of(heed_type type, int64_t row)
 {
     static const double wide[] = { 1, 0x1p-30, 0x1p-60, 0x1p-85 };
@@ -112,11 +112,11 @@ void lab_fill_low(lab_values *values, uint64_t seed)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* The largest logits: expf() is infinite from 89 on, and products are sums of equal terms, none of
- * which is large. Sums in half precision have no more digits for it. */
+ * which is large. Sums in half precision lack the digits for that. */
 #define EVEN_LOGIT 120.0
 #define EVEN_LOGIT_HALF 24.0
 
-/* Keys have this part of the largest logit or more, or are as far below zero. */
+/* The magnitude of each logit is at least this fraction of the largest. */
 #define EVEN_LEAST 0.8
 #define EVEN_SIZES 64
 
@@ -168,8 +168,8 @@ void lab_fill_near(lab_values *values, uint64_t seed)
 /* Tails                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Key 0 is the heaviest; the logits of the others are lower by up to this, and their values larger
- * by the exponential of it, so that what is left out shows however little it weighs. In f16 weights
+/* Key 0 is the heaviest. The logits of the others are lower by up to this, and their values larger
+ * by its exponential, so that a key that is left out shows however small its weight. In f16 weights
  * of e^-9 are still normal numbers. */
 #define TAIL 16.0
 #define TAIL_F16 8.5
@@ -211,7 +211,7 @@ void lab_fill_vast(lab_values *values, uint64_t seed)
 {
     double size = lab_type_is_narrow(values->problem.type) ? 0x1p14 : 0x1p100;
     if (values->problem.accumulate == HEED_ACC_F16)
-        size = 0x1p6; /* sums of many may reach the largest number, whatever the last one is */
+        size = 0x1p6; /* long sums may reach the largest number before the last term */
     lab_fill_normal(values, seed, LAB_Q, 0, 1);
     lab_fill_normal(values, seed, LAB_K, 0, 1);
     lab_fill_normal(values, seed, LAB_V, 0, size);
@@ -222,23 +222,23 @@ void lab_fill_vast(lab_values *values, uint64_t seed)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Exponents of a row's logits, to base 2, in one of three ranges; the middle one is drawn twice as
- * often as others. Between it and the last one the highest two would be so near each other that the
- * rounding of an LSE spoils weights that are made of it (LAB_LSE_FAR). */
+ * often as others. Between it and the last range the gap of the highest two would be so small that
+ * the rounding of an LSE spoils weights computed from it (LAB_LSE_FAR). */
 static const struct {
     int64_t least;
     int64_t most;
 } sizes[] = { { -30, -1 }, { 0, 11 }, { 0, 11 }, { 36, 90 } };
 
-/* Keys come in groups of four, so that of a row whose logits are high, and of one whose logits are
- * low, the highest two differ by one part in 2^FINE: the second is longer than the first by that,
- * and the other two are longer than these by one part in 2^COARSE. */
+/* Keys come in groups of four. The second is longer than the first by one part in 2^FINE, and the
+ * other two are longer than these by one part in 2^COARSE. The highest two logits of a row then
+ * differ by one part in 2^FINE, whether the row's logits are high or low. */
 #define GROUP 4
 #define FINE_LEAST 10
 #define FINE_MOST 14
 #define COARSE_LEAST 1
 #define COARSE_MOST 7
 
-/* Sums of products have some room below the largest number. */
+/* Headroom of sums of products below the largest number. */
 #define SIZE_ROOM 64
 
 static int64_t draw_between(uint64_t stream, int64_t n, int64_t low, int64_t high)
@@ -246,8 +246,8 @@ static int64_t draw_between(uint64_t stream, int64_t n, int64_t low, int64_t hig
     return low + lab_random_below(stream, (uint64_t)n, high - low + 1);
 }
 
-/* Where products are summed up in half precision, or their operands rounded, logits are off by this
- * at most: the error of weights that are off by no small part of 1 is not in proportion. */
+/* Where products are summed in half precision, or their operands rounded, logits are off by at most
+ * this: beyond small errors, the errors of weights are not proportional to those of logits. */
 #define OFF_MOST 0x1p-6
 
 /* The largest exponent of a row's logits. */
@@ -258,7 +258,7 @@ static int64_t exponent_most(const heed_problem *problem)
     return unit > 0 ? ilogb(OFF_MOST / unit) : INT64_MAX;
 }
 
-/* The size of a row's elements of Q. Numbers of what is drawn: three for each row. */
+/* The magnitude of a row's elements of Q. It takes three random numbers for each row. */
 static double query_size(const heed_problem *problem, uint64_t choice, int64_t row)
 {
     bool narrow = lab_type_is_narrow(problem->type);
@@ -271,7 +271,7 @@ static double query_size(const heed_problem *problem, uint64_t choice, int64_t r
     return fmax(fmin(size, most), narrow ? 0x1p-14 : 0x1p-100);
 }
 
-/* All logits of a row are high, or all low, or they are of either sign. */
+/* The logits of a row are all high, all low, or of either sign. */
 static void fill_queries(lab_values *values, uint64_t seed)
 {
     const lab_view *q = &values->block[LAB_Q].view;
@@ -286,7 +286,7 @@ static void fill_queries(lab_values *values, uint64_t seed)
     }
 }
 
-/* The length of key @j of the group that begins with vector @first, as a part of that one's. */
+/* The length of key @j of the group that begins with vector @first, relative to that vector's. */
 static double length_in_group(uint64_t choice, int64_t first, int64_t j)
 {
     double fine = ldexp(1, -(int)draw_between(choice, first, FINE_LEAST, FINE_MOST));

@@ -1,9 +1,9 @@
 /*
- * isolate.c - work that may crash or hang, in a process of its own
+ * isolate.c - runs work that may crash or hang in child processes
  *
  * Parent and children share a page of progress, the endings and the results. A child takes one
- * group of pieces after another, and notes which piece it is at; when it dies the parent knows
- * which one it was, and starts another child behind it.
+ * group of pieces after another, and records its current piece. If it dies, the parent reads that
+ * record, and starts another child after that piece.
  */
 #include "lab/verify/isolate.h"
 
@@ -19,24 +19,24 @@
 
 #include "base/plural.h"
 
-/* How often the parent looks where it has more to do than to wait for one child. */
+/* The parent's polling interval, unless it only waits for one child. */
 #define LOOK_NS 2000000
 #define LOOKS_PER_PROGRESS 50
 
 #define RESULTS_ALIGNMENT ((size_t)64)
 
-/* One child at a time, and where it is. */
+/* A slot for one child at a time, and the child's progress. */
 typedef struct child_process {
-    pid_t child;             /* the parent's; 0: none */
+    pid_t child;             /* process ID in the parent; 0: none */
     volatile size_t current; /* the piece being run */
     volatile size_t end;     /* of the group it belongs to */
     volatile bool finished;  /* nothing is left to take */
-    volatile bool retired;   /* the child has left by itself, between two pieces */
+    volatile bool retired;   /* the child has exited normally between two pieces */
     lab_trace trace;
 } child_process;
 
 typedef struct shared_page {
-    atomic_size_t next; /* the first piece that nobody has taken */
+    atomic_size_t next; /* the first piece that is not taken */
     child_process processes[LAB_JOBS_MAX];
 } shared_page;
 
@@ -49,7 +49,8 @@ typedef struct workshop {
     int jobs;
 } workshop;
 
-/* A signal handler is given no data: this is how it finds the trace. Set in the child alone. */
+/* Signal handlers have no data argument, so the trace of a child is global. Set in the child
+ * only. */
 static lab_trace *handler_trace;
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -76,7 +77,7 @@ static void catch_crashes(lab_trace *trace)
     signal(SIGALRM, SIG_DFL);
 }
 
-/* Makes sure that @process has a piece to run; false if there are no more. */
+/* Takes another group if @process has no piece left to run; false if there are no more. */
 static bool take_piece(const workshop *shop, child_process *process)
 {
     const lab_isolation *isolation = shop->isolation;
@@ -118,7 +119,7 @@ static void run_child(const workshop *shop, child_process *process)
 /* How a child ended                                                                              */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Where an address is that should not have been touched. */
+/* Describes a forbidden address, relative to the tensors. */
 static void print_address(const lab_trace *trace, char *text, size_t size)
 {
     for (size_t i = 0; i < trace->place_count; i++) {
@@ -158,7 +159,7 @@ static const char *signal_name(int number)
     return "a signal";
 }
 
-/* Says how the piece ended that the child was at when it ended with the wait status @status. */
+/* Explains how the current piece of a child with the wait status @status ended. */
 static void explain(lab_ending *ending, int status, const lab_trace *trace, unsigned deadline_s)
 {
     char where[112] = "";
@@ -200,8 +201,8 @@ static bool start_child(const workshop *shop, child_process *process)
     return child > 0;
 }
 
-/* The child of @process has ended with the wait status @status: writes down what it died of, and
- * starts another one if there is more to do. False if the system refuses. */
+/* Called when the child of @process has ended with the wait status @status: records the reason, and
+ * starts another child if there is more to do. False if the system refuses. */
 static bool succeed(const workshop *shop, child_process *process, int status)
 {
     process->child = 0;
@@ -232,7 +233,7 @@ static int wait_for(const workshop *shop, pid_t child)
     return status;
 }
 
-/* One child after another, until all pieces are through. */
+/* Runs one child after another until all pieces are done. */
 static heed_status run_one_by_one(const workshop *shop)
 {
     child_process *process = &shop->page->processes[0];
@@ -242,8 +243,8 @@ static heed_status run_one_by_one(const workshop *shop)
     return going ? HEED_OK : HEED_ERR_SYSTEM;
 }
 
-/* Looks after every child that has ended. Returns how many there are then; *@going becomes false if
- * the system refuses another one. */
+/* Handles every child that has ended. Returns the number of running children; sets *@going to false
+ * if the system refuses to start one. */
 static int look_around(const workshop *shop, bool *going)
 {
     int running = 0;
@@ -257,7 +258,7 @@ static int look_around(const workshop *shop, bool *going)
     return running;
 }
 
-/* How many pieces are through: those that were taken, but for what is left of them. */
+/* The number of finished pieces: those taken, minus those of them not yet done. */
 static size_t count_done(const workshop *shop)
 {
     const size_t count = shop->isolation->count;
@@ -270,7 +271,7 @@ static size_t count_done(const workshop *shop)
     return begun > left ? begun - left : 0;
 }
 
-/* Several children at a time. Without some of them it only takes longer. */
+/* Runs several children at a time. Fewer children only take longer. */
 static heed_status run_side_by_side(const workshop *shop)
 {
     const lab_isolation *isolation = shop->isolation;

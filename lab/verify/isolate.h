@@ -1,5 +1,5 @@
 /*
- * isolate.h - work that may crash or hang, in a process of its own
+ * isolate.h - runs work that may crash or hang in child processes
  */
 #ifndef LAB_ISOLATE_H
 #define LAB_ISOLATE_H
@@ -10,14 +10,14 @@
 
 #include "heed.h"
 
-/* A piece of memory whose bounds are watched. */
+/* A memory block between guard pages. */
 typedef struct lab_place {
     char name[16];
-    uintptr_t data;  /* address of the first byte ... */
-    size_t size;     /* ... of so many */
-    uintptr_t start; /* addresses from here ... */
-    uintptr_t end;   /* ... up to here belong to it, with the walls around it */
-    bool locked;     /* not to be written to */
+    uintptr_t data;  /* address of the first byte */
+    size_t size;     /* bytes */
+    uintptr_t start; /* first address that belongs to it, with the walls around it */
+    uintptr_t end;   /* address after the last one */
+    bool locked;     /* read-only */
 } lab_place;
 
 #define LAB_PLACES_MAX 24
@@ -27,9 +27,9 @@ typedef struct lab_trace {
     char step[64]; /* the current step, as in "ran the second time"; "" for nothing special */
     lab_place places[LAB_PLACES_MAX];
     size_t place_count;
-    bool last;         /* set by the work: after this piece the process is of no more use */
+    bool last;         /* set by the work: no further piece can run in this process */
     int signal;        /* that ended the process, or 0 */
-    uintptr_t address; /* which the crash was about, if it was about one */
+    uintptr_t address; /* that caused the crash, if any */
 } lab_trace;
 
 /* One of several pieces of work: fills @result, which is zeroed before. Runs in the child; the
@@ -46,7 +46,7 @@ typedef enum lab_ended {
 /* How a piece of work ended. */
 typedef struct lab_ending {
     lab_ended how;
-    char text[160]; /* unless completed: the reason */
+    char text[160]; /* the reason, unless completed */
 } lab_ending;
 
 typedef struct lab_isolation {
@@ -54,24 +54,24 @@ typedef struct lab_isolation {
     void *data;
     size_t count;
     size_t result_size;
-    size_t group;        /* so many pieces in a row share what a child keeps; 0: all of them */
-    int jobs;            /* children at a time, each at a group of its own; 0: one */
+    size_t group;        /* consecutive pieces that share the state of a child; 0: all */
+    int jobs;            /* children at a time, each with a different group; 0: one */
     unsigned deadline_s; /* for each piece; 0: none */
-    bool (*stop)(void);  /* asked between pieces: true ends the work early. May be NULL */
-    void (*progress)(void *data, size_t done); /* told now and then how many pieces are through,
-                                                  with the @data above. May be NULL */
+    bool (*stop)(void);  /* called between pieces: true ends the work early. May be NULL */
+    void (*progress)(void *data, size_t done); /* called now and then with @data and the number of
+                                                * finished pieces. May be NULL */
 } lab_isolation;
 
 #define LAB_JOBS_MAX 64
 
-/* lab_isolate() runs the pieces 0 .. count - 1 in child processes, in order if there is one at a
- * time, and goes on in a new child after each piece that crashed, was too slow, or said that it is
- * the last. Writes @results, count * result_size bytes, and @endings, one each. To be called from a
- * process with a single thread. Returns HEED_OK whatever the pieces did; HEED_ERR_NO_MEMORY;
- * HEED_ERR_SYSTEM if there can be no child. */
+/* lab_isolate() runs the pieces 0 .. count - 1 in child processes, in order if one runs at a time,
+ * and continues in a new child after each piece that crashed, was too slow, or set @last of its
+ * trace. Writes @results, count * result_size bytes, and @endings, one for each piece. To be called
+ * from a process with a single thread. Returns HEED_OK whatever the pieces did; HEED_ERR_NO_MEMORY;
+ * HEED_ERR_SYSTEM if no child can be started. */
 heed_status lab_isolate(const lab_isolation *isolation, void *results, lab_ending *endings);
 
-/* lab_trace_step() says what is being done; NULL for nothing. A NULL @trace is ignored. */
+/* lab_trace_step() records the current step; NULL clears it. A NULL @trace is ignored. */
 void lab_trace_step(lab_trace *trace, const char *step);
 
 #endif /* LAB_ISOLATE_H */

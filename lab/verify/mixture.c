@@ -1,5 +1,5 @@
 /*
- * mixture.c - lengths of sequences as a server has them
+ * mixture.c - sequence lengths of a typical server workload
  */
 #include "lab/verify/mixture.h"
 
@@ -10,10 +10,10 @@
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 
-/* The longest sequence has so many times the tokens of the shortest, where nothing forbids that. */
+/* The ratio of the longest length to the shortest, where the limits permit it. */
 #define SPREAD 100
 
-/* How far the scale may be bent, and the steps that find how far it takes. */
+/* The largest exponent that bends the scale, and the steps of the search for it. */
 #define BENT_MAX 64.0
 #define STEPS 60
 
@@ -22,7 +22,7 @@ static int64_t clamped(int64_t x, int64_t least, int64_t most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* The fewest keys of a batch element: a prefix, and what is behind it. */
+/* The fewest keys of a batch element: the prefix, and the keys after it. */
 static int64_t fewest_keys(const heed_problem *problem)
 {
     int64_t behind = problem->append;
@@ -31,7 +31,7 @@ static int64_t fewest_keys(const heed_problem *problem)
     return clamped(problem->prefix + behind, 1, problem->seq_k);
 }
 
-/* Keys that a pool has room for in any case: the last page of a sequence may have a single one. */
+/* Keys that are sure to fit in a pool: the last page of a sequence may hold a single key. */
 static int64_t keys_of_pool(const heed_problem *problem)
 {
     return problem->pages * problem->page - problem->batch * (problem->page - 1);
@@ -59,7 +59,7 @@ lab_mixture lab_mixture_of_packed(const heed_problem *problem, bool queries)
                           .total = queries ? problem->tokens_q : problem->tokens_k };
 }
 
-/* The tokens of the @i-th sequence of those in the order of their lengths; not a whole number. */
+/* The length of the @i-th shortest sequence, not yet rounded. */
 static double length_at(const lab_mixture *it, int64_t i, double bent)
 {
     const int64_t part = (it->most + SPREAD - 1) / SPREAD;
@@ -76,13 +76,13 @@ static double sum_of(const lab_mixture *it, double bent)
     return sum;
 }
 
-/* How far to bend the scale, so that the lengths have their total as nearly as can be. */
+/* Returns the exponent with which the sum of the lengths is closest to the total. */
 static double bend(const lab_mixture *it)
 {
     double straighter = 1 / BENT_MAX, bent = BENT_MAX;
     if (it->total < 0)
         return 1;
-    for (int step = 0; step < STEPS; step++) { /* the further, the shorter sequences are */
+    for (int step = 0; step < STEPS; step++) { /* a larger exponent makes sequences shorter */
         const double middle = sqrt(straighter * bent);
         if (sum_of(it, middle) > (double)it->total)
             straighter = middle;
@@ -103,7 +103,7 @@ void lab_mixture_draw(const lab_mixture *lengths, uint64_t seed, heed_data kind,
                       int64_t stride)
 {
     const double bent = bend(lengths);
-    double sum = 0; /* of the lengths as they should be: a remainder passes to the next one */
+    double sum = 0; /* of unrounded lengths: the remainder carries over to the next one */
     int64_t given = 0;
     for (int64_t i = 0; i < lengths->count; i++) {
         const int64_t behind = lengths->count - 1 - i, left = lengths->total - given;
@@ -115,6 +115,6 @@ void lab_mixture_draw(const lab_mixture *lengths, uint64_t seed, heed_data kind,
         given += length;
         lab_data_set(kind, data, i * stride, (double)length);
     }
-    for (int64_t n = lengths->count - 1; n > 0; n--) /* Fisher and Yates */
+    for (int64_t n = lengths->count - 1; n > 0; n--) /* Fisher-Yates shuffle */
         swap(kind, data, n * stride, lab_random_below(seed, (uint64_t)n, n + 1) * stride);
 }

@@ -1,10 +1,10 @@
 /*
- * mixture.h - lengths of sequences as a server has them, to time kernels with
+ * mixture.h - sequence lengths of a typical server workload, for timing kernels
  *
- * From one part in a hundred of the longest up to that, evenly on a logarithmic scale, bent as it
- * takes so that all together have as many tokens as are packed, or as fill a pool of pages that is
- * too small for sequences that are all the longest. So the problem says how much work it is, and
- * the seed which sequence is how long, nothing else.
+ * Lengths range from one hundredth of the longest to the longest, evenly spaced on a logarithmic
+ * scale. The scale is bent so that the total is the number of packed tokens, or fills a pool of
+ * pages that is too small if all sequences have the longest length. The problem alone determines
+ * the amount of work; the seed only assigns the lengths to sequences.
  */
 #ifndef LAB_MIXTURE_H
 #define LAB_MIXTURE_H
@@ -22,13 +22,13 @@ typedef struct lab_mixture {
     int64_t total; /* tokens of all; negative: any number */
 } lab_mixture;
 
-/* lab_mixture_of_keys() returns what @problem, normalized, says of its lengths, the operand, and
- * lab_mixture_of_packed() of its packed sequences: of queries, or of keys. */
+/* lab_mixture_of_keys() returns the mixture for the operand lengths of @problem, normalized;
+ * lab_mixture_of_packed() returns the one for its packed sequences of queries or of keys. */
 lab_mixture lab_mixture_of_keys(const heed_problem *problem);
 lab_mixture lab_mixture_of_packed(const heed_problem *problem, bool queries);
 
-/* lab_mixture_fills_pool() says whether the total of @problem's lengths is that of its pool. Then
- * each page of the pool can have keys of one sequence. */
+/* lab_mixture_fills_pool() returns true if the lengths of @problem are chosen to fill its pool.
+ * Then each page of the pool can belong to a single sequence. */
 bool lab_mixture_fills_pool(const heed_problem *problem);
 
 /* lab_mixture_draw() writes the length of sequence b to the element b * @stride of @data, of type

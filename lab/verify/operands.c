@@ -1,5 +1,5 @@
 /*
- * operands.c - values of bias, slopes, sinks, starts, shown, lengths, tables and arrays
+ * operands.c - random values of bias, slopes, sinks, starts, shown, lengths, tables and arrays
  */
 #include "lab/verify/operands.h"
 
@@ -12,22 +12,24 @@
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
 
-/* Streams of random numbers: those of operands begin here. */
+/* First random stream of operands. */
 #define STREAM_OPERANDS 64
 
-/* Streams of usual values that several operands have in common, whatever the numbers of roles are:
- * an expression's documents are those of starts, in each version of the laboratory. */
+/* Random streams of usual values that several operands share. They do not depend on the numbers of
+ * roles: the documents of an expression equal those of starts in every version of the
+ * laboratory. */
 #define STREAM_DOCUMENTS 6
 #define STREAM_LENGTHS 128
 #define STREAM_PAGES 129
 
-/* Pairs of queries and keys that are looked at to find hidden ones. */
+/* The most pairs of queries and keys that are searched for hidden ones. */
 #define PAIRS_MAX ((int64_t)1 << 20)
 
-/* One element in so many of a bias is -infinity, where some are. */
+/* One in this many elements of a bias is -infinity, if any are. */
 #define INFINITE_ONE_IN 8
 
-/* One head in so many has a negative slope, one document at the end in so many hides all keys. */
+/* One in this many heads has a negative slope, and one in this many last documents hides all
+ * keys. */
 #define NEGATIVE_ONE_IN 5
 #define EMPTY_ONE_IN 2
 
@@ -47,7 +49,7 @@ static void fill_normal(const lab_view *view, void *data, uint64_t seed)
                          lab_random_normal(seed, (uint64_t)(n * view->dim + c)));
 }
 
-/* 2^(-8 (h + 1) / heads) of head h: those of the ALiBi paper, which are never negative. */
+/* 2^(-8 (h + 1) / heads) for head h, as in the ALiBi paper; never negative. */
 static void fill_slopes(const heed_problem *problem, const lab_view *view, void *data,
                         uint64_t seed, bool usual)
 {
@@ -88,11 +90,11 @@ static void fill_starts(const heed_problem *problem, const lab_view *view, void 
     }
 }
 
-/* Of eight rows one is empty, one is full, and the others are random. */
+/* One row in eight is empty, one is full, and the others are random. */
 static void fill_shown(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
 {
     bool bits = view->kind == HEED_DATA_BITS, several = lab_view_vectors(view) > 1;
-    int64_t keys = bits ? view->dim * 32 : view->dim; /* with those of the last word */
+    int64_t keys = bits ? view->dim * 32 : view->dim; /* including all bits of the last word */
     uint64_t rows = lab_random_stream(seed, 1);
     for (int64_t n = 0; n < lab_view_vectors(view); n++) {
         int64_t kind = several ? lab_random_below(rows, (uint64_t)n, 8) : 7;
@@ -105,7 +107,7 @@ static void fill_shown(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* The fewest keys of a batch element: a prefix, and what is behind it. */
+/* The fewest keys of a batch element: the prefix, and the keys after it. */
 static int64_t fewest(const heed_problem *problem)
 {
     int64_t behind = problem->append;
@@ -132,8 +134,8 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
     }
 }
 
-/* Where the @n-th number of a page is: those of a prefix, which the first batch element has for
- * all, and then those behind it. */
+/* The index of the @n-th page number in the table: first those of the prefix, which only the first
+ * batch element has, then the others. */
 static int64_t entry(const heed_problem *problem, const lab_view *view, int64_t n)
 {
     const int64_t prefix = problem->prefix / problem->page, own = view->dim - prefix;
@@ -143,8 +145,8 @@ static int64_t entry(const heed_problem *problem, const lab_view *view, int64_t 
     return lab_view_at(view, n / own, 0, 0) + prefix + n % own;
 }
 
-/* Names each page once, in any order, or where more are needed some of them again. Entries
- * that are not looked at are no numbers of pages. */
+/* Names each page once, in random order, and some again if more are needed. Unused entries are not
+ * valid page numbers. */
 static void fill_table(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
 {
     int64_t needed = lab_pages_named(problem);
@@ -155,7 +157,7 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
         int64_t page = problem->pages < needed ? n % problem->pages : n * problem->pages / needed;
         lab_data_set(view->kind, data, entry(problem, view, n), (double)page);
     }
-    for (int64_t n = needed - 1; n > 0; n--) { /* Fisher and Yates */
+    for (int64_t n = needed - 1; n > 0; n--) { /* Fisher-Yates shuffle */
         int64_t other = lab_random_below(seed, (uint64_t)n, n + 1);
         int64_t a = entry(problem, view, n), b = entry(problem, view, other);
         double x = lab_data_get(view->kind, data, a), y = lab_data_get(view->kind, data, b);
@@ -164,8 +166,8 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* One of the numbers below @limit for each of them: a mixer works on the halves of their bits,
- * again until the result is below the limit. */
+/* A random permutation of the numbers below @limit: a Feistel network on the two halves of the
+ * bits, repeated until the result is below the limit. */
 static int64_t relabel(int64_t n, int64_t limit, uint64_t seed)
 {
     int half = 1;
@@ -184,7 +186,7 @@ static int64_t relabel(int64_t n, int64_t limit, uint64_t seed)
     return n;
 }
 
-/* Pages of a pool that the lengths fill: each is one sequence's alone. Entries behind a length name
+/* Pages of a pool that the lengths fill: each belongs to one sequence. Entries beyond a length name
  * any page. */
 static void fill_pool_table(const heed_problem *problem, const lab_view *view, void *data,
                             uint64_t seed)
@@ -193,7 +195,7 @@ static void fill_pool_table(const heed_problem *problem, const lab_view *view, v
     const uint64_t stream = lab_random_stream(seed, STREAM_PAGES);
     int64_t next = 0;
     lab_mixture_draw(&lengths, lab_random_stream(seed, STREAM_LENGTHS), view->kind, data,
-                     view->strides.batch); /* in the first column, for now */
+                     view->strides.batch); /* temporarily in the first column */
     for (int64_t b = 0; b < view->batch; b++) {
         const int64_t row = lab_view_at(view, b, 0, 0);
         const int64_t length = (int64_t)lab_data_get(view->kind, data, row);
@@ -206,7 +208,7 @@ static void fill_pool_table(const heed_problem *problem, const lab_view *view, v
     }
 }
 
-/* As models have them: of pair c the angle position * 10000^(-c / pairs). */
+/* As in models: the angle of pair c is position * 10000^(-c / pairs). */
 static void fill_turns(const heed_problem *problem, const lab_view *view, void *data, bool cosine)
 {
     const int64_t pairs = problem->rotary / 2;
@@ -217,8 +219,8 @@ static void fill_turns(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* The lengths of packed sequences, which together are all @tokens and up to @seq each: none, one,
- * all or any number of them. */
+/* Random lengths of packed sequences: 0, 1, the longest or any length for each, and all @tokens
+ * together. */
 static void fill_cumulative(const heed_problem *problem, lab_role role, void *data, uint64_t seed)
 {
     const bool queries = role == LAB_CU_Q;
@@ -241,7 +243,7 @@ static void fill_cumulative(const heed_problem *problem, lab_role role, void *da
     }
 }
 
-/* The same of usual lengths. In self-attention they are the same for queries and keys. */
+/* The same with usual lengths, which are equal for queries and keys in self-attention. */
 static void fill_usual_cumulative(const heed_problem *problem, lab_role role, void *data,
                                   uint64_t seed)
 {
@@ -256,7 +258,7 @@ static void fill_usual_cumulative(const heed_problem *problem, lab_role role, vo
                      lab_data_get(kind, data, b) + lab_data_get(kind, data, b + 1));
 }
 
-/* Where documents end that @length positions are cut into at random: in @ends, sorted. */
+/* Cuts @length positions into documents at random, and writes their sorted ends to @ends. */
 static void cut_documents(int64_t length, uint64_t seed, int64_t ends[DOCUMENTS])
 {
     for (int n = 0; n < DOCUMENTS; n++) {
@@ -284,7 +286,7 @@ static void fill_usual_starts(const heed_problem *problem, const lab_view *view,
     }
 }
 
-/* Numbers of documents, where there is one for each position. */
+/* The document number of each position. */
 static void fill_documents(const lab_view *view, void *data, uint64_t seed)
 {
     int64_t ends[DOCUMENTS];
@@ -297,7 +299,7 @@ static void fill_documents(const lab_view *view, void *data, uint64_t seed)
     }
 }
 
-/* Is the array one number for each query, or for each key? */
+/* True if the array has one number for each query, or for each key. */
 static bool is_along_sequence(const heed_problem *problem, lab_role role)
 {
     const heed_array *array = &problem->arrays[role - LAB_ARRAYS];
@@ -305,7 +307,7 @@ static bool is_along_sequence(const heed_problem *problem, lab_role role)
            (array->size[0] == problem->seq_q || array->size[0] == problem->seq_k);
 }
 
-/* The largest size of the problem's arrays: all indices are below it. */
+/* The largest dimension of the problem's arrays: all indices are below it. */
 static int64_t largest_size(const heed_problem *problem)
 {
     int64_t most = 2;
@@ -315,7 +317,7 @@ static int64_t largest_size(const heed_problem *problem)
     return most;
 }
 
-/* Half of the whole numbers are small, so that some are equal. */
+/* Half of the integers are small, so that some are equal. */
 static void fill_array(const heed_problem *problem, const lab_view *view, void *data, uint64_t seed)
 {
     int64_t most = largest_size(problem);
@@ -328,7 +330,7 @@ static void fill_array(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* Operands without usual values of their own. */
+/* Fills any operand with random values. @usual concerns slopes only. */
 static void fill_operand(const heed_problem *problem, lab_role role, void *data, uint64_t seed,
                          bool usual)
 {
@@ -402,7 +404,7 @@ static void make_infinite(const lab_block *block, uint64_t seed)
                              -INFINITY);
 }
 
-/* Is the key hidden from every row that the bias at @batch, @head and @query is of? */
+/* True if the key is hidden from every row that reads the bias at @batch, @head and @query. */
 static bool is_hidden(const lab_values *values, const lab_logits *logits, int64_t batch,
                       int64_t head, int64_t query, int64_t key)
 {

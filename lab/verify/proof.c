@@ -10,7 +10,7 @@
 
 /* Key and value elements that the reference reads: all rows of 16 heads of 800 queries and keys
  * with normal values, and of one such head with the others, in about two seconds and a quarter of a
- * second of a CPU. */
+ * second of CPU time. */
 #define WORK_NORMAL ((int64_t)1 << 30)
 #define WORK_OTHERS ((int64_t)1 << 27)
 
@@ -18,11 +18,11 @@
 #define LARGE_FLOPS 1e9
 #define LARGE_BYTES 16e6
 
-/* The largest neighbour: a head of so many queries times keys. */
+/* The largest neighbour: one head of this many queries and keys. */
 #define NEIGHBOUR_LENGTH 1024
 #define NEIGHBOUR_SHORT 40
-#define NEIGHBOUR_LEAST 2 /* keys: of one alone the answer is its value */
-#define NEIGHBOUR_FEW 15  /* keys, less than tiles have */
+#define NEIGHBOUR_LEAST 2 /* keys: with a single one the answer is its value */
+#define NEIGHBOUR_FEW 15  /* keys, fewer than in a tile */
 
 /* A stream of random numbers. */
 #define STREAM_NEIGHBOURS 48
@@ -36,7 +36,7 @@ static int64_t least(int64_t a, int64_t b)
 /* Neighbours                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Numbers out of one stream, one after the other. */
+/* Consecutive random numbers of one stream. */
 typedef struct lots {
     uint64_t stream;
     uint64_t drawn;
@@ -47,7 +47,7 @@ static int64_t draw(lots *lot, int64_t low, int64_t high)
     return low + lab_random_below(lot->stream, lot->drawn++, high - low + 1);
 }
 
-/* @length less or more by one, both of which most tiles leave a tail of. */
+/* @length plus or minus one, which leaves a partial tile with most tile sizes. */
 static int64_t beside(lots *lot, int64_t length)
 {
     int64_t least_length = least(length, NEIGHBOUR_LENGTH);
@@ -61,8 +61,8 @@ static int64_t odd(lots *lot, int64_t length)
     return draw(lot, most / 2, most) | 1;
 }
 
-/* Strides of a tensor with gaps after each head vector and each position, or after each position of
- * a head and each head. */
+/* Strides with gaps after each head vector and each position, or after each position of a head and
+ * each head. */
 static heed_strides with_gaps(lots *lot, int64_t seq, int64_t heads, int64_t dim)
 {
     heed_strides strides;
@@ -75,7 +75,7 @@ static heed_strides with_gaps(lots *lot, int64_t seq, int64_t heads, int64_t dim
     return strides;
 }
 
-/* Rows of up to @most, where a problem has packed ones. */
+/* Up to @most rows, if the problem has packed ones. */
 static int64_t packed(lots *lot, int64_t tokens, int64_t most)
 {
     return tokens > 0 ? draw(lot, (most + 1) / 2, most) : 0;
@@ -90,7 +90,7 @@ static void spread(lots *lot, heed_problem *problem)
     problem->o = with_gaps(lot, problem->seq_q, problem->heads_q, problem->dim_v);
 }
 
-/* As many keys of its prefix as @problem has room for. */
+/* The length of the prefix, as far as @problem has room for it. */
 static int64_t shared_keys(const heed_problem *problem)
 {
     const int64_t queries = problem->mask != HEED_MASK_NONE ? problem->seq_q : 1;
@@ -100,9 +100,8 @@ static int64_t shared_keys(const heed_problem *problem)
     return most > 0 ? least(problem->prefix, most) : 0;
 }
 
-/* A problem of the same type, mask and head dims. The last one has the lengths that are asked for,
- * up to a limit, and another scale, which may be negative: less, as sums may be in half precision.
- */
+/* A problem of the same type, mask and head dims. The last one has the lengths of @problem, up to a
+ * limit, and another scale, which may be negative. It is smaller, as sums may be half precision. */
 static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots *lot, int which)
 {
     int64_t group = problem->heads_q / problem->heads_kv;
@@ -156,7 +155,7 @@ static uint32_t property_gates(void)
     return gates;
 }
 
-/* The problem for kinds of values beside the normal ones. */
+/* The problem for values other than the normal ones. */
 static heed_problem slice(const lab_proof *proof, const heed_problem *whole)
 {
     heed_problem part = *whole;
@@ -234,7 +233,8 @@ static void take(lab_report *report, const lab_report *one, const lab_proof_case
         report->outcome = LAB_FAIL;
 }
 
-/* A subject that did the problem may not refuse it: it would choose by the values. */
+/* A subject that computed the problem may not refuse it later: that would be a choice by the
+ * values. */
 static void judge_refusal(lab_report *one, const lab_proof_case *of)
 {
     if (one->outcome != LAB_SKIP || of->neighbour)

@@ -1,5 +1,5 @@
 /*
- * sample.c - a few rows of a problem whose answer changes from call to call
+ * sample.c - a few rows of a problem whose expected result changes from call to call
  */
 #include "lab/verify/sample.h"
 
@@ -50,7 +50,7 @@ static heed_status compute_weights(lab_sample *sample)
     return HEED_OK;
 }
 
-/* Makes @to what @from is; both have room for the same rows. */
+/* Copies @from to @to; both have room for the same rows. */
 static void copy_expect(lab_expect *to, const lab_expect *from)
 {
     size_t count = (size_t)from->count, dim = (size_t)from->dim;
@@ -141,14 +141,6 @@ void lab_touch_write(const lab_touch *touch, heed_type type, void *base)
     lab_element_set(type, base, touch->index, touch->value);
 }
 
-static double norm(const double *a, int64_t dim)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < dim; c++)
-        sum += a[c] * a[c];
-    return sqrt(sum);
-}
-
 static double ratio_of(double error, double allowed)
 {
     double ratio = error == 0 ? 0 : error / allowed;
@@ -164,7 +156,7 @@ double lab_sample_error(const lab_sample *sample, const void *o, const float *ls
         lab_elements_load(view.type, o, lab_view_vector(&view, expect->rows[i]), view.dim, row);
         for (int64_t c = 0; c < view.dim; c++)
             row[c] -= expect->o[i * expect->dim + c];
-        worst = fmax(worst, ratio_of(norm(row, view.dim), expect->o_budget[i]));
+        worst = fmax(worst, ratio_of(lab_row_norm(row, view.dim), expect->o_budget[i]));
         if (lse)
             worst = fmax(worst, ratio_of(fabs((double)lse[expect->rows[i]] - expect->lse[i]),
                                          expect->lse_budget[i]));

@@ -1,5 +1,6 @@
 /*
- * sample_touch.c - which element of a sample's problem to touch, and what its rows must be then
+ * sample_touch.c - chooses the element of a sample's problem to touch, and updates the expected
+ * rows
  */
 #include <math.h>
 
@@ -11,17 +12,16 @@
 #include "lab/verify/reference/reference.h"
 #include "lab/verify/sample.h"
 
-/* A touch moves the row that it is meant for by so many times what is allowed, or as much as can
- * be. */
+/* A touch moves its target row by this multiple of the allowed error, or as much as possible. */
 #define VISIBLE 64.0
 
-/* Values beyond this are not written: f16 ends at 65504, and sums of some of them must fit. */
+/* Larger values are not written: sums of a few of them must fit in f16, which ends at 65504. */
 #define VALUE_MAX 512.0
 
 /* Logits move by up to this. */
 #define LOGIT_STEP 8.0
 
-/* Of a row that sees one key alone, or nearly, what the others say is lost in rounding. */
+/* If one key has nearly all the weight of a row, rounding hides the others. */
 #define REST_MIN 1e-6
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static void load(const lab_sample *sample, lab_role role, int64_t at, double *ve
     lab_elements_load(view.type, base_of(sample, role), at, view.dim, vector);
 }
 
-/* Where the query of the row is, or its key @j, or the values of that. */
+/* The index of the row's vector in Q, or of its key @j in K or V. */
 static int64_t vector_of(const lab_sample *sample, lab_role role, int64_t i, int64_t j)
 {
     const heed_problem *problem = &sample->problem;
@@ -65,17 +65,17 @@ static bool has_key(const lab_sample *sample, int64_t i, int64_t j)
     return keys.begin <= j && j < keys.end;
 }
 
-/* A touch, and what is known of it. */
+/* A touch, and facts about it. */
 typedef struct change {
     lab_touch touch;
-    int64_t vector; /* where the vector begins that it is in ... */
-    int64_t column; /* ... and its place there */
+    int64_t vector; /* start of its vector ... */
+    int64_t column; /* ... and its index there */
     int64_t key;    /* of K and V */
-    double step;    /* by how much the element moves */
+    double step;    /* the change of the element */
 } change;
 
-/* The error of rounding in a row beyond that in the row before: it has weights of up to
- * @weight on values of norm @size, and logits of about @logit. */
+/* Adds the extra rounding error of the changed row, which has weights of up to @weight on values of
+ * norm @size, and logits of about @logit. */
 static void widen(lab_sample *sample, int64_t i, double weight, double size, double logit)
 {
     const heed_problem *problem = &sample->problem;
@@ -90,15 +90,7 @@ static void widen(lab_sample *sample, int64_t i, double weight, double size, dou
     sample->expect->lse_budget[i] += 6 * moved;
 }
 
-static double norm(const double *a, int64_t dim)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < dim; c++)
-        sum += a[c] * a[c];
-    return sqrt(sum);
-}
-
-/* The row with other logits: @moved says by how much each of them moves. */
+/* Updates the row for changed logits: @moved has the change of each logit. */
 static void renew_row(lab_sample *sample, int64_t i, const change *it,
                       double (*moved)(const lab_sample *, int64_t, int64_t, const change *))
 {
@@ -107,7 +99,7 @@ static void renew_row(lab_sample *sample, int64_t i, const change *it,
     double *o = sample->expect->o + i * dim, values[HEED_DIM_MAX];
     double high = -INFINITY, rest = 1, heaviest = 0;
     for (int64_t j = keys.begin; j < keys.end; j++) {
-        double weight = sample->weights[i][j]; /* 0 of a hidden key, which may be anything */
+        double weight = sample->weights[i][j]; /* 0 for a hidden key, which may hold anything */
         sample->logits[j] = weight > 0 ? log(weight) + moved(sample, i, j, it) : -INFINITY;
         high = fmax(high, sample->logits[j]);
         rest -= weight;
@@ -123,12 +115,12 @@ static void renew_row(lab_sample *sample, int64_t i, const change *it,
         load(sample, LAB_V, vector_of(sample, LAB_V, i, j), values);
         for (int64_t c = 0; c < dim; c++)
             o[c] += weight * values[c];
-        heaviest = fmax(heaviest, sqrt(weight) * norm(values, dim));
+        heaviest = fmax(heaviest, sqrt(weight) * lab_row_norm(values, dim));
     }
     for (int64_t c = 0; c < dim; c++)
         o[c] /= sum;
     sample->expect->lse[i] = sample->base->lse[i] + high + log(sum);
-    widen(sample, i, 1, norm(o, dim) + heaviest / sqrt(sum), sample->expect->lse[i]);
+    widen(sample, i, 1, lab_row_norm(o, dim) + heaviest / sqrt(sum), sample->expect->lse[i]);
 }
 
 static double moved_by_query(const lab_sample *sample, int64_t i, int64_t j, const change *it)
@@ -169,7 +161,8 @@ static void move_key(lab_sample *sample, const change *it, int64_t i)
     for (int64_t c = 0; c < dim; c++)
         o[c] = (o[c] - weight * values[c]) / sum + share * values[c];
     sample->expect->lse[i] += log(sum);
-    widen(sample, i, 1, norm(o, dim) + sqrt(share) * norm(values, dim), sample->expect->lse[i]);
+    widen(sample, i, 1, lab_row_norm(o, dim) + sqrt(share) * lab_row_norm(values, dim),
+          sample->expect->lse[i]);
 }
 
 static void move_value(lab_sample *sample, const change *it, int64_t i)
@@ -180,28 +173,28 @@ static void move_value(lab_sample *sample, const change *it, int64_t i)
     load(sample, LAB_V, it->vector, values);
     values[it->column] += it->step;
     sample->expect->o[i * sample->base->dim + it->column] += weight * it->step;
-    widen(sample, i, weight, norm(values, sample->base->dim), 0);
+    widen(sample, i, weight, lab_row_norm(values, sample->base->dim), 0);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 /* Which element, and by how much                                                                 */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* A key of row @i, as often as its weight says. */
+/* A random key of row @i, chosen with the probability of its weight. */
 static int64_t draw_key(const lab_sample *sample, int64_t i, uint64_t seed)
 {
     lab_range keys = keys_of(sample, i);
     int64_t j = keys.begin;
     double left = (double)lab_random_below(seed, 1, 1 << 30) / (1 << 30), all = 0;
     for (int64_t key = keys.begin; key < keys.end; key++)
-        all += sample->weights[i][key]; /* less than 1 beside a sink */
+        all += sample->weights[i][key]; /* less than 1 with a sink */
     left *= all;
     while (j < keys.end - 1 && (left -= sample->weights[i][j]) > 0)
         j++;
     return j;
 }
 
-/* The element at it->vector + it->column moves by @step, or as much of it as can be. */
+/* Sets the change of the element at it->vector + it->column to @step, or as close as possible. */
 static void set_step(const lab_sample *sample, change *it, double step)
 {
     heed_type type = sample->problem.type;
@@ -233,7 +226,7 @@ static int64_t largest(const double *vector, int64_t dim)
     return best;
 }
 
-/* A light key becomes a heavy one, and a heavy one light. */
+/* Chooses a key: a light one becomes heavy, and a heavy one light. */
 static void choose_key(const lab_sample *sample, change *it, int64_t i, uint64_t seed)
 {
     double query[HEED_DIM_MAX];
@@ -256,7 +249,7 @@ static void choose_query(const lab_sample *sample, change *it, int64_t i, uint64
     set_step(sample, it, -LOGIT_STEP / 2 / ((double)sample->problem.scale * key[it->column]));
 }
 
-/* The elements to touch: how one is chosen, and its effect on a row. */
+/* The kinds of touches: how an element is chosen, and its effect on a row. */
 static const struct {
     lab_role role;
     void (*choose)(const lab_sample *sample, change *it, int64_t i, uint64_t seed);
@@ -268,17 +261,17 @@ static const struct {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-/* Is row @i so far from where it was that an old answer fails? */
+/* True if row @i has moved so far that an old result fails. */
 static bool is_visible(const lab_sample *sample, int64_t i)
 {
     const lab_expect *now = sample->expect, *before = sample->base;
     double difference[HEED_DIM_MAX];
     for (int64_t c = 0; c < now->dim; c++)
         difference[c] = now->o[i * now->dim + c] - before->o[i * now->dim + c];
-    return norm(difference, now->dim) > 4 * (now->o_budget[i] + before->o_budget[i]);
+    return lab_row_norm(difference, now->dim) > 4 * (now->o_budget[i] + before->o_budget[i]);
 }
 
-/* Touches a kind of element for row @i, and moves all rows that it concerns. */
+/* Touches a kind of element for row @i, and updates all affected rows. */
 static bool try_touch(lab_sample *sample, size_t kind, int64_t i, uint64_t seed, change *it)
 {
     *it = (change){ .touch.role = kinds[kind].role };
@@ -291,9 +284,9 @@ static bool try_touch(lab_sample *sample, size_t kind, int64_t i, uint64_t seed,
     return is_visible(sample, i);
 }
 
-/* Where V is a part of K, each element of which has two effects, where the kernel writes to K and
- * V, and where batch elements have keys in common, only a query can be touched; where the values
- * alone may be, nothing is: an element is written as it was. */
+/* Only a query can be touched where V is a part of K and each element has two effects, where the
+ * kernel writes to K and V, and where batch elements share keys. If only values may be touched
+ * (@values), an element is written unchanged. */
 static void touch_shared(lab_sample *sample, bool values, int64_t i, uint64_t seed, change *it)
 {
     if (!values && try_touch(sample, KINDS - 1, i, seed, it))
@@ -303,8 +296,8 @@ static void touch_shared(lab_sample *sample, bool values, int64_t i, uint64_t se
     it->touch.value = lab_element_get(sample->problem.type, sample->data.q, 0);
 }
 
-/* The values alone are touched where half-precision sums of large logits may overflow, where logits
- * are changed other than by sums, and where columns of queries are rotated. */
+/* Only values are touched where half-precision sums of large logits may overflow, where logits are
+ * changed by more than additions, and where columns of queries are rotated. */
 int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TOUCHES])
 {
     uint64_t stream = lab_random_stream(seed, (uint64_t)sample->calls);

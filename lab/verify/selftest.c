@@ -1,5 +1,5 @@
 /*
- * selftest.c - the gates, tried on kernels known to be right or wrong
+ * selftest.c - tests the gates on kernels known to be right or wrong
  */
 #include "lab/verify/selftest.h"
 
@@ -13,16 +13,16 @@
 #include "lab/verify/selftest_trials.h"
 #include "src/measure.h"
 
-/* Seconds that an endless kernel gets. */
+/* Time limit of an endless kernel in seconds. */
 #define ENDLESS_S 1
 
-/* The fewest rows that a reference can be made of. */
+/* The least work of a reference: a few rows. */
 #define WORK_FEW 1
 
 /* A stream of random numbers. */
 #define STREAM_SELFTEST 40
 
-/* So many trials in a row share a child, and with it the values of a problem. */
+/* Consecutive trials that share a child process, and with it the values of a problem. */
 #define GROUP 8
 
 lab_selftest_options lab_selftest_standard(void)
@@ -50,8 +50,8 @@ size_t lab_judge_index(const char *name)
 /* One kernel on one problem                                                                      */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The trials of one call of lab_isolate(), and what a child keeps from one to the next: values and
- * what is expected of them. */
+/* The trials of one call of lab_isolate(), and the state that a child keeps between them: values
+ * and their expected results. */
 typedef struct trials {
     const lab_selftest_options *options;
     lab_selftest_trial *items;
@@ -61,9 +61,9 @@ typedef struct trials {
     const lab_selftest_trial *filled; /* the owner of the values, or NULL */
 } trials;
 
-/* Tries a kernel on the cases that it has to pass before it is ranked: those of a proof (proof.h)
- * with the trial's kind of values, or neighbours. Their values come from another seed, as a kernel
- * may know those of the first. */
+/* Lists the cases that a kernel must pass before it is ranked: those of a proof (proof.h) with the
+ * trial's kind of values, or neighbours. Values have a derived seed, as a kernel may know those of
+ * the seed itself. */
 static size_t list_cases(const trials *all, const lab_selftest_trial *it,
                          lab_proof_case cases[LAB_PROOF_CASES])
 {
@@ -76,7 +76,7 @@ static size_t list_cases(const trials *all, const lab_selftest_trial *it,
         lab_proof_case *last = count ? &cases[count - 1] : NULL;
         if (every[i].neighbour != it->nearby || every[i].inputs != it->inputs)
             continue;
-        if (!it->nearby && last) /* both halves of the normal values */
+        if (!it->nearby && last) /* both cases with normal values */
             last->gates |= every[i].gates;
         else
             cases[count++] = every[i];
@@ -87,7 +87,7 @@ static size_t list_cases(const trials *all, const lab_selftest_trial *it,
 /* The result of one trial. */
 typedef struct selftest_result {
     lab_report report;
-    lab_selftest_outcome source; /* of a source alone */
+    lab_selftest_outcome source; /* of a source only */
 } selftest_result;
 
 static lab_verify_options options_of(const trials *all, const lab_selftest_trial *it,
@@ -158,8 +158,8 @@ static void try_case(trials *all, const lab_selftest_trial *it, const lab_proof_
         try_mistake(all, it->mistake, &options, trace, report);
 }
 
-/* A problem that has no such values is skipped, which is as good as accepted; a mutant that is
- * skipped survives. */
+/* A problem that cannot have the values is skipped. For a control that counts as accepted; a
+ * skipped mutant survives. */
 static void try_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     trials *all = data;
@@ -191,7 +191,7 @@ static uint32_t failed_gates(const trials *all, const lab_report *report, const 
     return failed & all->options->gates;
 }
 
-/* The answer of gate @index. */
+/* The reason given by gate @index. */
 static const char *reason_of(const lab_report *report, const lab_ending *ending, size_t index)
 {
     bool crashed = ending->how == LAB_CRASHED || ending->how == LAB_TIMED_OUT;
@@ -221,7 +221,7 @@ static void conclude_mutant(lab_selftest_entry *entry, const trials *all, const 
     snprintf(entry->reason, sizeof entry->reason, "%s", reason);
 }
 
-/* The first failure of a control is the one that is told. */
+/* The first failure of a control is reported. */
 static void conclude_control(lab_selftest_entry *entry, const trials *all,
                              const lab_selftest_trial *it, const lab_report *report,
                              const lab_ending *ending)
@@ -318,7 +318,7 @@ static void count(lab_selftest_result *result, const lab_selftest_options *optio
                       result->killed == result->mutants && result->accepted == result->controls;
 }
 
-/* Endless ones come last, as each takes all the time it gets. */
+/* Endless kernels come last, as each uses up its time limit. */
 static heed_status run_all(const lab_selftest_options *options, lab_selftest_result *result,
                            const lab_selftest_maker *made, size_t ending)
 {

@@ -1,9 +1,9 @@
 /*
- * selftest.h - the gates, tried on kernels known to be right or wrong
+ * selftest.h - tests the gates on kernels known to be right or wrong
  *
  * Every mutant of the suite (mutants/suite.h) must be killed by a gate, and every control must be
- * accepted by all. Results of gates that do not do so are not to be trusted:
- * a result is trusted if it says so, and should be kept together with the counts and the digest.
+ * accepted by all. Otherwise results of the gates cannot be trusted. A selftest's result has the
+ * field @trusted, which should be stored together with the counts and the digest.
  */
 #ifndef LAB_SELFTEST_H
 #define LAB_SELFTEST_H
@@ -17,8 +17,7 @@
 #include "lab/verify/mutants/sources.h"
 #include "lab/verify/mutants/suite.h"
 
-/* Where kernels are CUDA: the means to launch one. The suite is then that of
- * mutants/device.h. */
+/* Launches CUDA kernels on a device. The suite is then that of mutants/device.h. */
 typedef struct lab_selftest_device {
     void *data;
 
@@ -28,26 +27,26 @@ typedef struct lab_selftest_device {
     void (*close)(void *data, lab_subject *subject);
 } lab_selftest_device;
 
-/* Beside the gates, what may stop a source: the sandbox, before it computes, and the blocks that
- * are timed. Bits of lab_selftest_entry.failed follow those of the gates. */
+/* Judges other than gates that may stop a source: the sandbox, before it computes, and the timed
+ * blocks. Their bits of lab_selftest_entry.failed follow those of the gates. */
 enum {
     LAB_JUDGE_SANDBOX = LAB_GATES,
     LAB_JUDGE_TIMED,
     LAB_JUDGES
 };
 
-/* lab_judge_name() returns the name of a gate or one of those; NULL past the last.
+/* lab_judge_name() returns the name of a gate or of another judge; NULL past the last.
  * lab_judge_index() returns the index of that name, or LAB_JUDGES. */
 const char *lab_judge_name(size_t index);
 size_t lab_judge_index(const char *name);
 
 /* The outcome of a source. */
 typedef struct lab_selftest_outcome {
-    uint32_t failed; /* judges that stopped it */
+    uint32_t failed; /* judges that rejected it */
     char reason[LAB_TEXT_SIZE];
 } lab_selftest_outcome;
 
-/* Tries sources as `heed evolve` does: compiles them, lab_prove() them, times them. */
+/* Tries sources as `heed evolve` does: compiles, proves (lab_prove()) and times them. */
 typedef struct lab_selftest_sources {
     void *data;
     void (*run)(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome);
@@ -55,41 +54,42 @@ typedef struct lab_selftest_sources {
 
 typedef struct lab_selftest_options {
     uint64_t seed;  /* of values, rows of samples, poison */
-    uint32_t gates; /* in use: bit i for the i-th; without the first one a crash or a hang is no
-                       reason to reject */
+    uint32_t gates; /* bit i: the i-th is used; without the first, a crash or a hang does not reject
+                     * a kernel */
     int jobs;       /* child processes at a time; 0: one */
-    unsigned deadline_s; /* for each kernel on one problem; 0: none */
-    const char *only;    /* the name of one mutant or control; NULL: all */
-    const char *gate;    /* mutants alone that this gate is meant to kill; NULL: all */
-    const lab_selftest_device *device;   /* NULL: kernels are functions of the host */
-    const lab_selftest_sources *sources; /* NULL: none is tried */
-    bool (*stop)(void);                  /* asked now and then: true ends it early. May be NULL */
+    unsigned deadline_s;               /* for each kernel on one problem; 0: none */
+    const char *only;                  /* the name of one mutant or control; NULL: all */
+    const char *gate;                  /* only mutants that this gate is meant to kill; NULL: all */
+    const lab_selftest_device *device; /* NULL: kernels are functions of the host */
+    const lab_selftest_sources *sources; /* NULL: no sources are tried */
+    bool (*stop)(void);                  /* called now and then: true ends the run early. May be
+                                          * NULL */
     void (*progress)(void *data, size_t done, size_t total); /* may be NULL */
     void *data;                                              /* for progress() */
 } lab_selftest_options;
 
-/* lab_selftest_standard() returns the options that fit most: seed 1, all gates. */
+/* lab_selftest_standard() returns the usual options: seed 1, all gates. */
 lab_selftest_options lab_selftest_standard(void);
 
 /* The outcome of one kernel: mutants first, then controls, in the order of the suite. */
 typedef struct lab_selftest_entry {
     const char *name;
     const char *does;
-    const char *gate;           /* that is meant to kill it; NULL: it is a control */
-    const char *text;           /* that the reason should contain; NULL: any */
-    bool done;                  /* it was tried: nobody stopped before */
+    const char *gate;           /* the gate meant to kill it; NULL: a control */
+    const char *text;           /* expected in the reason; NULL: any */
+    bool done;                  /* it was tried: the run was not stopped before */
     uint32_t failed;            /* gates that failed it: bit i for the i-th */
-    bool meant;                 /* of a mutant: the gate that is meant to kill it is among them */
-    const char *spec;           /* the problem and the inputs; of a control those on which it was */
-    const char *inputs;         /* rejected, or "" */
-    char reason[LAB_TEXT_SIZE]; /* of the gate that is meant, or else of the first that failed; or
-                                   why a survivor was not tried */
+    bool meant;                 /* of a mutant: they include the gate meant to kill it */
+    const char *spec;           /* the problem and the inputs; of a control those that */
+    const char *inputs;         /* rejected it, or "" */
+    char reason[LAB_TEXT_SIZE]; /* given by the meant gate, else by the first that failed; or why a
+                                 * survivor was not tried */
 } lab_selftest_entry;
 
-/* The worth of one gate. */
+/* The record of one gate. */
 typedef struct lab_selftest_gate {
     size_t kills; /* mutants */
-    size_t alone; /* of them, those that no other gate killed */
+    size_t alone; /* kills that no other gate shares */
 } lab_selftest_gate;
 
 typedef struct lab_selftest_result {
@@ -99,18 +99,18 @@ typedef struct lab_selftest_result {
     size_t killed;
     size_t controls;
     size_t accepted;
-    size_t skipped;  /* not tried, as somebody stopped, or others were asked for */
+    size_t skipped;  /* not tried: the run was stopped, or limited to others */
     uint64_t digest; /* of the suite: see lab_suite_digest() */
-    double seconds;  /* that it took */
+    double seconds;  /* of the run */
     lab_selftest_gate gates[LAB_JUDGES];
     lab_selftest_entry *entries; /* [entry_count] */
     size_t entry_count;
 } lab_selftest_result;
 
-/* lab_selftest_run() tries all kernels, each problem in a child process; to be called from a
- * process with a single thread. Returns HEED_OK whatever the gates said; HEED_ERR_INVALID if there
- * is no kernel options->only; else as lab_isolate() does. On failure *@result is zeroed. Free it
- * with lab_selftest_free(). */
+/* lab_selftest_run() tries all kernels, each problem in a child process. The calling process must
+ * have a single thread. Returns HEED_OK whatever the gates found; HEED_ERR_INVALID if no kernel has
+ * the name options->only; else as lab_isolate() does. On failure *@result is zeroed. Free it with
+ * lab_selftest_free(). */
 heed_status lab_selftest_run(const lab_selftest_options *options, lab_selftest_result *result);
 void lab_selftest_free(lab_selftest_result *result);
 

@@ -1,5 +1,5 @@
 /*
- * selftest_trials.c - which kernels a selftest tries on which problems
+ * selftest_trials.c - the list of a selftest's trials: kernels and problems
  */
 #include "lab/verify/selftest_trials.h"
 
@@ -14,7 +14,7 @@ static bool is_wanted(const lab_selftest_options *options, const lab_selftest_en
     return !options->only || strcmp(options->only, entry->name) == 0;
 }
 
-/* Adds an entry. Returns whether it shall be tried. */
+/* Adds an entry. Returns true if it is to be tried. */
 static bool add_entry(lab_selftest_maker *it, lab_selftest_entry entry)
 {
     entry.done = is_wanted(it->options, &entry);
@@ -54,7 +54,7 @@ static void add_mutants(lab_selftest_maker *it, bool endless)
     }
 }
 
-/* Trials with the same values come one after the other. */
+/* Trials with the same values are adjacent. */
 static void add_controls(lab_selftest_maker *it)
 {
     size_t first = it->entry_count;
@@ -75,7 +75,7 @@ static void add_controls(lab_selftest_maker *it)
             }
 }
 
-/* The kernels of a device, whose inputs cannot be locked. */
+/* Adds the kernels of a device, where inputs cannot be write-protected. */
 static void add_device(lab_selftest_maker *it)
 {
     for (size_t i = 0; lab_device_mutant_at(i); i++) {

@@ -17,7 +17,8 @@ static bool same_problem(const heed_problem *a, const heed_problem *b)
     return strcmp(spec[0], spec[1]) == 0;
 }
 
-/* A new plan comes before the old one goes: compiled code that they share stays loaded. */
+/* The new plan is created before the old one is destroyed, so that compiled code that they share
+ * stays loaded. */
 static heed_status make_plan(lab_planned *planned, const heed_problem *problem)
 {
     heed_plan *plan;
@@ -55,7 +56,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
     return heed_execute(planned->plan, buffers);
 }
 
-/* An upload tells of a device that was lost before, and a download comes after all work. */
+/* The upload reports a device that was lost before; the download waits for all work. */
 static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
 {
     const lab_planned *planned = data;

@@ -11,8 +11,8 @@
 typedef struct lab_planned {
     heed_context *context;
     const char *kernel; /* as heed_plan_create_named() takes it; NULL: the planner's choice */
-    bool worthwhile;    /* without problems for which planning would not look at it */
-    lab_mirror *mirror; /* in the memory of the context's device; NULL: that is the host's */
+    bool worthwhile;    /* excludes problems for which the planner would not consider it */
+    lab_mirror *mirror; /* in device memory; NULL: the device uses host memory */
     heed_plan *plan;    /* of the problem prepared last, or NULL */
 } lab_planned;
 

@@ -1,5 +1,5 @@
 /*
- * variant.c - a variation of the values under check, with what the kernel makes of it
+ * variant.c - runs the kernel on variations of the values under check
  */
 #include "lab/verify/variant.h"
 

@@ -1,5 +1,5 @@
 /*
- * verify.c - lets one kernel through the gates
+ * verify.c - verifies one kernel with all gates
  */
 #include "lab/verify/verify.h"
 
@@ -10,13 +10,13 @@
 #include "lab/tensor/random.h"
 #include "lab/verify/reference/reference.h"
 
-/* Without an estimate a kernel is taken to do so many operations in a second. */
+/* Assumed operations per second of a kernel without an estimate. */
 #define FLOPS_PER_SECOND 1e9
 
-/* A property gate runs the kernel up to so many times. */
+/* The most runs of a property gate. */
 #define PROPERTY_RUNS 3
 
-/* Streams of random numbers that belong to the seed of a verification. */
+/* Random streams of a verification's seed. */
 enum {
     STREAM_VALUES = 32,
     STREAM_ROWS,
@@ -123,15 +123,14 @@ static heed_status run_twice(lab_check *check)
     return HEED_OK;
 }
 
-/* Property gates work on values of their own making, so that once is enough: with the normal ones.
- */
+/* Property gates make their own values, so they run once only: with the normal values. */
 static bool has_properties(const lab_inputs *inputs)
 {
     return inputs == lab_inputs_at(0) || inputs == &lab_inputs_captured;
 }
 
-/* Whether the device was lost on the way. If so, what it was lost with is the failure of the gate
- * @gate, and the others that are left cannot be asked. */
+/* Returns true if the device was lost. The gate @gate then fails, and later gates cannot be
+ * judged. */
 static bool lost(const lab_check *check, size_t gate, lab_report *report)
 {
     const lab_subject *subject = check->subject;
@@ -167,8 +166,8 @@ static void ask_gates(const lab_check *check, const lab_verify_options *options,
     }
 }
 
-/* Whether the subject can do the problem in the time there is; if not, the first verdict says why.
- */
+/* Returns true if the subject can do the problem within the time limit; if not, the first verdict
+ * has the reason. */
 static bool is_feasible(const lab_check *check, const lab_verify_options *options,
                         lab_report *report)
 {
@@ -180,7 +179,7 @@ static bool is_feasible(const lab_check *check, const lab_verify_options *option
     double seconds = 2 * estimate(&needs, &check->values->problem);
     if (status == HEED_ERR_UNSUPPORTED)
         lab_verdict_skip(verdict, "%s", heed_message());
-    else if (status != HEED_OK && subject->run_away) /* that is what became of its process */
+    else if (status != HEED_OK && subject->run_away) /* the status of its process */
         lab_verdict_fail(verdict, -1, "%s", heed_message());
     else if (status != HEED_OK)
         lab_verdict_fail(verdict, -1, "planning returned %s: %s", heed_status_name(status),

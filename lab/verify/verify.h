@@ -17,49 +17,51 @@
 
 typedef struct lab_verify_options {
     uint64_t seed;         /* of values, rows of a sample, poison */
-    uint32_t gates;        /* which to ask: bit i for the i-th; the first is always asked */
+    uint32_t gates;        /* bit i: run the i-th; the first always runs */
     bool strict;           /* see lab_check */
-    bool own;              /* kernels of heed are judged: see lab_sampling */
-    bool unlocked;         /* writes to inputs do not trap: they are noticed afterwards */
+    bool own;              /* the kernels are heed's: see lab_sampling */
+    bool unlocked;         /* writes to inputs do not trap, but are found afterwards */
     int64_t work;          /* of the reference: see lab_sampling */
     int64_t property_work; /* the same for each variation of the values */
-    double time_limit_s;   /* skip what takes longer by the estimate of the planner */
+    double time_limit_s;   /* skip kernels whose estimate is longer */
     int threads;           /* of the reference, 1 or more */
 } lab_verify_options;
 
-/* lab_verify_standard() returns the options that fit most: seed 1, all gates. */
+/* lab_verify_standard() returns the usual options: seed 1, all gates. */
 lab_verify_options lab_verify_standard(void);
 
-/* Values of a problem and what is expected of them, for any number of kernels. */
+/* Values of a problem and their expected results, for any number of kernels. */
 typedef struct lab_case {
     const lab_inputs *inputs;
     lab_values values;
     lab_expect *expect;
-    lab_expect *memos[LAB_MEMOS]; /* of variations of the values, made when they are needed */
+    lab_expect *memos[LAB_MEMOS]; /* for variations of the values, computed when needed */
 } lab_case;
 
 /* The verdicts of the gates on one kernel. */
 typedef struct lab_report {
     lab_outcome outcome;       /* LAB_FAIL if a gate failed, LAB_SKIP if the kernel did not run */
     char name[HEED_NAME_SIZE]; /* kernel and config, or "" */
-    bool lost;                 /* the device was: this process can do no more */
-    int64_t rows;              /* how many the problem has ... */
-    int64_t rows_compared;     /* ... and how many were compared with the reference */
+    bool lost;                 /* the device was lost: this process can do no more */
+    int64_t rows;              /* of the problem ... */
+    int64_t rows_compared;     /* ... and those compared with the reference */
     lab_verdict verdicts[LAB_GATES];
 } lab_report;
 
-/* lab_case_create() makes the values of @inputs for @problem, or, if @values is not NULL, takes
- * those. Returns HEED_OK; HEED_ERR_INVALID for a bad problem; HEED_ERR_UNSUPPORTED if the problem
- * has no such inputs, see lab_case_absent(); HEED_ERR_NO_MEMORY. On failure *@result is zeroed. */
+/* lab_case_create() makes the values of @inputs for @problem, or copies @values if that is not
+ * NULL. Returns HEED_OK; HEED_ERR_INVALID for a bad problem; HEED_ERR_UNSUPPORTED if the problem
+ * cannot have these inputs, see lab_case_absent(); HEED_ERR_NO_MEMORY. On failure *@result is
+ * zeroed. */
 heed_status lab_case_create(lab_case *result, const heed_problem *problem, const lab_inputs *inputs,
                             const lab_values *values, const lab_verify_options *options);
 void lab_case_destroy(lab_case *result);
 
-/* lab_case_absent() says why @problem, normalized, has no values of @inputs; NULL if it has. */
+/* lab_case_absent() returns why @problem, normalized, cannot have values of @inputs; NULL if it
+ * can. */
 const char *lab_case_absent(const heed_problem *problem, const lab_inputs *inputs);
 
-/* lab_case_verify() lets @subject through the gates. It runs in the calling process: use
- * lab_isolate() around it for what may crash or hang. @trace may be NULL. */
+/* lab_case_verify() verifies @subject with all gates. It runs in the calling process: call it
+ * through lab_isolate() if the subject may crash or hang. @trace may be NULL. */
 void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
                      const lab_verify_options *options, lab_trace *trace, lab_report *report);
 

@@ -1,5 +1,5 @@
 /*
- * arrays.c - where the elements of arrays are, and a key of the rest
+ * arrays.c - the addresses of arrays' elements, and a key of their types and shapes
  */
 #include "arrays.h"
 #include "objects.h"
@@ -52,7 +52,7 @@ typedef struct dl_exchange {
     int (*stream_of)(int device_type, int32_t device_id, void **stream);
 } dl_exchange;
 
-/* Told by Python, once. */
+/* Set by Python, once. */
 static struct {
     PyTypeObject *numpy;
     PyTypeObject *torch;
@@ -60,14 +60,14 @@ static struct {
     PyObject *is_neg;
     PyObject *grad_enabled;
     PyObject *forward_ad;
-    PyObject *written; /* written(x) lets autograd know that a tensor was written to */
+    PyObject *written; /* written(x) tells autograd that a tensor was written */
     PyObject *checks[CHECKS];
     int checks_count;
-    PyObject *setting;     /* setting(backend, operation) is how exact torch's products must be */
-    PyObject *backends[2]; /* its argument for a CPU, and for CUDA */
+    PyObject *setting;     /* setting(backend, operation) returns torch's precision of products */
+    PyObject *backends[2]; /* its first argument for a CPU and for CUDA */
     PyObject *operation;
-    PyObject *products;      /* a dict: by its answer, the word of a problem */
-    PyObject *full;          /* that for other answers, and types */
+    PyObject *products;      /* a dict from its results to @products of heed.attention() */
+    PyObject *full;          /* @products for other results, and for other types than float32 */
     PyObject *requires_grad; /* names of attributes */
     PyObject *current_level;
 } known;
@@ -140,7 +140,7 @@ static int read_torch(PyObject *x, int gradients, reading *to)
     return 1;
 }
 
-/* Whether tensors may have tangents, which only Python can read. */
+/* Returns true if tensors may have tangents, which only Python can read. */
 static int has_dual_level(void)
 {
     PyObject *level = PyDict_GetItemWithError(known.forward_ad, known.current_level);

@@ -1,11 +1,10 @@
 /*
- * call.c - a call that is known, from Python's objects to heed_execute()
+ * call.c - known calls, from Python objects to heed_execute()
  *
- * The Python package checks a call the first time, and leaves with this module what it found: a
- * plan, and how the result is made. again() then takes a call of the same kind from its arrays to
- * the kernel: it makes a key of types, devices, shapes and strides, looks the key up in a dict,
- * reads the pointers and executes. A call that it cannot take for sure is answered with None, and
- * goes the long way in Python, which has the messages.
+ * The Python package checks the first call of a kind, and passes its plan and how to make its
+ * result to this module. again() then handles calls of the same kind: it makes a key of types,
+ * devices, shapes and strides, looks it up in a dict, reads the pointers and executes. If it cannot
+ * handle a call, it returns None; Python then makes all checks, and has the error messages.
  */
 #include "arrays.h"
 #include "memo.h"
@@ -16,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Told by Python, once ------------------------------------------------------------------ */
+/* ---- Set by Python, once --------------------------------------------------------------------- */
 
 typedef heed_status execute_function(const heed_plan *plan, const heed_buffers *buffers);
 
 static struct {
     execute_function *execute;
     PyObject *check; /* check(status) raises the exception of a status */
-    PyObject *take;  /* take(device, size, stream) returns the address of so many bytes on a GPU */
-    PyObject *give;  /* give(address) ends their use by calls */
+    PyObject *take;  /* take(device, size, stream) allocates @size bytes on a GPU */
+    PyObject *give;  /* give(address) frees them */
 } known;
 
 /* ---- Plans and calls ------------------------------------------------------------------------- */
@@ -32,21 +31,21 @@ static struct {
 static const char plan_name[] = "heed.plan", call_name[] = "heed.call";
 
 typedef struct plan_state {
-    const heed_plan *plan; /* NULL: it is closed */
+    const heed_plan *plan; /* NULL: closed */
     size_t workspace_size;
     int cuda;
 } plan_state;
 
-/* How a result is made: function(*arguments, **words), or function(q) without arguments. */
+/* How to make a result: function(*arguments, **words), or function(q) without arguments. */
 typedef struct maker {
-    PyObject *function; /* NULL: it is not made */
+    PyObject *function; /* NULL: not made */
     PyObject *arguments;
     PyObject *words;
 } maker;
 
 typedef struct call_state {
     PyObject *plan; /* a capsule */
-    PyObject *keep; /* must live as long */
+    PyObject *keep; /* objects that must live as long */
     maker o;
     maker lse;
     size_t offset[OPERANDS]; /* in heed_buffers */
@@ -95,7 +94,7 @@ static PyObject *close_plan(PyObject *self, PyObject *const *x, Py_ssize_t count
     return none();
 }
 
-/* A maker of a tuple (function, arguments, words), or of None. */
+/* The maker for a tuple (function, arguments, words), or for None. */
 static maker maker_of(PyObject *tuple)
 {
     maker made = { NULL, NULL, NULL };
@@ -107,8 +106,8 @@ static maker maker_of(PyObject *tuple)
     return made;
 }
 
-/* call(plan, offsets, o, lse, keep): the state that again() needs. @offsets are those of the
- * operands in heed_buffers. */
+/* call(plan, offsets, o, lse, keep): the state that again() needs. @offsets are the operands'
+ * offsets in heed_buffers. */
 static PyObject *make_call(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
@@ -149,9 +148,9 @@ static PyObject *count_calls(PyObject *self, PyObject *const *x, Py_ssize_t coun
     return PyLong_FromLongLong(call->count);
 }
 
-/* ---- Workspace of a CPU ---------------------------------------------------------------------- */
+/* ---- CPU workspace --------------------------------------------------------------------------- */
 
-/* Each thread has one, as large as any plan of it needed. */
+/* Each thread has one, as large as its largest plan needed. */
 static _Thread_local struct {
     void *address;
     size_t size;
@@ -182,8 +181,8 @@ static PyObject *make(const maker *how, PyObject *q)
     return call_with(how->function, &q, 1);
 }
 
-/* Takes a workspace on a GPU; *@taken is what must be given back. Returns NULL with an
- * exception. */
+/* Allocates a workspace on a GPU; *@taken must be freed. Returns NULL with an exception on
+ * failure. */
 static void *take_workspace(size_t bytes, const reading *from, void *on, PyObject **taken)
 {
     PyObject *device = PyLong_FromLongLong(from->device_id);
@@ -200,8 +199,8 @@ static void *take_workspace(size_t bytes, const reading *from, void *on, PyObjec
     return address ? address + (-(uintptr_t)address & (HEED_ALIGNMENT - 1)) : NULL;
 }
 
-/* Sets the stream of a CUDA device and the workspace, of which *@taken must be given back if it is
- * not NULL. Returns 0 with an exception. */
+/* Sets the stream of a CUDA device and the workspace; *@taken, if not NULL, must be freed. Returns
+ * 0 with an exception on failure. */
 static int place(const plan_state *plan, const reading *from, heed_buffers *buffers,
                  PyObject **taken)
 {
@@ -220,8 +219,8 @@ static int place(const plan_state *plan, const reading *from, heed_buffers *buff
     return buffers->workspace != NULL;
 }
 
-/* Executes with the results' memory known, and gives the workspace back: torch's next work on the
- * stream may have it. Returns 0 with an exception. */
+/* Executes and frees the workspace, which torch may reuse for later work on the stream. Returns 0
+ * with an exception on failure. */
 static int execute(const plan_state *plan, heed_buffers *buffers, PyObject *taken)
 {
     PyThreadState *state = PyEval_SaveThread();
@@ -238,8 +237,8 @@ static int execute(const plan_state *plan, heed_buffers *buffers, PyObject *take
     return 0;
 }
 
-/* Makes @how's array unless @given; *@data becomes its memory. Returns NULL without an exception if
- * it has none, as under a transform of torch. */
+/* Makes an array unless @given is one, and sets *@data to its memory. Returns NULL without an
+ * exception if it has none, as under a transform of torch. */
 static PyObject *result_of(const maker *how, PyObject *q, PyObject *given, void *data)
 {
     PyObject *made = given;
@@ -291,7 +290,7 @@ static PyObject *repeat(PyObject *const *x, const reading *from)
 {
     PyObject *capsule = lookup(x[0], x[1], from);
     if (!capsule) {
-        PyErr_Clear(); /* such as of words that have no hash */
+        PyErr_Clear(); /* a word may have no hash */
         return none();
     }
     call_state *call = PyCapsule_GetPointer(capsule, call_name);
@@ -303,7 +302,7 @@ static PyObject *repeat(PyObject *const *x, const reading *from)
     return answer;
 }
 
-/* Reads the arrays of again(). Returns 0, perhaps with an exception. */
+/* Reads the arrays of again(). Returns 0 on failure, possibly with an exception. */
 static int read_call(PyObject *const *x, Py_ssize_t count, reading *from)
 {
     int arrays = (int)count - 2;
@@ -323,7 +322,8 @@ static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
     return repeat(x, &from);
 }
 
-/* The same where torch is in its plain state, else None. The key is that of key_plain(). */
+/* again_plain(): again() if torch is in its plain state, else None. Its key is that of
+ * key_plain(). */
 static PyObject *again_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
@@ -337,7 +337,7 @@ static PyObject *again_plain(PyObject *self, PyObject *const *x, Py_ssize_t coun
     return repeat(x, &from);
 }
 
-/* key(words, q, k, v, out, *operands): that of again(), or None. */
+/* key(words, q, k, v, out, *operands): the key for again(), or None. */
 static PyObject *key(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
@@ -347,7 +347,7 @@ static PyObject *key(PyObject *self, PyObject *const *x, Py_ssize_t count)
     return read_arrays(x + 1, (int)count - 1, &from) ? key_of(&from, x[0]) : none();
 }
 
-/* key_plain(products, words, q, k, v, out, *operands): that of again_plain(), or None. */
+/* key_plain(products, words, q, k, v, out, *operands): the key for again_plain(), or None. */
 static PyObject *key_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;

@@ -1,13 +1,13 @@
 /*
- * memo.c - finding a call that is known
+ * memo.c - lookup of known calls
  */
 #include "memo.h"
 #include "objects.h"
 
 #include <string.h>
 
-/* Answers of lookup(), since a key of Python's takes a quarter of a microsecond to make. Objects
- * are held, so that their addresses mean them alone. */
+/* A cached result of lookup(), as a Python key takes a quarter of a microsecond to make. It holds
+ * references, so that no other object can get the same addresses. */
 typedef struct memo {
     PyObject *calls;
     PyObject *words;
@@ -17,8 +17,8 @@ typedef struct memo {
 } memo;
 
 enum {
-    MEMOS = 16, /* as many as 4 bits count */
-    KINDS = 64  /* words of a call, and parts of those that are tuples, at most */
+    MEMOS = 16, /* 4 bits */
+    KINDS = 64  /* at most, of words and of elements of words that are tuples */
 };
 
 static memo memos[MEMOS];
@@ -31,7 +31,7 @@ static memo *memo_of(const PyObject *calls, const reading *from)
     return &memos[mix >> 60];
 }
 
-/* Whether two tuples have the same objects. */
+/* Returns true if two tuples have the same objects. */
 static int same_objects(PyObject *x, PyObject *y)
 {
     if (x == y)
@@ -70,8 +70,8 @@ static void remember(memo *slot, PyObject *calls, PyObject *words, PyObject *cap
         drop(old[i]);
 }
 
-/* Adds the types of a tuple's elements, and those of tuples among them. Returns 0 with an
- * exception. */
+/* Adds the types of a tuple's elements and, if @deep, of the elements of tuples among them. Returns
+ * 0 with an exception on failure. */
 static int add_kinds(PyObject *words, int deep, int64_t *key, int *count)
 {
     Py_ssize_t size = PyTuple_Size(words);

@@ -1,5 +1,5 @@
 /*
- * objects.c - objects of Python, in fewer words
+ * objects.c - short forms of Python's C API
  */
 #include "objects.h"
 
@@ -9,7 +9,7 @@ PyObject *none(void)
     return Py_None;
 }
 
-/* Since Python 3.11 a function; NULL before. */
+/* NULL before Python 3.11. */
 #pragma weak PyObject_Vectorcall
 
 PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count)

@@ -1,5 +1,5 @@
 /*
- * objects.h - objects of Python, in fewer words
+ * objects.h - short forms of Python's C API
  */
 #ifndef HEED_CALL_OBJECTS_H
 #define HEED_CALL_OBJECTS_H
@@ -15,14 +15,14 @@ PyObject *refuse(const char *text);
 /* keep() returns a new reference to @x, or NULL if it is NULL or None. */
 PyObject *keep(PyObject *x);
 
-/* drop() gives a reference back. NULL is ignored. */
+/* drop() releases a reference. NULL is ignored. */
 void drop(PyObject *x);
 
-/* call_with() returns function(*arguments), with 3 of them at most, or NULL with an exception. */
+/* call_with() returns function(*arguments), with at most 3 arguments, or NULL with an exception. */
 PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count);
 
-/* answers() says whether function(x) is true, or function() if @x is NULL. A failure counts as
- * true; its exception is cleared. */
+/* answers() returns true if function(x) is true, or function() if @x is NULL, or if it fails; the
+ * exception is then cleared. */
 int answers(PyObject *function, PyObject *x);
 
 #endif

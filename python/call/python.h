@@ -1,15 +1,15 @@
 /*
  * python.h - the parts of Python's stable ABI that this folder uses
  *
- * They are declared here, in the words of https://docs.python.org/3/c-api/stable.html, so that
- * building needs no headers of Python and one binary serves every CPython from 3.10 that has a
- * global interpreter lock. PyObject_Vectorcall is of the stable ABI since 3.12, and 3.11 has it as
- * it is here. tests/python/test_call_abi.py compiles the folder with Python's own headers.
+ * They are declared here, as documented in https://docs.python.org/3/c-api/stable.html, so that
+ * the build needs no Python headers and one binary works with every CPython from 3.10 that has a
+ * global interpreter lock. PyObject_Vectorcall is in the stable ABI since 3.12, and the same in
+ * 3.11. tests/python/test_call_abi.py compiles the folder with Python's own headers.
  */
 #ifndef HEED_PYTHON_H
 #define HEED_PYTHON_H
 
-#ifdef HEED_OF_PYTHON /* Python's own headers in their place */
+#ifdef HEED_OF_PYTHON /* use Python's own headers */
 #include <Python.h>
 #else
 

@@ -3,8 +3,8 @@
 >>> import heed
 >>> o = heed.attention(q, k, v, causal=True)
 
-heed.attention() takes arrays of NumPy, PyTorch and everything with DLPack. heed.Problem, heed.Plan
-and heed.Context are the library's own steps: describe, plan, execute. docs/python.md has more.
+heed.attention() takes arrays of NumPy, PyTorch and any library with DLPack. heed.Problem, heed.Plan
+and heed.Context are the library's steps: describe, plan, execute. docs/python.md has more.
 """
 
 from . import wisdom
@@ -49,7 +49,7 @@ __all__ = [
     "wisdom",
 ]
 
-for _name in __all__:  # where programs find them, and what tracebacks say
+for _name in __all__:  # the public name, for tracebacks
     if callable(globals()[_name]):
         globals()[_name].__module__ = __name__
 del _name

@@ -1,7 +1,7 @@
-"""Calls that are known: the module in C of python/call/, where it can be loaded.
+"""Known calls, repeated by the C module of python/call/ if it can be loaded.
 
-The module serves CPython with a global interpreter lock, whichever version. Elsewhere, and with
-HEED_CALLS=ctypes in the environment, calls are repeated by _arrays.Fast.
+The module works with any version of CPython that has a global interpreter lock. Elsewhere, and with
+HEED_CALLS=ctypes in the environment, _arrays.Fast repeats calls.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from . import _library as c
 from . import _report
+from ._arrays import dense
 from ._library import library
 
-#: How a result is made: (function, arguments, words), or (function, None, None) of q.
+#: How to make a result: (function, arguments, keywords), or (function, None, None) for function(q).
 Maker = Tuple[Callable[..., Any], Optional[Tuple[Any, ...]], Optional[Dict[str, Any]]]
 
 
@@ -37,28 +38,28 @@ def _load() -> Any:
         assert spec is not None
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
-    except ImportError:  # it was not built, or is another interpreter's
+    except ImportError:  # not built, or built for another interpreter
         return None
     return module
 
 
 def take_workspace(device: int, size: int, stream: int) -> int:
-    """The address of @size bytes of torch's allocator, for work on a stream of the device.
+    """Allocate @size bytes with torch's allocator, for work on a stream of the device.
 
-    A call takes them and gives them back when its work has begun, as a tensor would that it made.
-    A pool that torch takes for a while, as a CUDA graph's warmup does, must not hold them longer.
+    A call frees them once its work is launched, as it would a temporary tensor. A memory pool that
+    torch uses for a while, such as that of a CUDA graph's warm-up, must not hold them longer.
     """
     torch = sys.modules["torch"]
     take = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
     if take is not None and device == torch.cuda.current_device():
-        address: int = take(size, stream)  # a microsecond less than making a device current
+        address: int = take(size, stream)  # saves a microsecond: it does not switch devices
         return address
     address = torch.cuda.caching_allocator_alloc(size, device, stream)
     return address
 
 
 def give_workspace(address: int) -> None:
-    """Give back what take_workspace() gave."""
+    """Free memory of take_workspace()."""
     sys.modules["torch"].cuda.caching_allocator_delete(address)
 
 
@@ -75,7 +76,7 @@ _learned: Dict[type, bool] = {}
 
 
 def _learn_numpy(numpy: Any) -> bool:
-    """Compare what the module reads of an array with the array's attributes."""
+    """Check that the module reads an array's attributes correctly."""
     probe = numpy.zeros((3, 7), numpy.float16)[1:, ::2]
     found = module.set_numpy(probe, False)
     dtype, wanted = found[3], (probe.ctypes.data, probe.shape, probe.strides)
@@ -116,7 +117,7 @@ def _learn_torch(torch: Any) -> bool:
 
 
 def knows(kind: type) -> bool:
-    """Can the module read arrays of the type?"""
+    """Whether the module can read arrays of the type."""
     found = _learned.get(kind) if module is not None else False
     if found is None:
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
@@ -131,23 +132,19 @@ def knows(kind: type) -> bool:
 
 
 def maker_of(q: Any, shape: Tuple[int, ...], dtype: str) -> Maker:
-    """How a dense array of q's library is made, on its device, of q's type or "f32"."""
+    """How to make a dense array of q's library on q's device. @dtype is "same" (q's) or "f32"."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and type(q) is numpy.ndarray:
         return (numpy.empty, (shape, q.dtype if dtype == "same" else numpy.dtype("f4")), None)
     torch = sys.modules["torch"]
     if dtype == "same" and tuple(q.shape) == shape and q.is_contiguous():
         return (torch.empty_like, None, None)
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
     words = {"dtype": q.dtype if dtype == "same" else torch.float32, "device": q.device}
-    return (torch.empty_strided, (shape, tuple(reversed(strides))), words)
+    return (torch.empty_strided, (shape, dense(shape)), words)
 
 
 def makers_of(q: Any, o: Any, lse: Any) -> Tuple[Optional[Maker], Optional[Maker]]:
-    """The makers of results of these shapes; None stands for one that is not made."""
+    """The makers of results of these shapes; None: not made."""
     if not knows(type(q)):
         return (None, None)
     return (
@@ -157,8 +154,8 @@ def makers_of(q: Any, o: Any, lse: Any) -> Tuple[Optional[Maker], Optional[Maker
 
 
 def kinds(words: Tuple[Any, ...]) -> Optional[Tuple[type, ...]]:
-    """Types of words: 1, 1.0 and True are equal, and not all of them are taken. None where a word has
-    no hash, or may change its value, as a tensor does."""
+    """The types of the words, as 1, 1.0 and True are equal but not equally valid. None if a word has
+    no hash, or is mutable, such as a tensor."""
     flat = [part for x in words for part in ((x, *x) if isinstance(x, tuple) else (x,))]
     for x in flat:
         numpy = type(x).__module__ == "numpy" and type(x).__hash__ is not None
@@ -168,7 +165,7 @@ def kinds(words: Tuple[Any, ...]) -> Optional[Tuple[type, ...]]:
 
 
 class Calls:
-    """Calls that are known, by their arrays and their words."""
+    """Known calls, by their arrays and words."""
 
     def __init__(self, limit: int) -> None:
         self.known: Dict[Any, Any] = {}
@@ -185,9 +182,10 @@ class Calls:
         keep: Any = None,
         products: Optional[str] = None,
     ) -> Any:
-        """Remember a call that went well: of q, k, v, out and operands, which are given or None,
-        and whose names are fields of heed_buffers. @products: that of products_of(), for calls
-        that follow torch's setting. Returns what counts it; None: it is repeated the long way."""
+        """Remember a call that succeeded. @arrays are q, k, v, out and the operands, or None for
+        each; @operands are their fields of heed_buffers. @products is the result of products_of(),
+        for calls that follow torch's setting. Returns the call's counter, or None if C cannot
+        repeat the call."""
         if not knows(type(arrays[0])) or (words is not None and kinds(words) is None):
             return None
         if products is None:
@@ -202,9 +200,9 @@ class Calls:
             module.forget(self.known)
             _report.settle(old)
         offsets = tuple(getattr(c.Buffers, name).offset for name in operands)
-        types = tuple(x.dtype for x in arrays if x is not None)  # whose address is in the key
+        types = tuple(x.dtype for x in arrays if x is not None)  # kept: the key has their addresses
         call = module.call(plan._state, offsets, o, lse, (types, keep))
-        module.forget(self.known)  # perhaps this call with a plan that has been closed
+        module.forget(self.known)  # it may remember this call with a closed plan
         self.known[key, words] = call
         if keep is not None:
             _report.watch(plan._record(), call)

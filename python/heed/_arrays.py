@@ -1,6 +1,6 @@
-"""Arrays of NumPy, PyTorch, CuPy and others: where their elements are, without copying them.
+"""Arrays of NumPy, PyTorch, CuPy and others: the address and layout of their elements, without copies.
 
-NumPy arrays and torch tensors are read by their attributes, everything else by DLPack
+NumPy arrays and torch tensors are read through their attributes, others through DLPack
 (https://dmlc.github.io/dlpack/latest/c_api.html).
 """
 
@@ -14,7 +14,7 @@ from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 
 
 class View(NamedTuple):
-    """The elements of an array."""
+    """The memory of an array."""
 
     pointer: int
     shape: Tuple[int, ...]
@@ -26,8 +26,24 @@ class View(NamedTuple):
 
 
 def part_of(x: View, dim: int) -> View:
-    """The first @dim elements of the vectors of @x, which the last dimension counts."""
+    """The first @dim elements along the last dimension."""
     return x._replace(shape=(*x.shape[:-1], dim))
+
+
+def dense(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    """The strides of a dense array."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def require_dense(name: str, x: View) -> None:
+    """Raise unless the array is dense."""
+    for size, stride, wanted in zip(x.shape, x.strides, dense(x.shape)):
+        if size > 1 and stride != wanted:
+            raise InvalidError(f"{name}: the array is not dense")
 
 
 # ---- NumPy ---------------------------------------------------------------------------------------
@@ -38,7 +54,7 @@ _pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class _Interface(ctypes.Structure):
-    """NumPy's PyArrayInterface, which __array_struct__ has: a tenth of the time of its dict."""
+    """NumPy's PyArrayInterface, from __array_struct__: ten times faster than __array_interface__."""
 
     _fields_ = [
         ("two", ctypes.c_int),
@@ -58,19 +74,20 @@ _address_at = ctypes.c_void_p.from_address
 
 
 def numpy_pointer(x: Any) -> int:
-    """Where the elements of a NumPy array begin."""
+    """The address of a NumPy array's elements."""
     capsule = x.__array_struct__
     return _address_at(_pointer_of(capsule, None) + _DATA_AT).value or 0
 
 
 def memory_pointer(name: str, x: Any) -> int:
-    """Where an array begins that is memory alone, of whatever type."""
+    """The address of an array that is used as plain memory, whatever its dtype."""
     if hasattr(x, "data_ptr"):
         return int(x.data_ptr())
     return numpy_pointer(x) if hasattr(x, "__array_struct__") else view(name, x).pointer
 
 
-_NUMPY_TYPES = {
+#: Element types by their names in NumPy, PyTorch and JAX.
+DTYPES = {
     "float32": "f32",
     "float16": "f16",
     "bfloat16": "bf16",
@@ -80,21 +97,21 @@ _NUMPY_TYPES = {
 }
 
 
-def _refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
+def refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
     return ArgumentTypeError(
         f"{name}: dtype {dtype} is not one of float32, float16, bfloat16, int32 and bool"
     )
 
 
-_known_types: Dict[Any, str] = {}  # by NumPy's dtype, whose name takes a microsecond
+_known_types: Dict[Any, str] = {}  # by NumPy's dtype: its name takes a microsecond to make
 
 
 def _numpy_type(name: str, dtype: Any) -> str:
     found = _known_types.get(dtype)
     if found is None:
-        found = _NUMPY_TYPES.get(dtype.name)
+        found = DTYPES.get(dtype.name)
         if found is None or not dtype.isnative:
-            raise _refuse_dtype(name, dtype)
+            raise refuse_dtype(name, dtype)
         _known_types[dtype] = found
     return found
 
@@ -103,15 +120,15 @@ def _of_numpy(name: str, x: Any) -> View:
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(x, masked.MaskedArray):
         raise ArgumentTypeError(
-            f"{name}: a masked array, whose mask heed does not look at; pass array.filled(), and "
-            "mask= for keys that nobody sees"
+            f"{name}: a masked array, whose mask heed would ignore; pass array.filled(), and "
+            "mask= to hide keys"
         )
     dtype = _numpy_type(name, x.dtype)
     unit = x.dtype.itemsize
     for stride in x.strides:
         if stride % unit:
             raise InvalidError(
-                f"{name}: a stride of {stride} bytes is no multiple of the element's {unit}"
+                f"{name}: a stride of {stride} bytes is not a multiple of the element size, {unit}"
             )
     strides = tuple(stride // unit for stride in x.strides)
     return View(numpy_pointer(x), x.shape, strides, dtype, "cpu", x, x)
@@ -119,18 +136,8 @@ def _of_numpy(name: str, x: Any) -> View:
 
 # ---- PyTorch -------------------------------------------------------------------------------------
 
-_TORCH_TYPES = {
-    "torch.float32": "f32",
-    "torch.float16": "f16",
-    "torch.bfloat16": "bf16",
-    "torch.int32": "i32",
-    "torch.int64": "i64",
-    "torch.bool": "bool",
-}
-
-
 def has_tangent(x: Any) -> bool:
-    """Has a tensor a tangent, as torch.func.jvp gives it one?"""
+    """Whether a tensor has a tangent, as under torch.func.jvp."""
     forward_ad = sys.modules["torch"].autograd.forward_ad
     if getattr(forward_ad, "_current_level", 0) < 0:
         return False
@@ -155,9 +162,9 @@ def _of_torch(name: str, x: Any) -> View:
         raise InvalidError(f"{name}: the tensor is a lazy negation; pass tensor.resolve_neg()")
     if x.layout is not torch.strided:
         raise ArgumentTypeError(f"{name}: a tensor of layout {x.layout} has no strides")
-    dtype = _TORCH_TYPES.get(str(x.dtype))
+    dtype = DTYPES.get(str(x.dtype)[len("torch.") :])
     if dtype is None:
-        raise _refuse_dtype(name, x.dtype)
+        raise refuse_dtype(name, x.dtype)
     kind = x.device.type
     if kind not in ("cpu", "cuda"):
         raise ArgumentTypeError(f"{name}: heed has no kernels for device {x.device}")
@@ -203,16 +210,8 @@ _DLPACK_TYPES[6, 8] = "bool"
 _DLPACK_CPU, _DLPACK_CUDA = (1, 3), (2, 13)
 
 
-def _dense(shape: Tuple[int, ...]) -> Tuple[int, ...]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
 def _capsule_of(name: str, x: Any) -> Tuple[int, int, Any]:
-    """The device type, the device's number, and a capsule."""
+    """The device type, the device number and a capsule."""
     try:
         kind, number = x.__dlpack_device__()
         kind, number = int(kind), int(number)
@@ -222,7 +221,7 @@ def _capsule_of(name: str, x: Any) -> Tuple[int, int, Any]:
         ) from error
     if kind not in _DLPACK_CPU + _DLPACK_CUDA:
         raise ArgumentTypeError(f"{name}: heed has no kernels for DLPack's device type {kind}")
-    # On CUDA the producer makes its work visible to the legacy default stream, heed's own default.
+    # On CUDA the producer synchronizes with the legacy default stream, which is heed's default.
     try:
         return kind, number, x.__dlpack__(stream=1) if kind in _DLPACK_CUDA else x.__dlpack__()
     except Exception as error:
@@ -237,26 +236,26 @@ def _of_dlpack(name: str, x: Any) -> View:
         pointer = _pointer_of(capsule, b"dltensor")
     except ValueError:
         raise ArgumentTypeError(
-            f"{name}: __dlpack__ of {type(x).__name__} gave {str(capsule)[:60]}, which is not a new "
-            "capsule named dltensor"
+            f"{name}: __dlpack__ of {type(x).__name__} returned {str(capsule)[:60]}, which is not a "
+            "new capsule named dltensor"
         ) from None
     tensor = ctypes.cast(pointer, ctypes.POINTER(_Tensor)).contents
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = (
-        tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else _dense(shape)
+        tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else dense(shape)
     )
     dtype = _DLPACK_TYPES.get((tensor.dtype.code, tensor.dtype.bits))
     if dtype is None or tensor.dtype.lanes != 1:
-        raise _refuse_dtype(name, (tensor.dtype.code, tensor.dtype.bits))
+        raise refuse_dtype(name, (tensor.dtype.code, tensor.dtype.bits))
     device = "cpu" if kind in _DLPACK_CPU else f"cuda:{number}"
     return View((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, device, x, capsule)
 
 
-# ---- All of them ---------------------------------------------------------------------------------
+# ---- All libraries -------------------------------------------------------------------------------
 
 
 def library_of(x: Any) -> str:
-    """The name of the library that an array is of, such as "numpy"."""
+    """The name of an array's library, such as "numpy"."""
     return type(x).__module__.partition(".")[0]
 
 
@@ -273,7 +272,7 @@ def _is_tensor(x: Any) -> bool:
 
 
 def view(name: str, x: Any) -> View:
-    """Where the elements of @x are. The argument is called @name in errors."""
+    """The memory of @x. Errors call the argument @name."""
     if _is_array(x):
         return _of_numpy(name, x)
     if _is_tensor(x):
@@ -285,17 +284,17 @@ def view(name: str, x: Any) -> View:
             f"{name}: {type(x).__name__} has no memory; heed.jax.attention takes traced arrays"
         )
     raise ArgumentTypeError(
-        f"{name}: {type(x).__name__} is no array of NumPy, no tensor of PyTorch, and has no "
+        f"{name}: {type(x).__name__} is not an array of NumPy or a tensor of PyTorch, and has no "
         "__dlpack__"
     )
 
 
 class Fast(NamedTuple):
-    """The functions of a library that a repeated call needs; the first call made the checks."""
+    """Functions of an array library for repeated calls, which the first call has checked."""
 
     key: Callable[[Any, Any, Any, Any], Optional[Tuple[Any, ...]]]
     pointer: Callable[[Any], int]
-    empty: Callable[[Any, Tuple[int, ...], str], Any]  # like an array, as empty() below
+    empty: Callable[[Any, Tuple[int, ...], str], Any]  # as empty() below
     stream: Callable[[Any], int]
 
 
@@ -354,7 +353,7 @@ def _torch_stream(x: Any) -> int:
     torch, device = sys.modules["torch"], x.device
     if device.type != "cuda":
         return 0
-    # A tenth of the time of torch.cuda.current_stream(), which makes an object.
+    # Ten times faster than torch.cuda.current_stream(), which makes an object.
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     stream: int = raw(device.index) if raw else torch.cuda.current_stream(device).cuda_stream
     return stream
@@ -365,7 +364,7 @@ TORCH = Fast(_torch_key, _torch_pointer, _torch_empty, _torch_stream)
 
 
 def fast_of(q: Any) -> Optional[Fast]:
-    """How calls on the library of @q are repeated; None: with all checks, or a subclass."""
+    """The functions to repeat calls on arrays like @q; None: such calls are always checked."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None and type(q) is numpy.ndarray:
         return NUMPY
@@ -375,7 +374,7 @@ def fast_of(q: Any) -> Optional[Fast]:
 
 
 def require_writable(name: str, x: View) -> None:
-    """Raise unless the elements may be written."""
+    """Raise if the array is read-only."""
     if _is_array(x.array) and not x.array.flags.writeable:
         raise InvalidError(f"{name}: the array is read-only")
     if _is_jax(x.array):
@@ -383,7 +382,7 @@ def require_writable(name: str, x: View) -> None:
 
 
 def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:
-    """A new array of @like's library, on its device, of @dtype, which is "f32", "bytes" or like's."""
+    """A new array of @like's library on its device. @dtype is "f32", "bytes" or @like's."""
     fast = NUMPY if _is_array(like.array) else TORCH if _is_tensor(like.array) else None
     if fast:
         return fast.empty(like.array, shape, "same" if dtype == like.dtype else dtype)
@@ -393,24 +392,24 @@ def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:
         with cupy.cuda.Device(int(like.device[5:])):
             return cupy.empty(shape, like.array.dtype if dtype == like.dtype else types[dtype])
     if _is_jax(like.array) and like.device == "cpu":
-        numpy = sys.modules["numpy"]  # which JAX is made of
+        numpy = sys.modules["numpy"]  # JAX has imported it
         return numpy.empty(shape, like.array.dtype if dtype == like.dtype else numpy.float32)
     raise ArgumentTypeError(
-        f"out: heed cannot make arrays of {library_of(like.array)}; pass one as out=, of NumPy, "
+        f"out: heed cannot make arrays of {library_of(like.array)}; pass out=, an array of NumPy, "
         "CuPy or PyTorch on the same device"
     )
 
 
 def result_for(q: Any, x: Any) -> Any:
-    """An array that empty() made and heed has filled, as one of q's library: JAX writes none, so
-    that its are made of NumPy's."""
+    """A filled array of empty() as an array of q's library: arrays of JAX cannot be written, so
+    empty() makes NumPy's instead."""
     if x is None or not _is_jax(q):
         return x
     return sys.modules["jax"].device_put(x, q.sharding)
 
 
 def written(*arrays: Any) -> None:
-    """Let torch's autograd know that tensors have been written to."""
+    """Tell torch's autograd that tensors were written."""
     torch = sys.modules.get("torch")
     if torch is not None:
         for x in arrays:
@@ -419,7 +418,7 @@ def written(*arrays: Any) -> None:
 
 
 def stream_of(like: View) -> int:
-    """The stream that @like's library works on; 0: the legacy default stream, or a CPU."""
+    """The current stream of @like's library; 0: the legacy default stream, or a CPU."""
     if like.device == "cpu":
         return 0
     if _is_tensor(like.array):

@@ -1,4 +1,4 @@
-"""heed.attention(): one call, with the plan found or made."""
+"""heed.attention(): one call, which finds or makes its plan."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from ._eager import eager
 from ._errors import ArgumentTypeError, InvalidError
 from ._fields import (
     LAYOUTS,
-    OPERANDS,
     Words,
     checked,
-    dense_out,
     expression,
     fill_arrays,
     fill_mask,
     fill_new,
     fill_operands,
     fill_sizes,
+    in_layout,
     order,
     require,
     unpacked,
@@ -42,7 +41,7 @@ from ._fields import (
 )
 from ._lock import Lock
 from ._plan import Plan
-from ._problem import TYPES, Problem
+from ._problem import OPERANDS, TYPES, Problem
 
 _PLANS_MAX = 256
 _plans: Dict[Tuple[Any, ...], Plan] = {}
@@ -50,9 +49,9 @@ _plans_lock = Lock()
 
 
 def _plan_of(key: Tuple[Any, ...], fields: c.Problem, device: str) -> Plan:
-    """A new plan, which the cache keeps. The oldest one makes room on a CPU; a GPU's stay until the
-    process ends, since work that they started may not have ended, and CUDA graphs that captured
-    it may be replayed at any time."""
+    """A new plan, put into the cache. On a CPU the oldest one makes room. A GPU's plans stay until
+    the process ends: their work may still be running, and CUDA graphs that captured it may be
+    replayed at any time."""
     problem = Problem._of(fields)
     plan = Plan(problem, context_of(device))
     with _plans_lock:
@@ -63,8 +62,8 @@ def _plan_of(key: Tuple[Any, ...], fields: c.Problem, device: str) -> Plan:
 
 
 class _Known(NamedTuple):
-    """A call that went well: others on arrays of the same library, shapes, strides, types and
-    device, with the same words, need no checks."""
+    """A call that succeeded. Calls with the same words, on arrays of the same library, shapes,
+    strides, types and device, need no checks."""
 
     plan: Plan
     fast: Fast
@@ -101,8 +100,8 @@ def compute(
     out: Any = None,
     dim_v: Optional[int] = None,
 ) -> Tuple[Any, Any, Plan]:
-    """attention() with all checks; @given are the OPERANDS. Returns out, the LSE if it is wanted,
-    and the plan that did it."""
+    """attention() with all checks; @given are the OPERANDS. Returns out, the LSE or None, and the
+    plan."""
     layout = LAYOUTS[_values.word("layout", words.layout, tuple(LAYOUTS))]
     words = checked(words)
     texts = (expression("score", words.score), expression("visible", words.visible))
@@ -134,7 +133,7 @@ def compute(
     if out is None and packed_q:
         out = empty(like, o_size[1:], like.dtype)
     elif out is None:
-        out = dense_out(like, o_size, layout)
+        out = empty(like, in_layout(o_size, layout), like.dtype)
     o = views["o"] = unpacked("out", view("out", out), packed_q)
     size, fields.o = order("out", o, layout)
     for i in range(4):
@@ -212,10 +211,10 @@ def _attend(
     out: Any,
     dim_v: Optional[int],
 ) -> Any:
-    """attend() of a call that C does not know."""
+    """attend() for calls that the C module does not know."""
     new = _appends(given)
     changed = (out, k, v) if new else (out,)
-    plain = arrays is None and v is not None and dim_v is None  # and can be known
+    plain = arrays is None and v is not None and dim_v is None  # only such calls can be repeated
     if isinstance(words.window, list):
         words = words._replace(window=tuple(words.window))
     usual = fast = None
@@ -236,7 +235,7 @@ def _attend(
         found, lse = result_for(q, found), result_for(q, lse)
     shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
     makers = makers_of(q, *shapes)
-    # Calls without a V are not repeated in C, nor those that write to arrays that may be read-only.
+    # C does not repeat calls without a V or calls that write to arrays that may be read-only.
     if v is None or (new and fast_of(q) is NUMPY):
         return found if lse is None else (found, lse)
     if plain and _calls.learn(words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan):
@@ -287,76 +286,78 @@ def attention(
     prefix: int = 0,
     products: str = "full",
 ) -> Any:
-    """Fused attention: softmax(scale * Q K^T, changed and masked as below) V.
+    """Fused attention: softmax(scale * Q K^T, modified and masked as below) V.
 
-    The order, and each word, are those of heed.h and docs/features.md: t = scale * q.k; softcap;
-    + bias; - slopes * |p - j|; score; then hidden keys are taken out; a sink is one more logit in
-    the denominator.
+    heed.h and docs/features.md define each word and the order: t = scale * q.k; softcap; + bias;
+    - slopes * |p - j|; score; then hidden keys are removed; a sink is one more logit in the
+    denominator.
 
     Args:
-        q: (batch, queries, query heads, head dim) as @layout orders them; float32, float16 or
-            bfloat16; an array of NumPy, a tensor of PyTorch, or anything with __dlpack__, in host
-            memory or on a CUDA device. Any strides, but the elements of a head vector are
-            neighbours. Nothing is copied.
-        k, v: the same of keys, with key/value heads that divide the query heads. v=None: V is the
-            first dim_v elements of the vectors of k (MLA), which is then read once.
-        causal: True, or where queries and keys are not as many "top-left" (query i sees keys j <=
-            i, as PyTorch's is_causal) or "bottom-right" (j <= i + keys - queries, as FlashAttention).
-        window: (left, right), keys that are seen on either side of the query's position, itself
-            aside; None for a side without a limit.
-        chunk: keys of a chunk; a query sees those of its own.
-        align: of window and chunk without a causal mask: "top-left" or "bottom-right".
-        softcap: t becomes softcap * tanh(t / softcap); 0: it stays.
+        q: (batch, queries, query heads, head dim) in the order of @layout; float32, float16 or
+            bfloat16; a NumPy array, a PyTorch tensor or any object with __dlpack__, in host memory
+            or on a CUDA device. Any strides, but head vectors must be contiguous. Nothing is
+            copied.
+        k, v: likewise for keys. The number of key/value heads divides that of query heads. v=None:
+            V is the first dim_v elements of the vectors of k (MLA), which is then read once.
+        causal: True, or if there are not as many queries as keys, "top-left" (query i sees keys
+            j <= i, as in PyTorch's is_causal) or "bottom-right" (j <= i + keys - queries, as in
+            FlashAttention).
+        window: (left, right): the number of keys that a query sees on each side of its position;
+            None: no limit on that side.
+        chunk: the number of keys in a chunk; a query sees only its own chunk.
+        align: alignment of window and chunk without a causal mask: "top-left" or "bottom-right".
+        softcap: t becomes softcap * tanh(t / softcap); 0: off.
         bias: float32, float16 or bfloat16, broadcast to (batch, heads, queries, keys).
         mask: bool, likewise; False hides a key.
         slopes: float32, (heads,) or (batch, heads): ALiBi (Press, Smith, Lewis 2022).
-        sinks: float32, likewise: one more logit of each head.
+        sinks: float32, likewise: one more logit for each head.
         starts: int32, (queries,) or (batch, queries): the first key that each query sees.
-        lengths: int32, (batch,): the number of keys of each batch element. Keys beyond are
-            not looked at. "bottom-right" is then j <= i + length - queries.
-        table: int32, (batch, pages of a sequence): the number of the page that holds keys
+        lengths: int32, (batch,): the number of keys of each batch element; later keys are ignored.
+            "bottom-right" is then j <= i + length - queries.
+        table: page table, int32, (batch, pages of a sequence): the number of the page with keys
             n * page to (n + 1) * page - 1 of a sequence. k and v are then pools of pages, (pages,
-            page, heads, head dim) in the layout. Numbers of pages must be below that of pages;
-            those behind the lengths are not looked at.
+            page, heads, head dim) in the layout. Page numbers must be below the number of pages;
+            those beyond the lengths are ignored.
         cu_seqlens_q, cu_seqlens_k: int32 or int64, (batch + 1,): q and out, or k and v, are packed
-            sequences, (tokens, heads, head dim), one after another. Sequence b has the rows from
-            cu_seqlens[b] up to cu_seqlens[b + 1], in which masks, biases and the like count from
-            0. They are read on the device of q. Rows of out behind the last sequence are left as
-            they are, and the LSE is (query heads, tokens).
-        max_seqlen_q, max_seqlen_k: no sequence is longer; None: than all tokens. Smaller ones let
-            better plans be made. They are the queries and keys of operands and of expressions.
-        score: an expression, of which t becomes the value.
-        visible: an expression that says which keys are seen.
-        arrays: those that the expressions name: float32, int32 or bool, dense.
+            sequences, (tokens, heads, head dim). Sequence b has the rows from cu_seqlens[b] up to
+            cu_seqlens[b + 1]; masks, biases and expressions count them from 0. The values are read
+            on the device of q. Rows of out after the last sequence are not written, and the LSE is
+            (query heads, tokens).
+        max_seqlen_q, max_seqlen_k: upper bounds of the sequence lengths; None: the number of
+            tokens. Tight bounds allow better plans. Operands and expressions have these sizes.
+        score: an expression; t becomes its value.
+        visible: an expression that is true for visible keys.
+        arrays: the arrays that the expressions name: float32, int32 or bool, dense.
         scale: None: 1 / sqrt(head dim).
-        layout: "bshd", "bhsd" or "sbhd": the order of q, k, v and out.
+        layout: "bshd", "bhsd" or "sbhd": the order of dimensions in q, k, v and out.
         return_lse: also return the natural log-sum-exp, float32 (batch, query heads, queries).
-        out: where the result goes, of the shape (batch, queries, query heads, head dim of v) in
-            the layout; None: a new array of q's library. Of JAX, on a CPU alone.
-        dim_v: the head dim of V, for v=None alone.
-        k_new, v_new: (batch, new keys, key/value heads, head dim) in the layout: they are written to
-            k and v, a cache, at the keys lengths - new keys to lengths - 1 of each batch element,
-            in place, and then attended to like the others: lengths, which must be given, count
-            them. Without a V k_new alone. The keys of q's batch elements must not share memory.
-            Beside packed queries also packed, (tokens of q, key/value heads, head dim): then each
-            sequence has as many new keys as queries.
-        rotary_cos, rotary_sin: (positions, r / 2), float32, float16 or bfloat16, dense: the first r
-            columns of k_new are rotated by their position before they are written, without a V the r
-            columns behind V, and those of q by theirs, query + length - queries. There is a row for
-            each key that k has room for.
-        rotary_interleaved: whether pairs of columns are neighbours (0, 1), or (0, r / 2).
-        batch_invariant: the bits of a batch element or sequence do not depend on the others; the
-            kernel is chosen as if there were 4 of them.
-        prefix: the first so many keys are those of batch element 0 for all, with a table those of
-            its row, and are read once for the queries of all. Lengths count them. A multiple of the
-            page; not with packed keys, "top-left", window, chunk, bias, mask, slopes, starts,
-            expressions or batch_invariant.
-        products: of float32, what kernels of a GPU may multiply: "full"; "tf32", operands rounded to
-            11 significant bits; or "bf16x3", sums of two bfloat16, without the product of the low
-            parts. heed.h has the errors. A kernel may be more exact, and on a CPU all are.
+        out: an array for the result, (batch, queries, query heads, head dim of v) in the layout;
+            None: a new array of q's library (for JAX, on a CPU only).
+        dim_v: the head dim of V, only with v=None.
+        k_new, v_new: (batch, new keys, key/value heads, head dim) in the layout: new keys for the
+            cache k and v. They are written in place, at keys lengths - new keys to lengths - 1 of
+            each batch element, and then attended to like the others. lengths is required and
+            counts them. With v=None, pass only k_new. Batch elements of k and v must not share
+            memory. With packed queries they may be packed too, (tokens of q, key/value heads, head
+            dim): then each sequence has one new key per query.
+        rotary_cos, rotary_sin: (positions, r / 2), float32, float16 or bfloat16, dense: a rotary
+            embedding of r columns of k_new and q: the first r, or with v=None the r columns after
+            V. k_new is rotated at its positions before it is written, q at query + length -
+            queries. There must be a row for each key that k has room for.
+        rotary_interleaved: True: pairs of columns are (0, 1), (2, 3), ...; False: (0, r / 2), ...
+        batch_invariant: results of a batch element or sequence do not depend on the others, to the
+            bit. The kernel is chosen as for a batch of 4.
+        prefix: the number of keys that all batch elements share: those of batch element 0, or with
+            a table of its row. They are read once for all queries, and lengths count them. A
+            multiple of the page size; not with packed keys, "top-left", window, chunk, bias, mask,
+            slopes, starts, expressions or batch_invariant.
+        products: precision of float32 products on a GPU: "full"; "tf32", operands rounded to 11
+            significant bits; or "bf16x3", operands as sums of two bfloat16, without the product of
+            the low parts. heed.h has the error bounds. A kernel may be more precise, and all are on
+            a CPU.
 
     Returns:
-        out, or (out, lse). On a CUDA device the work was started on the current stream of q's
+        out, or (out, lse). On a CUDA device the work is launched on the current stream of q's
         library.
 
     Raises:

@@ -1,10 +1,9 @@
-"""heed behind torch.nn.functional.scaled_dot_product_attention, and the report of its calls."""
+"""heed in place of torch.nn.functional.scaled_dot_product_attention, and the report of its calls."""
 
 from __future__ import annotations
 
 import functools
-from types import TracebackType
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Type
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -21,7 +20,7 @@ from ._sdpa import calls, cast, is_broadcast, repeat, result_like, scaled_dot_pr
 class _Call(NamedTuple):
     """A call as the report shows it."""
 
-    shapes: Tuple[Tuple[int, ...], ...]  # of query, key, value and, if there is one, attn_mask
+    shapes: Tuple[Tuple[int, ...], ...]  # of query, key, value and, if given, attn_mask
     dtype: str
     device: str
     is_causal: bool
@@ -36,34 +35,27 @@ class _Call(NamedTuple):
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def _reason(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Optional[Tensor],
-    dropout_p: float,
-) -> Optional[str]:
+def _reason(tensors: Tuple[Tensor, ...], dropout_p: float) -> Optional[str]:
     """Why torch must compute the call; None: heed can try."""
-    given = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-    if any(x.is_nested for x in given):
+    if any(x.is_nested for x in tensors):
         return "a tensor is nested"
     if dropout_p != 0:
         return f"dropout_p is {dropout_p}, and heed has no dropout"
-    if is_wanted(*given):
+    if is_wanted(*tensors):
         return "a gradient is wanted, and heed has no backward pass"
-    kind = query.device.type
+    kind, dtype = tensors[0].device.type, tensors[0].dtype
     if kind not in ("cpu", "cuda"):
         return f"heed has no kernels for device {kind}"
-    if query.dtype not in _DTYPES and not torch.is_autocast_enabled(kind):
-        return f"dtype {query.dtype} is not float32, float16 or bfloat16"
-    for x in given:
+    if dtype not in _DTYPES and not torch.is_autocast_enabled(kind):
+        return f"dtype {dtype} is not float32, float16 or bfloat16"
+    for x in tensors:
         if x.dim() and 0 in x.shape:
             return f"a tensor of shape {tuple(x.shape)} is empty"
     return None
 
 
 def _overrides(x: Any) -> bool:
-    """Has a tensor an attention of its own, as nested ones do?"""
+    """Whether the type of a tensor overrides torch's functions, as that of nested tensors does."""
     own = getattr(type(x), "__torch_function__", None)
     return own is not None and own not in (
         Tensor.__torch_function__,
@@ -75,7 +67,7 @@ _count_modes = getattr(torch._C, "_len_torch_function_stack", None)
 
 
 def _modes_are_quiet() -> bool:
-    """Are the modes of torch functions that are active such as leave attention alone?"""
+    """Whether no active mode of torch functions can change attention."""
     if _count_modes is None:
         return not torch.overrides.has_torch_function(())
     if _count_modes() == 0:
@@ -86,7 +78,7 @@ def _modes_are_quiet() -> bool:
 
 @torch.compiler.assume_constant_result
 def _note_compiled(call: str, reason: str) -> bool:
-    """Count a call that torch.compile meets, once for each time it compiles it."""
+    """Count a call that torch.compile leaves to torch, once per compilation."""
     _report.fell_back(f"{call}, compiled", reason)
     return True
 
@@ -101,33 +93,27 @@ def _either(
     scale: Optional[float],
     enable_gqa: bool,
 ) -> Tensor:
-    """heed's result or torch's, of a program that torch.compile made: which of both is known no
-    sooner than it runs, and its strides are those that were promised."""
+    """heed's result or torch's, in a compiled program. Which one is known only when it runs; the
+    strides are those that the fake implementation promised."""
+    given: Any = (query, key, value, mask, 0.0, causal)
     words: Any = {"scale": scale, "enable_gqa": enable_gqa}
     with torch.no_grad():
-        o = try_heed(query, key, value, mask, 0.0, causal, **words)
+        o = try_heed(*given, **words)
         if o is None:
-            o = of_torch(query, key, value, mask, 0.0, causal, **words)
+            o = of_torch(*given, **words)
         promised = _promise(o, query, key, value, enable_gqa)
         return o if o.stride() == promised.stride() else promised.copy_(o)
 
 
 def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
-    """A tensor for the result that _either() returns for @o."""
+    """An empty tensor with the strides of _either()'s result for @o."""
     dense = o.shape[:-1] != query.shape[:-1] or is_broadcast(query, key, value, enable_gqa)
     return o.new_empty(o.shape) if dense else result_like(query, value, False)
 
 
 @_either.register_fake
-def _(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    enable_gqa: bool,
-) -> Tensor:
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
+    mask, causal, scale, enable_gqa = rest
     o = of_torch(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=enable_gqa)
     return _promise(o, query, key, value, enable_gqa)
 
@@ -146,13 +132,18 @@ def _(
     rank = max(x.dim() - (dim is not None) for x, dim in own if x is not None)
     given: List[Optional[Tensor]] = []
     for x, dim in own:
-        if x is not None:  # the mapped dimension first, and the others aligned at the last one
+        if x is not None:  # the mapped dimension first, the others aligned at the last
             x = x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
             x = x.reshape(x.shape[0], *(1,) * (rank + 1 - x.dim()), *x.shape[1:])
             x = x.expand(info.batch_size, *x.shape[1:])
         given.append(x)
     o: Tensor = _either(*given, *words)
     return o, 0
+
+
+def _tensors(*given: Any) -> Tuple[Any, ...]:
+    """query, key, value and, if given, attn_mask."""
+    return given[:3] if given[3] is None else given
 
 
 @functools.wraps(of_torch)
@@ -167,58 +158,42 @@ def _instead(
     scale: Optional[float] = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """torch.nn.functional.scaled_dot_product_attention, by heed where heed can."""
-    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
+    """torch.nn.functional.scaled_dot_product_attention, computed by heed where possible."""
     if torch.compiler.is_compiling():
         if type(attn_mask).__module__ == "torch.nn.attention.bias":
             attn_mask = attn_mask._materialize(query.device)  # type: ignore[union-attr]
-        reason = _reason(query, key, value, attn_mask, dropout_p)
+        reason = _reason(_tensors(query, key, value, attn_mask), dropout_p)
         if reason is None:
-            tensors = cast(query, key, value, attn_mask)
-            o: Tensor = _either(*tensors, is_causal, scale, enable_gqa)
+            o: Tensor = _either(*cast(query, key, value, attn_mask), is_causal, scale, enable_gqa)
             return o
         _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
-        return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    if _modes_are_quiet():
-        if repeat is not None and _enabled:
-            said = (dropout_p, is_causal, scale, enable_gqa)
-            again: Optional[Tensor] = repeat(
-                calls.known, said, query, key, value, None, attn_mask
-            )
-            if again is not None:
-                return again
-    elif not any(_overrides(x) for x in (query, key, value, attn_mask)):
-        found: Tensor = torch.overrides.handle_torch_function(
-            _instead, (query, key, value), query, key, value, attn_mask, dropout_p, is_causal, **words
-        )
+        given = (query, key, value, attn_mask, dropout_p, is_causal)
+        return of_torch(*given, scale=scale, enable_gqa=enable_gqa)
+    quiet = _modes_are_quiet()
+    if quiet and repeat is not None and _enabled:
+        said = (dropout_p, is_causal, scale, enable_gqa)
+        again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
+        if again is not None:
+            return again
+    given = (query, key, value, attn_mask, dropout_p, is_causal)
+    return _one_of_both(given, {"scale": scale, "enable_gqa": enable_gqa}, quiet)
+
+
+def _one_of_both(given: Tuple[Any, ...], words: Any, quiet: bool) -> Tensor:
+    """heed's result, or torch's with a row in the report. @given are the positional arguments."""
+    tensors = _tensors(*given[:4])
+    handlers: Any = None  # tensors whose modes or types handle the call; they may repeat it
+    if not quiet and not any(_overrides(x) for x in tensors):
+        handlers = given[:3]
+    elif not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
+        return of_torch(*given, **words)
+    elif type(given[3]).__module__ == "torch.nn.attention.bias":
+        handlers = tensors
+    if handlers is not None:
+        found: Tensor = torch.overrides.handle_torch_function(_instead, handlers, *given, **words)
         return found
-    return _one_of_both(query, key, value, attn_mask, dropout_p, is_causal, **words)
-
-
-def _one_of_both(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Optional[Tensor],
-    dropout_p: float,
-    is_causal: bool,
-    scale: Optional[float],
-    enable_gqa: bool,
-) -> Tensor:
-    """heed's result, or torch's with a line in the report."""
-    words: Any = {"scale": scale, "enable_gqa": enable_gqa}
-    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
-    if not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
-        return of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    if type(attn_mask).__module__ == "torch.nn.attention.bias":  # it asks for this function again
-        again: Tensor = torch.overrides.handle_torch_function(
-            _instead, tensors, query, key, value, attn_mask, dropout_p, is_causal, **words
-        )
-        return again
-    o = try_heed(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    if o is None:
-        o = of_torch(query, key, value, attn_mask, dropout_p, is_causal, **words)
-    return o
+    o = try_heed(*given, **words)
+    return of_torch(*given, **words) if o is None else o
 
 
 def try_heed(
@@ -231,12 +206,12 @@ def try_heed(
     scale: Optional[float],
     enable_gqa: bool,
 ) -> Optional[Tensor]:
-    """heed's result, or None with a line in the report."""
-    tensors = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    """heed's result, or None with a row in the report."""
+    tensors = _tensors(query, key, value, attn_mask)
     own = [type(x).__name__ for x in tensors if _overrides(x)]
-    reason = f"{own[0]} is a tensor with an attention of its own" if own else None
+    reason = f"{own[0]} overrides torch's functions" if own else None
     try:
-        reason = reason or _reason(query, key, value, attn_mask, dropout_p)
+        reason = reason or _reason(tensors, dropout_p)
         if reason is None:
             words: Any = {"scale": scale, "enable_gqa": enable_gqa}
             return scaled_dot_product_attention(
@@ -246,26 +221,20 @@ def try_heed(
         raise
     except HeedError as error:
         reason = str(error)
-    _report.fell_back(
-        _Call(
-            tuple(() if own or x.is_nested else tuple(x.shape) for x in tensors),
-            str(query.dtype),
-            str(query.device),
-            bool(is_causal),
-        ),
-        reason,
-    )
+    shapes = tuple(() if own or x.is_nested else tuple(x.shape) for x in tensors)
+    call = _Call(shapes, str(query.dtype), str(query.device), bool(is_causal))
+    _report.fell_back(call, reason)
     return None
 
 
 class Enabled:
-    """That heed stands behind torch's attention, until it is left; made by enable()."""
+    """Returned by enable(): heed computes torch's attention until disable()."""
 
     def __init__(self) -> None:
         self._open = True
 
     def disable(self) -> None:
-        """Give torch its own back, unless another enable() is in force."""
+        """Restore torch's own function, unless another enable() is in force."""
         if self._open:
             self._open = False
             _release()
@@ -273,12 +242,7 @@ class Enabled:
     def __enter__(self) -> "Enabled":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.disable()
 
     def __repr__(self) -> str:
@@ -298,22 +262,22 @@ def _release() -> None:
 
 
 def enable() -> Enabled:
-    """Put heed behind torch.nn.functional.scaled_dot_product_attention, whichever of its backends
-    torch would take, in the whole process.
+    """Let heed compute torch.nn.functional.scaled_dot_product_attention in the whole process,
+    whichever backend torch would choose.
 
     >>> heed.torch.enable()             # from now on, or
     >>> with heed.torch.enable():       # within
     ...     o = torch.nn.functional.scaled_dot_product_attention(q, k, v)
 
-    A call that heed cannot do goes to torch's own, and report() has it with the reason: dropout,
-    float64, a gradient, nested tensors, a device without kernels. Code that took the function from
-    its module before (from torch.nn.functional import scaled_dot_product_attention), and the fused
-    inference path of torch.nn.TransformerEncoderLayer, which does not call it, keep torch's own.
-    torch.compile sees heed in what it compiles afterwards. torch.jit.script takes torch's alone, so
-    call it before.
+    torch computes the calls that heed cannot: dropout, float64, gradients, nested tensors, devices
+    without kernels. report() lists them with the reason. Code that imported the function earlier
+    (from torch.nn.functional import scaled_dot_product_attention) keeps torch's own, and so does
+    the fused inference path of torch.nn.TransformerEncoderLayer, which does not call it.
+    torch.compile uses heed in functions that it compiles afterwards. torch.jit.script accepts only
+    torch's own function, so script before enable().
 
     Returns:
-        an object with disable(), which is also a context manager that does so at its end.
+        an object with disable(); as a context manager it calls disable() at the end.
     """
     global _enabled
     with _enabled_lock:
@@ -329,18 +293,18 @@ def disable() -> None:
 
 
 def report(*, clear: bool = False) -> Report:
-    """The calls of this process, each kind with its kernel, how often, and, where torch computed it
-    in heed's place, the reason. print() shows a table.
+    """The calls of this process by kind, with their count, their kernel or, if torch computed them,
+    the reason. print() shows a table.
 
     Args:
-        clear: whether to begin again at 0.
+        clear: reset the counts to 0.
 
     Returns:
-        a list of rows (calls, problem, kernel, reason), the most frequent one first. It has the
-        calls of heed.attention() and all that is made of it; those of heed.Plan are not counted.
-        A call that torch.compile left to torch, for what was known while it compiled, counts once
-        for each time that it was compiled; others count whenever the program runs. Beyond 1000
-        rows of either kind, further ones are counted together as "others".
+        a list of rows (calls, problem, kernel, reason), the most frequent first. Calls of
+        heed.attention() and of functions built on it are counted, those of heed.Plan are not.
+        A call that torch.compile left to torch counts once per compilation; others count each time
+        that they run. Beyond 1000 rows with a kernel, or 1000 with a reason, further calls are
+        counted together as "others".
     """
     found = _report.report()
     if clear:

@@ -1,16 +1,15 @@
-"""Contexts: devices, and the wisdom of planning there."""
+"""Contexts: devices and their wisdom."""
 
 from __future__ import annotations
 
 import os
 import weakref
-from ctypes import byref, c_size_t, c_void_p, sizeof
-from types import TracebackType
-from typing import TYPE_CHECKING, Dict, Optional, Tuple, Type
+from ctypes import byref, c_size_t, sizeof
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple
 
 from . import _library as c
 from . import _values
-from ._errors import InvalidError
+from ._handle import Handle
 from ._library import check, library, text_of
 from ._lock import Lock
 
@@ -18,29 +17,25 @@ if TYPE_CHECKING:
     from ._plan import Plan
 
 
-def destroy(kind: str, pointer: int, owner: int) -> None:
-    """Free a context or a plan, but not a parent's in its child."""
-    if os.getpid() == owner:
-        getattr(library, f"heed_{kind}_destroy")(pointer)
-
-
-class Context:
-    """A device with its threads, and the wisdom that planning has learned there.
+class Context(Handle):
+    """A device, its threads, and the wisdom that planning has learned there.
 
     Args:
         device: "cpu", "cuda" or "cuda:N"; None: the environment's HEED_DEVICE, else "cpu".
-        threads: of a CPU, 1 to 1024; 0: as many as this process has CPUs.
-        cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16"); None: the
+        threads: CPU threads, 1 to 1024; 0: one for each CPU of this process.
+        cpu: best CPU features to use ("scalar", "avx2", "avx512", "avx512bf16", "amx"); None: the
             environment's HEED_CPU, else all.
-        compile: "now", or "background": a plan on a GPU whose kernel must be compiled is there at
-            once, if another kernel whose code is ready can serve until it is.
+        compile: "now", or "background": on a GPU, a plan is ready at once, although its kernel must
+            be compiled, if another kernel whose code is ready can be used meanwhile.
 
     Raises:
         InvalidError: a bad argument.
         DeviceError: there is no such device, driver or compiler.
 
-    A context may be used by many threads at once, and as a context manager.
+    Many threads may use a context at once. It is also a context manager.
     """
+
+    _kind = "context"
 
     def __init__(
         self,
@@ -57,34 +52,19 @@ class Context:
             cpu=_values.text_or_none("cpu", cpu),
             compile=c.COMPILE[_values.word("compile", compile, tuple(c.COMPILE))],
         )
-        pointer = c_void_p()
-        check(library.heed_context_create(byref(pointer), byref(options)))
-        assert pointer.value is not None
-        self._pointer: Optional[int] = pointer.value
+        super().__init__(library.heed_context_create, byref(options))
         self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
-        self._finish = weakref.finalize(self, destroy, "context", pointer.value, os.getpid())
-
-    def _open(self) -> int:
-        if self._pointer is None:
-            raise InvalidError("context: it is closed")
-        return self._pointer
 
     def close(self) -> None:
-        """End its threads and free it, and the plans that were made on it."""
+        """Stop its threads, and free it and its plans."""
         for plan in list(self._plans):
             plan.close()
-        self._pointer = None
-        self._finish()
+        super().close()
 
     def __enter__(self) -> "Context":
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -104,7 +84,7 @@ class Context:
 
     @property
     def threads(self) -> int:
-        """How many threads a plan uses at most."""
+        """The maximum number of threads that a plan uses."""
         return int(library.heed_context_threads(self._open()))
 
     def __repr__(self) -> str:
@@ -119,22 +99,21 @@ class Context:
         return text_of(library.heed_wisdom_export, self._open())
 
     def import_wisdom(self, text: str) -> Tuple[int, int]:
-        """Add lines of wisdom. Returns how many were taken and how many skipped, as lines of other
-        machines are.
+        """Add lines of wisdom. Returns the numbers of lines taken and skipped; lines of other
+        machines are skipped.
 
         Raises:
-            CorruptError: the text is no wisdom; nothing was added.
+            CorruptError: the text is not wisdom; nothing was added.
         """
-        taken, skipped = c_size_t(), c_size_t()
-        lines = _values.text("text", text)
-        check(library.heed_wisdom_import(self._open(), lines, byref(taken), byref(skipped)))
-        return taken.value, skipped.value
+        return self._add_wisdom(library.heed_wisdom_import, _values.text("text", text))
 
     def load_wisdom(self, path: "os.PathLike[str] | str") -> Tuple[int, int]:
-        """The same from a file."""
+        """import_wisdom() from a file."""
+        return self._add_wisdom(library.heed_wisdom_load, _values.path(path))
+
+    def _add_wisdom(self, add: Callable[..., int], source: bytes) -> Tuple[int, int]:
         taken, skipped = c_size_t(), c_size_t()
-        name = _values.path(path)
-        check(library.heed_wisdom_load(self._open(), name, byref(taken), byref(skipped)))
+        check(add(self._open(), source, byref(taken), byref(skipped)))
         return taken.value, skipped.value
 
     def save_wisdom(self, path: "os.PathLike[str] | str") -> None:
@@ -151,9 +130,8 @@ _contexts_lock = Lock()
 
 
 def context_of(device: str) -> Context:
-    """The context of this process for a device, made when it is first asked for. A child process
-    makes its own. It compiles in the background, but where the environment's HEED_COMPILE says
-    "now"."""
+    """This process's context for a device, made on first use. A child process makes its own. It
+    compiles in the background unless the environment has HEED_COMPILE=now."""
     key = (device, os.getpid())
     found = _contexts.get(key)
     if found is not None and found._pointer is not None:

@@ -1,4 +1,4 @@
-"""heed.doctor(): the parts of heed that this process has, and those that it lacks."""
+"""heed.doctor(): which parts of heed this process has and which it lacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._errors import HeedError
 
 
 class Finding(NamedTuple):
-    """A part: whether it is there, and what it is or what to do."""
+    """A part of heed: whether it was found, and its description or the remedy."""
 
     part: str
     found: bool
@@ -34,8 +34,8 @@ class Findings(List[Finding]):
 def _calls() -> str:
     if _again.module is None:
         raise HeedError(
-            "heed_call.so is not used: it is not beside libheed, is another interpreter's, or "
-            "HEED_CALLS=ctypes; calls cost some microseconds more"
+            "heed_call.so is not used: it is not beside libheed, was built for another interpreter, "
+            "or HEED_CALLS=ctypes is set; calls take a few microseconds longer"
         )
     return "known calls are repeated in C"
 
@@ -47,7 +47,7 @@ def _device(name: str) -> str:
 
 
 def _kernels() -> str:
-    """The compiled kernels that came with the library, where libheed looks for them."""
+    """The precompiled kernels, in the folders where libheed looks for them."""
     own = os.path.dirname(os.path.abspath(c.PATH))
     named = os.environ.get("HEED_CUBINS")
     below = ("cubins", "heed/cubins", "../lib/heed/cubins")
@@ -60,7 +60,7 @@ def _kernels() -> str:
         except (OSError, UnicodeDecodeError):
             continue
         return f"{count} by {compiler}, in {os.path.normpath(folder)}"
-    raise HeedError("no precompiled kernels: on a GPU NVRTC compiles all")
+    raise HeedError("no precompiled kernels: on a GPU, NVRTC compiles all of them")
 
 
 def _module(name: str) -> Callable[[], str]:
@@ -68,19 +68,19 @@ def _module(name: str) -> Callable[[], str]:
         module = sys.modules.get(name)
         if module is None:
             raise HeedError("it is not imported")
-        return str(getattr(module, "__version__", "of no version"))
+        return str(getattr(module, "__version__", "version unknown"))
 
     return version
 
 
 def doctor() -> Findings:
-    """Look at everything that heed uses, and load nothing of it but drivers.
+    """Check everything that heed uses, without loading anything but drivers.
 
     >>> print(heed.doctor())
 
     Returns:
-        a list of (part, found, text). The text of a part that is not found is the reason or the remedy: a
-        GPU, for one, need not be there. `heed doctor`, of the command line, looks at more.
+        a list of (part, found, text). For a missing part the text is the reason or the remedy. Some
+        parts, such as a GPU, are optional. The command `heed doctor` checks more.
     """
     looks: Tuple[Tuple[str, Callable[[], str]], ...] = (
         ("libheed", lambda: f"{c.VERSION}, {c.PATH}"),

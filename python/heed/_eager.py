@@ -1,4 +1,4 @@
-"""Functions that torch.compile leaves as they are."""
+"""Functions that torch.compile does not trace."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def eager(function: Function) -> Function:
-    """A decorator: torch.compile calls the function between its graphs, and looks into nothing that
-    it calls. Without torch, and before anything was compiled, it is called as it is."""
+    """A decorator: torch.compile breaks its graph at the function and does not trace into it.
+    Without torch, and before anything was compiled, the function is called directly."""
     disabled: List[Callable[..., Any]] = []
 
     @functools.wraps(function)

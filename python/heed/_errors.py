@@ -1,10 +1,10 @@
-"""Exceptions. Each has heed's own message."""
+"""Exceptions, which carry libheed's messages."""
 
 from __future__ import annotations
 
 
 class HeedError(Exception):
-    """A call of libheed failed. Every exception that heed raises by itself is one."""
+    """A call of libheed failed. The base class of all exceptions of heed."""
 
 
 class InvalidError(HeedError, ValueError):
@@ -12,35 +12,35 @@ class InvalidError(HeedError, ValueError):
 
 
 class UnsupportedError(HeedError, NotImplementedError):
-    """A valid problem that the device, or the kernel that was asked for, cannot do."""
+    """A valid problem that the device or the requested kernel cannot compute."""
 
 
 class NoMemoryError(HeedError, MemoryError):
-    """An allocation failed, of the host or of the device."""
+    """An allocation failed, on the host or on the device."""
 
 
 class NoWisdomError(HeedError, LookupError):
-    """Wisdom has no line for the problem, and nothing else was allowed."""
+    """There is no wisdom for the problem, and the effort allows nothing else."""
 
 
 class SystemCallError(HeedError, OSError):
-    """The operating system refused: a file, a thread."""
+    """A system call failed, such as for a file or a thread."""
 
 
 class CorruptError(HeedError, ValueError):
-    """A wisdom text is not one, or is damaged."""
+    """A text is not wisdom, or is damaged."""
 
 
 class DeviceError(HeedError, RuntimeError):
-    """No such device, driver or compiler, or it refused."""
+    """A device, driver or compiler is missing, or refused."""
 
 
 class LostError(DeviceError):
-    """The device failed while it worked; nothing can run on it any more in this process."""
+    """The device failed during execution; this process can no longer use it."""
 
 
 class ArgumentTypeError(HeedError, TypeError):
-    """An argument has a type that heed does not take."""
+    """An argument has a type that heed does not accept."""
 
 
 _BY_STATUS = {
@@ -56,5 +56,10 @@ _BY_STATUS = {
 
 
 def error_of(status: int, message: str) -> HeedError:
-    """The exception of a heed_status other than HEED_OK."""
+    """The exception for a heed_status other than HEED_OK."""
     return _BY_STATUS.get(status, HeedError)(message)
+
+
+def type_error(name: str, value: object, kind: str, remedy: str = "pass one") -> ArgumentTypeError:
+    """The exception for an argument that must be @kind, such as "a str"."""
+    return ArgumentTypeError(f"{name}: {type(value).__name__} is not {kind}; {remedy}")

@@ -1,4 +1,4 @@
-"""The fields of heed_problem that words and arrays of heed.attention() stand for."""
+"""Fills the fields of heed_problem from the words and arrays of heed.attention()."""
 
 from __future__ import annotations
 
@@ -8,34 +8,28 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _library as c
 from . import _values
-from ._arrays import View, empty, part_of, require_writable, view
-from ._errors import ArgumentTypeError, InvalidError
-from ._problem import TYPES
+from ._arrays import View, part_of, require_dense, require_writable, view
+from ._errors import ArgumentTypeError, InvalidError, type_error
+from ._problem import NEW, TYPES
 
-#: Where batch, sequence and heads are in a layout; the head dim is last.
+#: The dimensions of batch, sequence and heads in a layout; the head dim is last.
 LAYOUTS = {"bshd": (0, 1, 2), "bhsd": (0, 2, 1), "sbhd": (1, 0, 2)}
 
 _CAUSAL = {"top-left": c.MASK_TOP_LEFT, "bottom-right": c.MASK_BOTTOM_RIGHT}
 
-OPERANDS = (
-    "bias",
-    "shown",
-    "slopes",
-    "sinks",
-    "starts",
-    "lengths",
-    "table",
-    "cu_seqlens_q",
-    "cu_seqlens_k",
-    "k_new",
-    "v_new",
-    "rotary_cos",
-    "rotary_sin",
-)
+#: Types of operands.
+DATA = {
+    "f32": c.DATA_F32,
+    "f16": c.DATA_F16,
+    "bf16": c.DATA_BF16,
+    "i32": c.DATA_I32,
+    "i64": c.DATA_I64,
+    "bool": c.DATA_BYTES,
+}
 
 
 class Words(NamedTuple):
-    """The words of attention() that are neither arrays nor say where results go, in this order."""
+    """The arguments of attention(), in this order, but for arrays, out and dim_v."""
 
     causal: "bool | str" = False
     window: Optional[Tuple[Optional[int], Optional[int]]] = None
@@ -64,8 +58,8 @@ def order(name: str, x: View, layout: Tuple[int, int, int]) -> Tuple[Tuple[int, 
             raise InvalidError(f"{name}: shape is {x.shape}, where no size may be 0")
     if x.shape[3] > 1 and x.strides[3] != 1:
         raise InvalidError(
-            f"{name}: the elements of a head vector are {x.strides[3]} apart, where they must be "
-            "neighbours; pass a contiguous copy"
+            f"{name}: the elements of a head vector are {x.strides[3]} apart, and they must be "
+            "contiguous; pass a contiguous copy"
         )
     b, s, h = layout
     strides = c.Strides(x.strides[b], x.strides[s], x.strides[h])
@@ -79,7 +73,7 @@ def require(name: str, size: Tuple[int, ...], index: int, wanted: int, of: str) 
 
 
 def unpacked(name: str, x: View, packed: bool) -> View:
-    """Packed rows, (tokens, heads, head dim), as those of one batch element."""
+    """Packed rows, (tokens, heads, head dim), as one batch element."""
     if not packed:
         return x
     if len(x.shape) != 3:
@@ -96,8 +90,8 @@ def _fill_packed(
     most: Tuple[Optional[int], Optional[int]],
     expressions: bool,
 ) -> None:
-    """The sizes of packed sequences, in place of those of one batch element. No sequence is longer
-    than all tokens, but operands have the sizes of @most, and expressions may read them."""
+    """Replace the sizes of one batch element by those of packed sequences. No sequence is longer
+    than all tokens, but operands have the sizes @most, and expressions may use these."""
     sized = expressions or any(name in operands for name in ("bias", "shown", "starts"))
     lengths = {}
     for side, longest in zip("qk", most):
@@ -105,7 +99,7 @@ def _fill_packed(
         if cu is None:
             if longest is not None:
                 raise InvalidError(
-                    f"max_seqlen_{side}: it is {longest}, and there is no cu_seqlens_{side}"
+                    f"max_seqlen_{side}: it is {longest}, but there is no cu_seqlens_{side}"
                 )
             continue
         if len(cu.shape) != 1 or cu.shape[0] < 2:
@@ -119,12 +113,12 @@ def _fill_packed(
         setattr(fields, f"seq_{side}", longest if sized else min(longest, tokens))
     if len(set(lengths.values())) > 1:
         raise InvalidError(
-            f"cu_seqlens_k: it is of {lengths['k']} sequences, cu_seqlens_q of {lengths['q']}"
+            f"cu_seqlens_k: it has {lengths['k']} sequences, cu_seqlens_q has {lengths['q']}"
         )
     if "q" in lengths:
         fields.batch = lengths["q"]
     elif lengths and fields.batch != lengths["k"]:
-        raise InvalidError(f"cu_seqlens_k: it is of {lengths['k']} sequences, q of {fields.batch}")
+        raise InvalidError(f"cu_seqlens_k: it has {lengths['k']} sequences, q has {fields.batch}")
 
 
 def fill_sizes(
@@ -137,7 +131,7 @@ def fill_sizes(
     most: Tuple[Optional[int], Optional[int]],
     expressions: bool,
 ) -> Tuple[int, ...]:
-    """Returns the sizes of O. With a page table the batch of K and V is that of pages."""
+    """Returns the sizes of O. With a page table, the first size of K and V is the number of pages."""
     table = operands.get("table")
     q_size, fields.q = order("q", q, layout)
     k_size, fields.k = order("k", k, layout)
@@ -178,8 +172,8 @@ def fill_mask(
     elif causal:
         if fields.seq_q != fields.seq_k:
             raise InvalidError(
-                f"causal: True means one thing only where queries ({fields.seq_q}) and keys "
-                f"({fields.seq_k}) are as many; say 'top-left' (PyTorch) or 'bottom-right' "
+                f"causal: True is ambiguous unless there are as many queries ({fields.seq_q}) as "
+                f"keys ({fields.seq_k}); pass 'top-left' (PyTorch) or 'bottom-right' "
                 "(FlashAttention)"
             )
         fields.mask = c.MASK_TOP_LEFT
@@ -187,8 +181,8 @@ def fill_mask(
         fields.align = c.ALIGN_TOP_LEFT if align == "top-left" else c.ALIGN_BOTTOM_RIGHT
     elif (window or chunk) and not causal and fields.seq_q != fields.seq_k:
         raise InvalidError(
-            "align: a window or a chunk needs align='top-left' or 'bottom-right' where queries "
-            f"({fields.seq_q}) and keys ({fields.seq_k}) are not as many"
+            "align: a window or a chunk needs align='top-left' or 'bottom-right' unless there are "
+            f"as many queries ({fields.seq_q}) as keys ({fields.seq_k})"
         )
     for side, bit, name in ((0, c.WINDOW_LEFT, "left"), (1, c.WINDOW_RIGHT, "right")):
         if window is not None and window[side] is not None:
@@ -197,15 +191,10 @@ def fill_mask(
     fields.chunk = chunk or 0
 
 
-_OPERAND_DATA = {"f32": c.DATA_F32, "f16": c.DATA_F16, "bf16": c.DATA_BF16, "bool": c.DATA_BYTES}
-_OPERAND_DATA["i32"] = c.DATA_I32
-_OPERAND_DATA["i64"] = c.DATA_I64
-
-
 def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operand:
     """An operand whose dimensions broadcast to @sizes, pairs of an ALONG_ bit and a size, aligned
-    at the last one. The last must be whole, the others may be 1 or missing."""
-    operand = c.Operand(type=_OPERAND_DATA[x.dtype])
+    at the last one. The last dimension must have its full size, the others may be 1 or missing."""
+    operand = c.Operand(type=DATA[x.dtype])
     if len(x.shape) > len(sizes):
         raise InvalidError(f"{name}: {len(x.shape)} dimensions, where there may be {len(sizes)}")
     strides = {}
@@ -223,7 +212,7 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
     if not operand.along & last:
         raise InvalidError(f"{name}: shape is {x.shape}, whose last size must be {size}")
     if strides[last] != 1 and size > 1:
-        raise InvalidError(f"{name}: elements of the last dimension must be neighbours")
+        raise InvalidError(f"{name}: elements of the last dimension must be contiguous")
     strides[last] = 1
     operand.strides = c.Strides(
         strides.get(c.ALONG_BATCH, 0), strides.get(c.ALONG_QUERY, 0), strides.get(c.ALONG_HEAD, 0)
@@ -251,21 +240,19 @@ def fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
         setattr(fields, name, _operand(names.get(name, name), x, dims[name]))
     if "table" in views:
         if fields.batch > 1 and views["table"].strides[0] == 0:
-            raise InvalidError("table: a row for each batch element is needed, not one for all")
+            raise InvalidError("table: it needs a row for each batch element, not one for all")
         fields.table.along |= c.ALONG_BATCH
 
 
 def fill_arrays(
     fields: c.Problem, arrays: Mapping[str, Any], texts: Tuple[bytes, ...]
 ) -> "list[View]":
-    """Views of the arrays that the expressions name, all of them."""
+    """Views of the arrays; the expressions must name each."""
     views = []
     if not isinstance(arrays, Mapping):
-        raise ArgumentTypeError(
-            f"arrays: {type(arrays).__name__} is no dict; pass one of names and arrays"
-        )
+        raise type_error("arrays", arrays, "a dict", "pass one of names and arrays")
     if len(arrays) > c.ARRAYS_MAX:
-        raise InvalidError(f"arrays: {len(arrays)}, where {c.ARRAYS_MAX} are the most")
+        raise InvalidError(f"arrays: {len(arrays)}, where the limit is {c.ARRAYS_MAX}")
     for i, (name, array) in enumerate(arrays.items()):
         x = view(f"arrays[{name!r}]", array)
         if not 1 <= len(x.shape) <= c.ARRAY_RANK_MAX:
@@ -282,13 +269,9 @@ def fill_arrays(
             raise InvalidError(
                 f"arrays[{name!r}]: neither score nor visible has {name}[...]; leave it out"
             )
-        step = 1
-        for size, stride in zip(reversed(x.shape), reversed(x.strides)):
-            if size > 1 and stride != step:
-                raise InvalidError(f"arrays[{name!r}]: the array is not dense")
-            step *= size
+        require_dense(f"arrays[{name!r}]", x)
         fields.arrays[i].name = encoded
-        fields.arrays[i].type = _OPERAND_DATA[x.dtype]
+        fields.arrays[i].type = DATA[x.dtype]
         fields.arrays[i].rank = len(x.shape)
         for k, size in enumerate(x.shape):
             fields.arrays[i].size[k] = size
@@ -300,27 +283,27 @@ def expression(name: str, text: Optional[str]) -> bytes:
     encoded = b"" if text is None else _values.text(name, text)
     if len(encoded) >= c.EXPRESSION_SIZE:
         raise InvalidError(
-            f"{name}: {len(encoded)} characters, where {c.EXPRESSION_SIZE - 1} are the most"
+            f"{name}: {len(encoded)} characters, where the limit is {c.EXPRESSION_SIZE - 1}"
         )
     return encoded
 
 
-def dense_out(like: View, size: Tuple[int, ...], layout: Tuple[int, int, int]) -> Any:
-    """A new array for O in the layout."""
-    shape = [0, 0, 0, size[3]]
-    for place, of in zip(layout, size[:3]):
-        shape[place] = of
-    return empty(like, tuple(shape), like.dtype)
+def in_layout(sizes: Tuple[int, ...], layout: Tuple[int, int, int]) -> Tuple[int, ...]:
+    """The shape of an array of batch, sequence, heads and head dim."""
+    shape = [0, 0, 0, sizes[3]]
+    for place, size in zip(layout, sizes):
+        shape[place] = size
+    return tuple(shape)
 
 
 def values_of(k: View, v: Optional[View], dim_v: Optional[int]) -> View:
-    """V, or where there is none the first @dim_v elements of the vectors of K."""
+    """V, or without one the first @dim_v elements of the vectors of K."""
     if v is not None:
         if dim_v is not None:
-            raise InvalidError("dim_v: v has its own; dim_v is for v=None, where V is a part of k")
+            raise InvalidError("dim_v: v has one; dim_v is for v=None, where V is a part of k")
         return v
     if dim_v is None:
-        raise InvalidError("v: missing, and so is dim_v, which says how much of k is V without it")
+        raise InvalidError("v: missing, and so is dim_v, the part of k that is V without it")
     dim_v = _values.integer("dim_v", dim_v)
     if not k.shape or not 1 <= dim_v <= k.shape[-1]:
         raise InvalidError(f"dim_v: {dim_v}; it must be 1 to the head dim of k, {k.shape[-1:]}")
@@ -336,19 +319,19 @@ def fill_new(
 ) -> Dict[str, View]:
     """Fill in new keys and their rotation. Returns the other operands."""
     rest = dict(operands)
-    new: Dict[str, View] = {x: rest.pop(x) for x in ("k_new", "v_new") if x in rest}
+    new: Dict[str, View] = {x: rest.pop(x) for x in NEW if x in rest}
     turns: Dict[str, View] = {x: rest.pop(x) for x in ("rotary_cos", "rotary_sin") if x in rest}
     if interleaved and not turns:
-        raise InvalidError("rotary_interleaved: True, and there is no rotary_cos; leave it out")
+        raise InvalidError("rotary_interleaved: True, but there is no rotary_cos; leave it out")
     if not new and not turns:
         return rest
     if "k_new" not in new or ("v_new" in new) == bool(fields.shared):
         wrong = "k_new" if "k_new" not in new else "v_new"
         raise InvalidError(
-            f"{wrong}: pass k_new and v_new together, or where V is a part of k k_new alone"
+            f"{wrong}: pass k_new and v_new together, or k_new alone if V is a part of k"
         )
     if "lengths" not in rest:
-        raise InvalidError("lengths: missing, and k_new is given; they say where it goes")
+        raise InvalidError("lengths: missing; k_new needs them, as they say where it goes")
     packed = fields.tokens_q > 0 and len(new["k_new"].shape) == 3
     fields.append_packed = int(packed)
     fields.append = fields.seq_q if packed else 0
@@ -380,10 +363,9 @@ def _fill_turns(fields: c.Problem, turns: Dict[str, View], interleaved: bool) ->
                 f"{name}: shape is {x.shape}; it must be ({fields.seq_k} or more, r / 2), a row for "
                 "each position"
             )
-        if x.strides != (x.shape[1], 1):
-            raise InvalidError(f"{name}: the array is not dense")
+        require_dense(name, x)
         fields.rotary = 2 * x.shape[1]
-        setattr(fields, name, c.Operand(type=_OPERAND_DATA[x.dtype], along=c.ALONG_POSITION))
+        setattr(fields, name, c.Operand(type=DATA[x.dtype], along=c.ALONG_POSITION))
     fields.interleaved = 1 if interleaved else 0
     shapes = [x.shape[1] for x in turns.values()]
     if len(set(shapes)) > 1:
@@ -395,8 +377,8 @@ def _size_or_none(name: str, value: Any) -> Optional[int]:
 
 
 def checked(words: Words) -> Words:
-    """The words as Python's own numbers and flags, which have a hash. Raises for those that the
-    problem's fields would take in silence, or in words that name nothing."""
+    """The words as Python's own numbers and flags, which have a hash. Raises for values that ctypes
+    would convert silently, or refuse without naming the argument."""
     causal, scale = words.causal, words.scale
     if words.align is not None:
         _values.word("align", words.align, tuple(_CAUSAL))
@@ -425,8 +407,8 @@ def checked(words: Words) -> Words:
 
 def pair(window: Any) -> Tuple[Optional[int], Optional[int]]:
     """A window as a tuple."""
-    if isinstance(window, (list, tuple)) and len(window) == 2:
-        left, right = (_size_or_none(f"window[{i}]", limit) for i, limit in enumerate(window))
-        return (left, right)
-    kind = ArgumentTypeError if not isinstance(window, (list, tuple)) else InvalidError
-    raise kind(f"window: {str(window)[:40]!r} is no pair (left, right); pass one, or None")
+    left, right = (
+        _size_or_none(f"window[{i}]", limit)
+        for i, limit in enumerate(_values.pair("window", window, "or None"))
+    )
+    return left, right

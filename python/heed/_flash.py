@@ -1,7 +1,7 @@
-"""FlashAttention's conventions, of which heed.flash_attn and heed.flash_attn_3 are made.
+"""FlashAttention's conventions, shared by heed.flash_attn and heed.flash_attn_3.
 
 Q, K and V are (batch, sequence, heads, dim); a causal mask and a window are aligned at the bottom
-right: query i stands at key p = i + keys - queries and sees the keys p - left to p + right.
+right: query i is at position p = i + keys - queries and sees keys p - left to p + right.
 Source: docstrings of https://github.com/Dao-AILab/flash-attention, flash_attn_interface.py of
 FlashAttention-2 and of hopper/ (FlashAttention-3).
 """
@@ -16,27 +16,42 @@ from torch import Tensor
 
 from . import _flash_qv, _values
 from ._attention import attention
-from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError, type_error
+
+Found = Tuple[Tensor, Optional[Tensor]]  # O and, if it is wanted, the LSE
 
 
 class Words(NamedTuple):
-    """The words of a call, whatever its layout."""
+    """The options of a call, whatever its layout."""
 
+    slopes: Optional[Tensor]
+    qv: Optional[Tensor]
     scale: Optional[float]
     causal: bool
-    window_size: Tuple[int, int]
+    left: int
+    right: int
     softcap: float
-    slopes: Optional[Tensor] = None
-    chunk: int = 0
-    empty: float = -math.inf  # the LSE of a row without keys: +infinity in FlashAttention-2
-    qv: Optional[Tensor] = None
+    chunk: int
+    empty: float  # LSE of a row that sees no key; +infinity in FlashAttention-2
+
+
+class Packed(NamedTuple):
+    """The places and lengths of packed sequences."""
+
+    cu_q: Any
+    cu_k: Any
+    used_q: Optional[Tensor] = None
+    used_k: Optional[Tensor] = None
+    table: Optional[Tensor] = None
+    most_q: Optional[int] = None
+    most_k: Optional[int] = None
 
 
 def refuse(given: Any, *unset: Any, name: str, remedy: str) -> None:
-    """Raise unless the argument has one of the values that ask for nothing."""
+    """Raise unless the argument is None or one of the @unset values."""
     if given is not None and not any(given is x or given == x for x in unset):
         said = f"a tensor of shape {tuple(given.shape)}" if isinstance(given, Tensor) else repr(given)
-        raise UnsupportedError(f"{name}: {said}, and heed has no such thing; {remedy}")
+        raise UnsupportedError(f"{name}: {said}, which heed does not support; {remedy}")
 
 
 def refuse_dropout(dropout_p: float) -> None:
@@ -46,9 +61,9 @@ def refuse_dropout(dropout_p: float) -> None:
 
 
 def tensor(name: str, x: Any, dims: int) -> Tensor:
-    """The tensor, with the elements of a head vector as neighbours."""
+    """The tensor, with contiguous head vectors."""
     if not isinstance(x, Tensor):
-        raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+        raise type_error(name, x, "a torch.Tensor")
     if x.dim() != dims:
         raise InvalidError(
             f"{name}: shape is {tuple(x.shape)}, of {x.dim()} dimensions; pass {dims} dimensions"
@@ -57,7 +72,7 @@ def tensor(name: str, x: Any, dims: int) -> Tensor:
 
 
 def unpack(name: str, x: Any, dims: int, parts: int) -> Tuple[Tensor, ...]:
-    """Tensors that are stacked along the third dimension from the end, without a copy."""
+    """The tensors that are stacked along the third dimension from the end, without a copy."""
     whole = tensor(name, x, dims)
     if whole.shape[-3] != parts:
         raise InvalidError(
@@ -76,31 +91,30 @@ def words_of(
     empty: float = -math.inf,
     qv: Any = None,
 ) -> Words:
-    """The words of a call, checked. A scale of 0 makes means; a softcap below 0 is off."""
+    """The options of a call, checked. A scale of 0 averages the values; a softcap below 0 is off."""
     if slopes is not None and not isinstance(slopes, Tensor):
-        raise ArgumentTypeError(
-            f"alibi_slopes: {type(slopes).__name__} is no torch.Tensor; pass one, or None"
-        )
+        raise type_error("alibi_slopes", slopes, "a torch.Tensor", "pass one, or None")
     scale, softcap = _values.scale("softmax_scale", scale), _values.number("softcap", softcap)
     softcap = 0.0 if softcap <= 0 else softcap
     chunk = _values.integer("attention_chunk", chunk, high=_values.SIZE_MAX)
-    return Words(scale, bool(causal), _window(window_size), softcap, slopes, chunk, empty, qv)
+    left, right = _window(window_size)
+    return Words(slopes, qv, scale, bool(causal), left, right, softcap, chunk, empty)
 
 
 def _window(size: Any) -> Tuple[int, int]:
-    """A pair, which may be given as a tensor."""
+    """The window's limits; a tensor of two elements is accepted too."""
     if isinstance(size, Tensor):
         size = size.tolist()
-    if not isinstance(size, (list, tuple)) or len(size) != 2:
-        kind = InvalidError if isinstance(size, (list, tuple)) else ArgumentTypeError
-        raise kind(f"window_size: {str(size)[:40]!r} is no pair (left, right); pass one, as (-1, -1)")
-    left, right = (_values.integer(f"window_size[{i}]", x, high=_values.SIZE_MAX) for i, x in enumerate(size))
+    left, right = (
+        _values.integer(f"window_size[{i}]", x, high=_values.SIZE_MAX)
+        for i, x in enumerate(_values.pair("window_size", size, "as (-1, -1)"))
+    )
     return left, right
 
 
 def limits(words: Words) -> Tuple[Optional[int], Optional[int]]:
-    """Limits of a window; None: an open side."""
-    left, right = words.window_size
+    """The window's limits; None: no limit on that side."""
+    left, right = words.left, words.right
     return left if left >= 0 else None, right if right >= 0 and not words.causal else None
 
 
@@ -111,23 +125,31 @@ def _positions(keys: "Union[int, Tensor]", queries: int, device: torch.device) -
 
 
 def _slopes(words: Words) -> Optional[Tensor]:
-    """ALiBi's slopes, dense and float32: a copy of these few numbers, where they are not so."""
+    """ALiBi's slopes as a dense float32 tensor, copied if need be."""
     return None if words.slopes is None else words.slopes.to(torch.float32).contiguous()
 
 
-def own_lse(lse: Tensor, words: Words, p: Tensor) -> Tensor:
-    """The LSE (batch, heads, queries) of queries at the positions @p as FlashAttention has it: it
-    leaves - slope * p, which is the same for all keys of a row, out of it."""
+def _left_out(words: Words) -> Optional[Tensor]:
+    """The slopes, (1 or batch, heads), if FlashAttention's LSE lacks the term - slope * p, which is
+    the same for all keys of a row; else None."""
     slopes = _slopes(words)
-    if slopes is not None and words.causal and limits(words)[0] is None:
-        lse = lse + slopes.view(-1, slopes.shape[-1], 1) * p
+    if slopes is None or not words.causal or limits(words)[0] is not None:
+        return None
+    return slopes.view(-1, slopes.shape[-1])
+
+
+def _own_empty(lse: Tensor, words: Words) -> Tensor:
     return lse.masked_fill(lse == -math.inf, words.empty) if words.empty > 0 else lse
 
 
-def _compute(
-    q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **more: Any
-) -> Tuple[Tensor, Optional[Tensor]]:
-    """attention() by the words of FlashAttention, and those of @more: O and the LSE."""
+def own_lse(lse: Tensor, words: Words, p: Tensor) -> Tensor:
+    """FlashAttention's LSE of queries at the positions @p, from heed's (batch, heads, queries)."""
+    slopes = _left_out(words)
+    return _own_empty(lse if slopes is None else lse + slopes.unsqueeze(-1) * p, words)
+
+
+def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **more: Any) -> Found:
+    """attention() with the options of FlashAttention, and its own of @more."""
     window = limits(words)
     given = _flash_qv.join(q, words.qv, k, v)
     own = {
@@ -145,6 +167,13 @@ def _compute(
     return found if want_lse else (found, None)
 
 
+def _no_pairs(q: Tensor, v: Tensor, words: Words, want_lse: bool) -> Found:
+    """The results if no query sees a key: heed has no empty problems."""
+    shape = (*q.shape[:-3], q.shape[-2], q.shape[-3])
+    lse = q.new_full(shape, words.empty, dtype=torch.float32) if want_lse else None
+    return q.new_zeros((*q.shape[:-1], v.shape[-1])), lse
+
+
 def attend(
     q: Tensor,
     k: Tensor,
@@ -157,20 +186,17 @@ def attend(
     table: Optional[Tensor] = None,
     cu_q: Optional[Tensor] = None,
     most_q: Optional[int] = None,
-    out: Optional[Tensor] = None,
     new: Optional[Dict[str, Any]] = None,
-) -> Tuple[Tensor, Optional[Tensor]]:
+) -> Found:
     """O (batch, queries, heads, dim of v), and the LSE (batch, heads, queries) if it is wanted.
-    With a page table k and v are pools of pages. With cu_q, which has no ALiBi, q and O are packed,
-    and the LSE is (heads, tokens). @new are attention()'s words of new keys, which lengths count."""
-    if k.shape[1] == 0 or 0 in q.shape[:-1] or not v.shape[-1]:  # heed has no empty problems
-        shape = (*q.shape[:-1], v.shape[-1])
-        o = q.new_zeros(shape) if out is None else out.zero_()
-        lse = q.new_full((*q.shape[:-3], q.shape[-2], q.shape[-3]), words.empty, dtype=torch.float32)
-        return o, lse if want_lse else None
+    With a page table, k and v are pools of pages. With cu_q, which excludes ALiBi, q and O are
+    packed, and the LSE is (heads, tokens). @new are attention()'s arguments for new keys, which
+    the lengths include."""
+    if k.shape[1] == 0 or 0 in q.shape[:-1] or not v.shape[-1]:
+        return _no_pairs(q, v, words, want_lse)
     more = {} if new is None else new
     chunk = words.chunk
-    if chunk and starts is not None:  # chunks are counted from the first key that is seen
+    if chunk and starts is not None:  # chunks begin at the first visible key
         visible = f"(k-first[batch])//{chunk}==(p-first[batch])//{chunk}"
         first = {"first": starts[:, 0].contiguous()}
         more = {**more, "chunk": None, "visible": visible, "arrays": first}
@@ -185,7 +211,6 @@ def attend(
         lengths=lengths,
         starts=starts,
         table=table,
-        out=out,
         **more,
     )
     if lse is None:
@@ -197,7 +222,7 @@ def attend(
 
 
 def cumulative(name: str, x: Any, total: int) -> Tensor:
-    """Cumulative lengths; their values are checked where that waits for no GPU."""
+    """Cumulative lengths. Their values are checked on a CPU; on a GPU that would have to wait."""
     if not isinstance(x, Tensor) or x.dtype not in (torch.int32, torch.int64):
         raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, of batch + 1 elements")
     if x.dim() != 1 or not x.numel():
@@ -212,52 +237,43 @@ def cumulative(name: str, x: Any, total: int) -> Tensor:
 
 
 def packed_positions(cu: Tensor, tokens: int) -> Tensor:
-    """The number of the sequence that each of the tokens belongs to."""
+    """The number of the sequence that each token belongs to."""
     at = torch.arange(tokens, device=cu.device, dtype=cu.dtype)
     return torch.searchsorted(cu, at, right=True).clamp(max=cu.numel() - 1) - 1
 
 
+def lengths_of(cu: Tensor, used: Optional[Tensor]) -> Tensor:
+    """The lengths of the sequences, at most @used."""
+    own = cu[1:] - cu[:-1]
+    return own if used is None else torch.minimum(own, used.to(own.dtype))
+
+
 def attend_varlen(
-    q: Any,
-    k: Any,
-    v: Any,
-    cu_q: Any,
-    cu_k: Any,
-    words: Words,
-    *,
-    want_lse: bool,
-    most: Tuple[Optional[int], Optional[int]] = (None, None),
-    used_q: Optional[Tensor] = None,
-    used_k: Optional[Tensor] = None,
-    table: Optional[Tensor] = None,
-) -> Tuple[Tensor, Optional[Tensor]]:
+    q: Any, k: Any, v: Any, packed: Packed, words: Words, *, want_lse: bool
+) -> Found:
     """O (tokens, heads, dim of v), and the LSE (heads, tokens) if it is wanted. The cumulative
-    lengths are read on the device. With a table, K and V are pages."""
+    lengths are read on the device. With a table, K and V are pools of pages."""
+    _, _, used_q, used_k, table, most_q, most_k = packed
     dims = 3 if table is None else 4
     q, k, v = tensor("q", q, 3), tensor("k", k, dims), tensor("v", v, dims)
     if k.shape[0] != v.shape[0]:
-        raise InvalidError(f"v: it has {v.shape[0]} tokens, k {k.shape[0]}; pass as many")
+        raise InvalidError(f"v: it has {v.shape[0]} tokens, k has {k.shape[0]}; pass as many")
     tokens_k = k.shape[0] if table is None else table.numel() * k.shape[1]
-    cu_q = cumulative("cu_seqlens_q", cu_q, q.shape[0])
-    cu_k = cumulative("cu_seqlens_k", cu_k, tokens_k)
+    cu_q = cumulative("cu_seqlens_q", packed.cu_q, q.shape[0])
+    cu_k = cumulative("cu_seqlens_k", packed.cu_k, tokens_k)
     if cu_q.numel() != cu_k.numel():
         raise InvalidError(
-            f"cu_seqlens_k: it has {cu_k.numel()} elements, cu_seqlens_q {cu_q.numel()}"
+            f"cu_seqlens_k: it has {cu_k.numel()} elements, cu_seqlens_q has {cu_q.numel()}"
         )
     batch = cu_q.numel() - 1
     for name, x in (("seqused_q", used_q), ("seqused_k", used_k)):
         if x is not None and (not isinstance(x, Tensor) or x.shape != (batch,)):
             raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
     if 0 in q.shape[:-1] or not k.shape[0] or not batch or not v.shape[-1]:
-        lse = q.new_full((q.shape[1], q.shape[0]), words.empty, dtype=torch.float32)
-        return q.new_zeros((*q.shape[:-1], v.shape[-1])), lse if want_lse else None
-    if used_q is not None:  # rows that do not count are in no sequence
-        return _attend_used(q, k, v, cu_q, cu_k, words, want_lse, most, used_q, used_k, table)
-    lengths = used_k
-    if table is not None:
-        lengths = cu_k[1:] - cu_k[:-1]
-        if used_k is not None:
-            lengths = torch.minimum(lengths, used_k.to(lengths.dtype))
+        return _no_pairs(q, v, words, want_lse)
+    if used_q is not None:
+        return _attend_used(q, k, v, packed, used_q, words, want_lse)
+    lengths = used_k if table is None else lengths_of(cu_k, used_k)
     o, lse = _compute(
         q,
         k,
@@ -268,64 +284,36 @@ def attend_varlen(
         table=table,
         cu_seqlens_q=cu_q,
         cu_seqlens_k=cu_k if table is None else None,
-        max_seqlen_q=most[0],
-        max_seqlen_k=most[1] if table is None else None,
+        max_seqlen_q=most_q,
+        max_seqlen_k=most_k if table is None else None,
     )
     if lse is None:
         return o, None
-    slopes = _slopes(words)
-    if slopes is not None and words.causal and limits(words)[0] is None:
-        # FlashAttention leaves - slope * p, which is the same for all keys of a row, out of it.
+    slopes = _left_out(words)
+    if slopes is not None:
         of = packed_positions(cu_q, lse.shape[1])
-        keys = cu_k[1:] - cu_k[:-1]
-        if used_k is not None:
-            keys = torch.minimum(keys, used_k.to(keys.dtype))
-        shift = (keys - cu_q[1:])[of] + torch.arange(lse.shape[1], device=q.device)
-        own = slopes.t()[:, of] if slopes.dim() == 2 else slopes.view(-1, 1)
-        lse = lse + own * shift
-    if words.empty > 0:
-        lse = lse.masked_fill(lse == -math.inf, words.empty)
-    return o, lse
+        p = (lengths_of(cu_k, used_k) - cu_q[1:])[of] + torch.arange(lse.shape[1], device=q.device)
+        lse = lse + slopes.expand(batch, -1)[of].t() * p
+    return o, _own_empty(lse, words)
 
 
 def _attend_used(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cu_q: Tensor,
-    cu_k: Tensor,
-    words: Words,
-    want_lse: bool,
-    most: Tuple[Optional[int], Optional[int]],
-    used_q: Tensor,
-    used_k: Optional[Tensor],
-    table: Optional[Tensor],
-) -> Tuple[Tensor, Optional[Tensor]]:
-    """attend_varlen() of the first used_q queries of each sequence: their rows are gathered, so
-    that they lie one after another; others are 0."""
-    of = packed_positions(cu_q, q.shape[0]).clamp(min=0)
-    at = torch.arange(q.shape[0], device=q.device) - cu_q[of]
-    rows = ((at < used_q[of]) & (at < (cu_q[1:] - cu_q[:-1])[of]) & (at >= 0)).nonzero().view(-1)
-    lengths = torch.minimum(used_q.to(cu_q.dtype), cu_q[1:] - cu_q[:-1])
-    own_cu = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).to(cu_q.dtype)
+    q: Tensor, k: Tensor, v: Tensor, packed: Packed, used: Tensor, words: Words, want_lse: bool
+) -> Found:
+    """attend_varlen() of the first @used queries of each sequence, whose rows are gathered first;
+    the other rows of O are 0."""
+    cu = packed.cu_q
+    of = packed_positions(cu, q.shape[0]).clamp(min=0)
+    at = torch.arange(q.shape[0], device=q.device) - cu[of]
+    lengths = lengths_of(cu, used)
+    rows = ((at < lengths[of]) & (at >= 0)).nonzero().view(-1)
+    own_cu = torch.nn.functional.pad(lengths.cumsum(0), (1, 0)).to(cu.dtype)
     if words.qv is not None:
         words = words._replace(qv=words.qv[rows])
-    o, lse = attend_varlen(
-        q[rows],
-        k,
-        v,
-        own_cu,
-        cu_k,
-        words,
-        want_lse=want_lse,
-        most=most,
-        used_k=used_k,
-        table=table,
-    )
-    whole = q.new_zeros((*q.shape[:-1], v.shape[-1]))
+    own = packed._replace(cu_q=own_cu, used_q=None)
+    o, lse = attend_varlen(q[rows], k, v, own, words, want_lse=want_lse)
+    whole, sums = _no_pairs(q, v, words, want_lse)
     whole[rows] = o
-    if lse is None:
-        return whole, None
-    sums = q.new_full((q.shape[1], q.shape[0]), words.empty, dtype=torch.float32)
-    sums[:, rows] = lse
+    if lse is not None and sums is not None:
+        sums[:, rows] = lse
     return whole, sums

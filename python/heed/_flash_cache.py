@@ -1,4 +1,4 @@
-"""Caches of keys and values as FlashAttention's flash_attn_with_kvcache has them (_flash.py)."""
+"""KV caches, as in FlashAttention's flash_attn_with_kvcache (conventions: _flash.py)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from . import _values
-from ._errors import ArgumentTypeError, InvalidError
+from ._errors import ArgumentTypeError, InvalidError, type_error
 from ._flash import Words, attend, cumulative, limits, packed_positions, tensor
 
 
 class Cache(NamedTuple):
-    """The words of a call with a cache of keys and values."""
+    """The options of a call with a KV cache."""
 
     seqlens: "Union[int, Tensor, None]"
     batch_idx: Optional[Tensor]
@@ -31,8 +31,8 @@ class Cache(NamedTuple):
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -> Tensor:
-    """Rotary embedding (Su et al., 2021) of x (batch, sequence, heads, dim), at the positions at
-    (batch, sequence) of cos and sin (positions, r / 2); elements beyond r stay."""
+    """Rotary embedding (Su et al., 2021) of x (batch, sequence, heads, dim), with the rows @at
+    (batch, sequence) of cos and sin (positions, r / 2); elements beyond r are unchanged."""
     half = cos.shape[-1]
     at = at.clamp(0, cos.shape[0] - 1).long()
     c, s = cos[at].float().unsqueeze(2), sin[at].float().unsqueeze(2)
@@ -47,8 +47,7 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, at: Tensor, interleaved: bool) -
 
 
 def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
-    """The page table, int32 (batch, pages of a sequence). On a CPU its numbers are checked where
-    they will be read."""
+    """The page table, int32 (batch, pages of a sequence). _check_pages() checks its numbers."""
     table, name = cache.table, cache.table_name
     if table is None:
         return None
@@ -61,14 +60,14 @@ def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
     if table.device != pool.device:
         raise InvalidError(f"{name}: it is on {table.device}, k_cache on {pool.device}")
     _check_rows(cache, batch, table.shape[0])
-    if cache.batch_idx is not None:  # its rows are those of the caches
+    if cache.batch_idx is not None:  # which names rows of the table
         table = table[cache.batch_idx.long()]
     table = table.to(torch.int32)
     return table if table.stride(-1) == 1 else table.contiguous()
 
 
 def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tensor) -> None:
-    """Raise for a number of a page that is not one, ahead of the length."""
+    """Raise if a page number before the end of a sequence is out of range."""
     used = torch.arange(table.shape[1]).view(1, -1) * pool.shape[1]
     used = used < table.shape[1] * pool.shape[1] if lengths is None else used < lengths.view(-1, 1)
     wrong = used & ((table < 0) | (table >= pool.shape[0]))
@@ -83,8 +82,8 @@ def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tens
 def _turns(
     q: Tensor, new: Optional[int], cache: Cache, words: Words, keys: int
 ) -> Optional[Dict[str, Any]]:
-    """attention()'s words of the rotary embedding; None: heed's is at other positions, or reads
-    other layouts."""
+    """attention()'s arguments for the rotary embedding; None: heed's uses other positions or
+    layouts."""
     cos, sin = cache.rotary_cos, cache.rotary_sin
     if cos is None or sin is None:
         return {}
@@ -102,7 +101,7 @@ def _turns(
 
 
 def _packed_alike(cu_q: Optional[Tensor], cu_new: Optional[Tensor]) -> bool:
-    """Are new keys packed as queries are, or neither? Numbers on a GPU are not waited for."""
+    """True if new keys are packed as queries are, or neither are. Does not wait for a GPU."""
     if cu_q is None or cu_new is None or cu_q is cu_new:
         return cu_q is cu_new
     return not cu_q.is_cuda and not cu_new.is_cuda and cu_q.tolist() == cu_new.tolist()
@@ -116,7 +115,7 @@ def _new_words(
     words: Words,
     keys: int,
 ) -> Optional[Dict[str, Any]]:
-    """attention()'s words by which heed stores new keys itself; None: torch has to."""
+    """attention()'s arguments with which heed stores the new keys; None: torch must store them."""
     if not _packed_alike(cache.cu_q, cache.cu_new):
         return None
     if words.qv is not None or cache.batch_idx is not None or not q.numel():
@@ -141,18 +140,16 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     try:
         count = operator.index(given)
     except TypeError:
-        raise ArgumentTypeError(
-            f"cache_seqlens: {type(given).__name__} is no int and no torch.Tensor; pass one"
-        ) from None
+        raise type_error("cache_seqlens", given, "an int or a torch.Tensor") from None
     if not 0 <= count <= keys:
         raise InvalidError(f"cache_seqlens: {count} is not in 0 to {keys}, the cache's keys")
     return torch.full((batch,), count, dtype=torch.int32, device=device)
 
 
 def _integers(name: str, x: Any, batch: int) -> Tensor:
-    """A whole number for each batch element, as int32."""
+    """One integer for each batch element, as int32."""
     if not isinstance(x, Tensor):
-        raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one of int32")
+        raise type_error(name, x, "a torch.Tensor", "pass one of int32")
     if x.dtype not in (torch.int32, torch.int64):
         raise ArgumentTypeError(f"{name}: dtype is {x.dtype}; pass int32")
     if x.shape != (batch,):
@@ -161,7 +158,7 @@ def _integers(name: str, x: Any, batch: int) -> Tensor:
 
 
 def _check_rows(cache: Cache, batch: int, elements: int) -> None:
-    """Raise unless cache_batch_idx names elements of the caches; on a CPU its numbers are read."""
+    """Raise unless cache_batch_idx is valid; its values are checked only on a CPU."""
     if cache.batch_idx is None:
         return
     found = _integers("cache_batch_idx", cache.batch_idx, batch)
@@ -174,7 +171,7 @@ def _check_rows(cache: Cache, batch: int, elements: int) -> None:
 def _check_rotary(cache: Cache, dim: int) -> None:
     for name, x in (("rotary_cos", cache.rotary_cos), ("rotary_sin", cache.rotary_sin)):
         if not isinstance(x, Tensor):
-            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+            raise type_error(name, x, "a torch.Tensor")
         if x.dim() != 2 or not x.is_floating_point() or not 1 <= x.shape[1] <= dim // 2:
             raise InvalidError(
                 f"{name}: shape is {tuple(x.shape)} of {x.dtype}; pass (positions, r / 2) of numbers, "
@@ -188,12 +185,12 @@ def _check_rotary(cache: Cache, dim: int) -> None:
 
 
 class _New(NamedTuple):
-    """Where new keys go, those of all elements one after another."""
+    """The places of all new keys, of one batch element after another."""
 
-    of: Tensor  # the number of the batch element of each
-    ahead: Tensor  # how many new ones are ahead of it there; of an element without any, -1
-    row: Tensor  # and its own number; one behind the last element repeats the last one of that
-    keys: Tensor  # (batch,): how many each gets
+    of: Tensor  # the batch element of each key
+    ahead: Tensor  # the number of new keys before it there; -1 if the element has none
+    row: Tensor  # its row; keys after the last element repeat that element's last row
+    keys: Tensor  # (batch,): the number of new keys of each element
 
 
 def _places(lengths: Tensor, k: Tensor, cu: Optional[Tensor]) -> _New:
@@ -212,12 +209,11 @@ def _places(lengths: Tensor, k: Tensor, cu: Optional[Tensor]) -> _New:
 def _store(
     cache: Tensor, new: Tensor, rows: Tensor, at: Tensor, places: _New, table: Optional[Tensor]
 ) -> None:
-    """cache[rows, at] = new, without what would be beyond the end; in pages where there is a table
-    of them."""
+    """cache[rows, at] = new, without keys beyond the end; with a table, cache is a pool of pages."""
     page = cache.shape[1]
     last = page * (1 if table is None else table.shape[1]) - 1
-    # One beyond the end repeats what the last place gets, so that it is all the same which is stored
-    # last: the new key that belongs there, or what is there already.
+    # A key beyond the end stores in the last place the value that belongs there, a new key or the
+    # old one, so that the order of the stores does not matter.
     back = (at - last).clamp(min=0)
     kept = ((places.ahead < back) | (places.ahead < 0)).view(-1, 1, 1)
     source = (places.row - back).clamp(min=0)
@@ -228,8 +224,8 @@ def _store(
 
 
 def _turn(q: Tensor, k: Tensor, cache: Cache, words: Words, new: _New, lengths: Tensor) -> Any:
-    """q and k, both packed, with the rotary embedding, at places from cache.rotary_seqlens on, or
-    from the lengths."""
+    """q and k, both packed, after the rotary embedding, whose positions begin at
+    cache.rotary_seqlens or at the lengths."""
     turn = cast(Tuple[Tensor, Tensor], (cache.rotary_cos, cache.rotary_sin))
     begin = lengths if cache.rotary_seqlens is None else cache.rotary_seqlens
     of = torch.arange(q.shape[0], device=q.device)
@@ -260,12 +256,12 @@ def _append(
     lengths: Optional[Tensor],
     table: Optional[Tensor],
 ) -> Tuple[Tensor, Tensor, Optional[Dict[str, Any]]]:
-    """Stores k and v in the caches, and returns q, rotated if it is asked for, and the lengths with
-    the new keys; or attention()'s words by which heed does all that."""
+    """Stores k and v in the caches. Returns q, rotated if requested, and the lengths with the new
+    keys; or, for heed to do all that, attention()'s arguments."""
     dims = 4 if cache.cu_new is None else 3
     k, v = tensor("k", k, dims), tensor("v", v, dims)
     if lengths is None:
-        raise InvalidError("cache_seqlens: None, and k and v are given; say where they go")
+        raise InvalidError("cache_seqlens: None; k and v need them, as they say where they go")
     if k.shape[:-1] != v.shape[:-1]:
         raise InvalidError(f"v: shape is {tuple(v.shape)}, that of k {tuple(k.shape)}")
     keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
@@ -297,17 +293,17 @@ def _append(
 
 def _check_words_of_new(cache: Cache, k: Any, v: Any, dim: int) -> None:
     if (k is None) != (v is None):
-        raise InvalidError("k: k and v are given both or not at all")
+        raise InvalidError("k: pass both k and v, or neither")
     if cache.rotary_cos is not None or cache.rotary_sin is not None:
         if k is None or cache.rotary_cos is None or cache.rotary_sin is None:
             raise InvalidError("rotary_cos: pass rotary_cos, rotary_sin, k and v together")
         _check_rotary(cache, dim)
     if cache.cu_new is not None and k is None:
-        raise InvalidError("cu_seqlens_k_new: it is given, and k and v are not")
+        raise InvalidError("cu_seqlens_k_new: it needs k and v, which are missing")
 
 
 def _batch_of(q: Tensor, k: Any, cache: Cache) -> int:
-    """The number of sequences, on which cumulative lengths must agree."""
+    """The number of sequences, which all cumulative lengths must have."""
     batch = int(q.shape[0])
     if cache.cu_q is not None:
         batch = cumulative("cu_seqlens_q", cache.cu_q, batch).numel() - 1
@@ -329,12 +325,12 @@ def attend_cache(
     *,
     want_lse: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, in place, and attends; all
-    by heed where it can, else torch stores them first."""
+    """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, and attends. heed does all
+    of it in one call if it can; otherwise torch stores them first."""
     q = tensor("q", q, 4 if cache.cu_q is None else 3)
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:
-            raise InvalidError(f"{name}: the elements of a head vector must be neighbours")
+            raise InvalidError(f"{name}: the elements of a head vector must be contiguous")
     _check_words_of_new(cache, k, v, q.shape[-1])
     batch = _batch_of(q, k, cache)
     if cache.table is None:
@@ -358,7 +354,7 @@ def attend_cache(
     most_q = q.shape[1]
     if cache.cu_q is not None:
         most_q = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
-        if native is not None:  # a sequence has as many new keys, and no more than it has keys
+        if native is not None:  # one new key per query, and no more than keys
             most_q = min(most_q, keys)
     starts = cache.leftpad
     if starts is not None:

@@ -1,53 +1,38 @@
-"""The operators of _flash_ops.py again, in operations that torch differentiates."""
+"""The operators of _flash_ops.py, computed with operations that torch can differentiate."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Tuple, Union
 
 import torch
 from torch import Tensor
 
 from . import _flash
-from ._flash import Words
+from ._flash import Found, Packed, Words, lengths_of, packed_positions
 from ._gradient import by_torch
 
 Count = Union[int, Tensor]  # of all sequences, or of each
 
 
 def _attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    queries: Count,
-    keys: Count,
-    slopes: Optional[Tensor],
-    qv: Optional[Tensor],
-    scale: Optional[float],
-    causal: bool,
-    left: int,
-    right: int,
-    softcap: float,
-    chunk: int,
-    empty: float,
-    want_lse: bool,
-) -> Tuple[Tensor, Optional[Tensor]]:
-    """O (batch, queries, heads, dim) and the LSE (batch, heads, queries) of sequences that begin with
-    so many queries and keys."""
-    words = Words(scale, causal, (left, right), softcap, slopes, chunk, empty, qv)
-    if qv is not None:
-        q, k = torch.cat((q, qv), -1), torch.cat((k, v), -1)
+    q: Tensor, k: Tensor, v: Tensor, queries: Count, keys: Count, words: Words, want_lse: bool
+) -> Found:
+    """O (batch, queries, heads, dim) and the LSE (batch, heads, queries) of sequences whose first
+    @queries queries and @keys keys count."""
+    if words.qv is not None:
+        q, k = torch.cat((q, words.qv), -1), torch.cat((k, v), -1)
     first = keys - queries
     o, lse = by_torch(
         *(x.transpose(1, 2) for x in (q, k, v)),
-        scale=scale,
+        scale=words.scale,
         first=first,
-        causal=causal,
+        causal=words.causal,
         window=_flash.limits(words),
-        chunk=chunk,
+        chunk=words.chunk,
         lengths=keys if isinstance(keys, Tensor) else None,
-        slopes=slopes,
-        softcap=softcap,
+        slopes=words.slopes,
+        softcap=words.softcap,
         want_lse=want_lse,
     )
     if lse is not None:
@@ -57,36 +42,26 @@ def _attend(
     return o.transpose(1, 2), lse
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tuple[Tensor, Optional[Tensor]]:
-    """Of whole sequences."""
-    return _attend(q, k, v, q.shape[1], k.shape[1], *rest)
+def attend(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Found:
+    """heed::flash_attention."""
+    return _attend(q, k, v, q.shape[1], k.shape[1], Words(*rest[:-1]), rest[-1])
+
+
+def split(*rest: Any) -> Tuple[Packed, Words, bool]:
+    """The arguments of heed::flash_attention_varlen after q, k and v."""
+    return Packed(*rest[:5], *rest[7:9]), Words(*rest[5:7], *rest[9:-1]), rest[-1]
 
 
 def _rows(cu: Tensor, count: int, tokens: int) -> Tensor:
-    """Where the first tokens of each sequence are: (batch, count)."""
+    """The rows of the first @count tokens of each sequence: (batch, count)."""
     at = cu[:-1].view(-1, 1).long() + torch.arange(count, device=cu.device)
     return at.clamp(max=tokens - 1)
 
 
-def attend_varlen(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cu_q: Tensor,
-    cu_k: Tensor,
-    used_q: Optional[Tensor],
-    used_k: Optional[Tensor],
-    table: Optional[Tensor],
-    slopes: Optional[Tensor],
-    qv: Optional[Tensor],
-    most_q: Optional[int],
-    most_k: Optional[int],
-    *rest: Any,
-) -> Tuple[Tensor, Optional[Tensor]]:
-    """Of packed sequences: as whole ones of the greatest length."""
-    tokens, queries, keys = q.shape[0], cu_q[1:] - cu_q[:-1], cu_k[1:] - cu_k[:-1]
-    queries = queries if used_q is None else torch.minimum(queries, used_q)
-    keys = keys if used_k is None else torch.minimum(keys, used_k)
+def attend_varlen(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Found:
+    """heed::flash_attention_varlen, with the sequences padded to the greatest length."""
+    (cu_q, cu_k, used_q, used_k, table, most_q, most_k), words, want_lse = split(*rest)
+    tokens, queries, keys = q.shape[0], lengths_of(cu_q, used_q), lengths_of(cu_k, used_k)
     if not (tokens and k.shape[0] and queries.numel()):
         return q.new_zeros((*q.shape[:2], v.shape[-1])), None
     rows = _rows(cu_q, min(most_q or tokens, tokens), tokens)
@@ -98,9 +73,10 @@ def attend_varlen(
         k, v = (x[pages].flatten(1, 2) for x in (k, v))
     hidden = torch.arange(k.shape[1], device=k.device) >= keys.view(-1, 1)
     k, v = (x.masked_fill(hidden[..., None, None], 0.0) for x in (k, v))
-    qv = None if qv is None else qv[rows]
-    o, lse = _attend(q[rows], k, v, queries, keys, slopes, qv, *rest)
-    of = _flash.packed_positions(cu_q, tokens).clamp(min=0)
+    if words.qv is not None:
+        words = words._replace(qv=words.qv[rows])
+    o, lse = _attend(q[rows], k, v, queries, keys, words, want_lse)
+    of = packed_positions(cu_q, tokens).clamp(min=0)
     at = torch.arange(tokens, device=q.device) - cu_q[of]
     none = at >= queries[of]
     at = at.clamp(max=rows.shape[1] - 1)

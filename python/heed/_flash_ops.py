@@ -1,26 +1,25 @@
-"""FlashAttention's functions as operators, which torch.compile takes whole, and which have gradients.
+"""FlashAttention's functions as operators of torch: torch.compile keeps them whole, and they have
+gradients.
 
-An operator that is defined in Python takes 20 us to call: only calls that must be one's are.
+Calling an operator that is defined in Python takes 20 us, so only calls that need it do.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Tuple
 
 import torch
 from torch import Tensor
 
 from . import _flash, _flash_gradient, _gradient
-from ._flash import Words
+from ._flash import Found, Packed, Words
 
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
 
-Found = Tuple[Tensor, Optional[Tensor]]
-
 
 def _is_operator(*tensors: Any) -> bool:
-    """Whether a call becomes an operator's: torch.compile looks on, or a mode such as a fake one, or
-    a gradient is wanted."""
+    """Whether a call must use the operator: for torch.compile, a dispatch mode such as FakeTensorMode,
+    or a gradient."""
     wanted = (
         torch.compiler.is_compiling()
         or (_modes is not None and _modes() > 0)
@@ -32,7 +31,7 @@ def _is_operator(*tensors: Any) -> bool:
 
 
 def _both(found: Found, q: Tensor) -> Tuple[Tensor, Tensor]:
-    """Operators return tensors alone: an empty one for an LSE that is not wanted."""
+    """Operators can return only tensors: an unwanted LSE is an empty one."""
     o, lse = found
     return o, q.new_empty(0, dtype=torch.float32) if lse is None else lse
 
@@ -42,28 +41,24 @@ def _fake(q: Tensor, v: Tensor, sums: Tuple[int, ...], want_lse: bool) -> Tuple[
     return o, q.new_empty(sums if want_lse else 0, dtype=torch.float32)
 
 
+# Arguments of both operators: the fields of Words, and want_lse.
+_TENSORS = "Tensor? slopes, Tensor? qv"
+_NUMBERS = (
+    "float? scale, bool causal, SymInt left, SymInt right, float softcap, SymInt chunk, float empty, "
+    "bool want_lse"
+)
+
 # ---- Whole sequences -----------------------------------------------------------------------------
 
 
-@torch.library.custom_op("heed::flash_attention", mutates_args=())
-def _dense(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    slopes: Optional[Tensor],
-    qv: Optional[Tensor],
-    scale: Optional[float],
-    causal: bool,
-    left: int,
-    right: int,
-    softcap: float,
-    chunk: int,
-    empty: float,
-    want_lse: bool,
-) -> Tuple[Tensor, Tensor]:
-    words = Words(scale, causal, (left, right), softcap, slopes, chunk, empty, qv)
+@torch.library.custom_op(
+    "heed::flash_attention",
+    mutates_args=(),
+    schema=f"(Tensor q, Tensor k, Tensor v, {_TENSORS}, {_NUMBERS}) -> (Tensor, Tensor)",
+)
+def _dense(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tuple[Tensor, Tensor]:
     with torch.no_grad():
-        return _both(_flash.attend(q, k, v, words, want_lse=want_lse), q)
+        return _both(_flash.attend(q, k, v, Words(*rest[:-1]), want_lse=rest[-1]), q)
 
 
 @_dense.register_fake
@@ -74,69 +69,28 @@ def _(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tuple[Tensor, Tensor]:
 _gradient.give(_dense, _flash_gradient.attend)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, words: Words, *, want_lse: bool) -> Found:
+def attend(q: Any, k: Any, v: Any, words: Words, *, want_lse: bool) -> Found:
     """_flash.attend() of whole sequences."""
+    q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
     if not _is_operator(q, k, v, words.slopes, words.qv):
         return _flash.attend(q, k, v, words, want_lse=want_lse)
-    o, lse = _dense(
-        q,
-        k,
-        v,
-        words.slopes,
-        words.qv,
-        words.scale,
-        words.causal,
-        *words.window_size,
-        words.softcap,
-        words.chunk,
-        words.empty,
-        want_lse,
-    )
+    o, lse = _dense(q, k, v, *words, want_lse)
     return o, lse if want_lse else None
 
 
 # ---- Packed sequences ----------------------------------------------------------------------------
 
 
-@torch.library.custom_op("heed::flash_attention_varlen", mutates_args=())
-def _varlen(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cu_q: Tensor,
-    cu_k: Tensor,
-    used_q: Optional[Tensor],
-    used_k: Optional[Tensor],
-    table: Optional[Tensor],
-    slopes: Optional[Tensor],
-    qv: Optional[Tensor],
-    most_q: Optional[int],
-    most_k: Optional[int],
-    scale: Optional[float],
-    causal: bool,
-    left: int,
-    right: int,
-    softcap: float,
-    chunk: int,
-    empty: float,
-    want_lse: bool,
-) -> Tuple[Tensor, Tensor]:
-    words = Words(scale, causal, (left, right), softcap, slopes, chunk, empty, qv)
+@torch.library.custom_op(
+    "heed::flash_attention_varlen",
+    mutates_args=(),
+    schema="(Tensor q, Tensor k, Tensor v, Tensor cu_q, Tensor cu_k, Tensor? used_q, Tensor? used_k, "
+    f"Tensor? table, {_TENSORS}, SymInt? most_q, SymInt? most_k, {_NUMBERS}) -> (Tensor, Tensor)",
+)
+def _varlen(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tuple[Tensor, Tensor]:
+    packed, words, want_lse = _flash_gradient.split(*rest)
     with torch.no_grad():
-        found = _flash.attend_varlen(
-            q,
-            k,
-            v,
-            cu_q,
-            cu_k,
-            words,
-            want_lse=want_lse,
-            most=(most_q, most_k),
-            used_q=used_q,
-            used_k=used_k,
-            table=table,
-        )
-        return _both(found, q)
+        return _both(_flash.attend_varlen(q, k, v, packed, words, want_lse=want_lse), q)
 
 
 @_varlen.register_fake
@@ -148,43 +102,10 @@ _gradient.give(_varlen, _flash_gradient.attend_varlen)
 
 
 def attend_varlen(
-    q: Any,
-    k: Any,
-    v: Any,
-    cu_q: Any,
-    cu_k: Any,
-    words: Words,
-    *,
-    want_lse: bool,
-    most: Tuple[Optional[int], Optional[int]] = (None, None),
-    used_q: Optional[Tensor] = None,
-    used_k: Optional[Tensor] = None,
-    table: Optional[Tensor] = None,
+    q: Any, k: Any, v: Any, packed: Packed, words: Words, *, want_lse: bool
 ) -> Found:
     """_flash.attend_varlen()."""
-    more: Any = {"used_q": used_q, "used_k": used_k, "table": table}
     if not _is_operator(q, k, v, words.slopes, words.qv):
-        return _flash.attend_varlen(
-            q, k, v, cu_q, cu_k, words, want_lse=want_lse, most=most, **more
-        )
-    o, lse = _varlen(
-        q,
-        k,
-        v,
-        cu_q,
-        cu_k,
-        used_q,
-        used_k,
-        table,
-        words.slopes,
-        words.qv,
-        *most,
-        words.scale,
-        words.causal,
-        *words.window_size,
-        words.softcap,
-        words.chunk,
-        words.empty,
-        want_lse,
-    )
+        return _flash.attend_varlen(q, k, v, packed, words, want_lse=want_lse)
+    o, lse = _varlen(q, k, v, *packed[:5], *words[:2], *packed[5:], *words[2:], want_lse)
     return o, lse if want_lse else None

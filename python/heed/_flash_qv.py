@@ -1,8 +1,8 @@
-"""FlashAttention-3's qv: logits of q k^T + qv v^T, one product of longer vectors.
+"""FlashAttention-3's qv: logits q k^T + qv v^T, computed as one product of longer vectors.
 
-It is multi-head latent attention with its projections absorbed: k is the part of the keys that is
-rotated, v the latent vectors, which are keys as well. Vectors of v with k's behind them are the
-keys, and the values a part of them. Where a cache holds both in one tensor, nothing is copied.
+This is multi-head latent attention with its projections absorbed: k is the rotated part of the
+keys, v the latent vectors, which are both keys and values. The keys are v's vectors followed by k's,
+and the values are the first part of them. If a cache holds both in one tensor, nothing is copied.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple, Optional
 import torch
 from torch import Tensor
 
-from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError, type_error
 
 DIM_MAX = 1024
 
 
 class Operands(NamedTuple):
-    """q, k and v for heed.attention(), with dim_v for a v of None, which is a part of k."""
+    """q, k and v for heed.attention(); if v is None, it is the first dim_v elements of k."""
 
     q: Tensor
     k: Tensor
@@ -27,7 +27,7 @@ class Operands(NamedTuple):
 
 
 def _neighbours(first: Tensor, second: Tensor) -> Optional[Tensor]:
-    """A view of vectors of both, where each of the second begins behind that of the first."""
+    """A view of both as longer vectors, if each vector of the second follows that of the first."""
     if first.stride() != second.stride() or first.dtype != second.dtype or not first.numel():
         return None
     if first.untyped_storage().data_ptr() != second.untyped_storage().data_ptr():
@@ -39,11 +39,11 @@ def _neighbours(first: Tensor, second: Tensor) -> Optional[Tensor]:
 
 
 def join(q: Tensor, qv: Optional[Tensor], k: Tensor, v: Tensor) -> Operands:
-    """The operands of attention with longer vectors, or those that were given."""
+    """The operands of attention with longer vectors; without qv, those that were given."""
     if qv is None:
         return Operands(q, k, v, None)
     if not isinstance(qv, Tensor):
-        raise ArgumentTypeError(f"qv: {type(qv).__name__} is no torch.Tensor; pass one, or None")
+        raise type_error("qv", qv, "a torch.Tensor", "pass one, or None")
     wanted = (*q.shape[:-1], v.shape[-1])
     if qv.shape != wanted:
         raise InvalidError(f"qv: shape is {tuple(qv.shape)}; it must be {wanted}, with v's head dim")

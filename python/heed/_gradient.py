@@ -1,4 +1,4 @@
-"""Gradients until heed has a backward pass: torch computes attention again, and differentiates it."""
+"""Gradients, until heed has a backward pass: torch recomputes attention and differentiates it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ._errors import UnsupportedError
 
 of_torch = functional.scaled_dot_product_attention
 
-#: A window's limits on either side of a query's position; None: an open side.
+#: A window's limits on both sides of a query's position; None: no limit.
 Window = Tuple[Optional[int], Optional[int]]
 Found = Tuple[Tensor, Optional[Tensor]]
 
 
 def is_wanted(*tensors: Any) -> bool:
-    """Does a call ask for gradients?"""
+    """Whether a call needs gradients."""
     if torch.is_grad_enabled():
         for x in tensors:
             if x is not None and getattr(x, "requires_grad", False):
@@ -49,7 +49,7 @@ def refuse_transforms(*tensors: Any) -> None:
         )
 
 
-# ---- An operator's -------------------------------------------------------------------------------
+# ---- Operators -----------------------------------------------------------------------------------
 
 
 def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
@@ -58,18 +58,18 @@ def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Any) -> None:
 
 
 def give(operator: Any, again: Callable[..., Any]) -> None:
-    """Let an operator have the gradients of again(), which computes the same from the same arguments
-    by torch's own operations."""
+    """Give an operator the gradients of again(), which computes the same from the same arguments with
+    torch's own operations."""
 
     def differentiate(ctx: Any, *gradients: Tensor) -> Tuple[Optional[Tensor], ...]:
         warnings.warn("heed has no backward pass yet: torch computes gradients")
         twice, wanted = torch.is_grad_enabled(), ctx.needs_input_grad
         given = [word if x is None else x for x, word in zip(ctx.saved_tensors, ctx.words)]
         kind = given[0].device.type
-        # Of torch's backends this one alone has gradients of gradients.
+        # The only backend of torch that has gradients of gradients.
         backend = sdpa_kernel(SDPBackend.MATH) if twice else contextlib.nullcontext()
         with backend, torch.enable_grad(), torch.autocast(kind, enabled=False):
-            # An alias of each: none of the inputs is then made of another one.
+            # Aliases, so that no input depends on another one.
             given = [
                 x.view_as(x) if asked else x.detach() if isinstance(x, Tensor) else x
                 for x, asked in zip(given, wanted)
@@ -106,7 +106,7 @@ def _visible(
     lengths: Optional[Tensor],
     mask: Optional[Tensor],
 ) -> Optional[Tensor]:
-    """Whether queries at the positions @p see keys at @j; None: all of them do."""
+    """Whether queries at the positions @p see keys at @j; None: they see all."""
     left, right = window
     found = [] if mask is None else [mask]
     if lengths is not None:
@@ -125,7 +125,7 @@ def _visible(
 
 
 def _of_each_head(x: Tensor, q: Tensor) -> Tensor:
-    """Keys or values, repeated for the heads of a group."""
+    """Keys or values, repeated for each query head of their group."""
     group = q.shape[1] // x.shape[1]
     return x if group == 1 else x.repeat_interleave(group, 1)
 
@@ -140,7 +140,7 @@ def _define(
     seen: Optional[Tensor],
     sinks: Optional[Tensor],
 ) -> Tuple[Tensor, Tensor]:
-    """O and the LSE by the definition, in float32 with all logits in memory."""
+    """O and the LSE by definition, in float32 with all logits in memory."""
     q, k, v = q.float(), _of_each_head(k.float(), q), _of_each_head(v.float(), q)
     t = q @ k.transpose(2, 3) * scale
     if softcap:
@@ -182,8 +182,8 @@ def by_torch(
     sinks: Optional[Tensor] = None,
     want_lse: bool = False,
 ) -> Found:
-    """heed.attention() of (batch, heads, sequence, dim), with the position of the first query, or of that
-    of each batch element: by torch's own attention, or by the definition where that lacks a word."""
+    """heed.attention() of (batch, heads, sequence, dim), by torch's own attention, or by definition if
+    that lacks an option. @first is the position of the first query, of all or of each batch element."""
     shape = (*q.shape[:3], v.shape[3])
     if 0 in shape or not k.shape[2]:
         lse = q.new_full(shape[:3], -math.inf, dtype=torch.float32)
@@ -209,7 +209,7 @@ def by_torch(
     k, v = _of_each_head(k, q), _of_each_head(v, q)  # no fused kernel of torch has masks and groups
     if seen is None:
         return of_torch(q, k, v, bias, scale=scale), None
-    some = seen.any(-1, keepdim=True)  # rows that see no key are 0, and have no gradient
+    some = seen.any(-1, keepdim=True)  # rows that see no key are 0 and have no gradient
     seen = seen | ~some
     both = seen if bias is None else bias.masked_fill(~seen, -math.inf)
     return of_torch(q, k, v, both, scale=scale).masked_fill(~some, 0.0), None

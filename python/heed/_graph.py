@@ -1,34 +1,30 @@
-"""Executions that CUDA replays."""
+"""Executions captured as CUDA graphs."""
 
 from __future__ import annotations
 
-import os
-import weakref
-from ctypes import byref, c_void_p
-from typing import Any, Optional, Tuple
+from ctypes import byref
+from typing import Any, Tuple
 
 from . import _library as c
 from ._arrays import View, stream_of, written
-from ._context import destroy
 from ._errors import InvalidError
+from ._handle import Handle
 from ._library import check, library
 
 
-class Graph:
+class Graph(Handle):
     """One execution of a plan as a CUDA graph; made by Plan.capture().
 
-    It keeps the arrays, and the workspace, whose memory it reads and writes at each replay. It is
-    freed with its last reference, or with its plan.
+    It keeps references to the arrays and the workspace that it reads and writes at each replay. It
+    is freed with its last reference, or with its plan.
     """
+
+    _kind = "graph"
 
     def __init__(
         self, plan: int, buffers: c.Buffers, like: View, kept: Any, out: Any, changed: Tuple[Any, ...]
     ) -> None:
-        pointer = c_void_p()
-        check(library.heed_graph_create(byref(pointer), plan, byref(buffers)))
-        assert pointer.value is not None
-        self._pointer: Optional[int] = pointer.value
-        self._finish = weakref.finalize(self, destroy, "graph", pointer.value, os.getpid())
+        super().__init__(library.heed_graph_create, plan, byref(buffers))
         self._like = like
         self._kept = kept
         self._out = out
@@ -40,17 +36,17 @@ class Graph:
         return self._out
 
     def replay(self) -> Any:
-        """Start the execution again, on the current stream of q's library, with what the arrays
-        hold by then: one launch, and without HEED_CHECK=1 no check. Replays of one graph must not
-        overlap, as they share a workspace and the result: start them on one stream, from one thread
-        at a time.
+        """Launch the execution again on the current stream of q's library, with the present contents
+        of the arrays. Nothing is checked unless HEED_CHECK=1 is set. Replays of one graph share the
+        workspace and the result, so they must not overlap: launch them on one stream, from one
+        thread at a time.
 
         Returns:
             out.
 
         Raises:
-            InvalidError: the plan or its context was closed; or HEED_CHECK=1 found a wrong number.
-            DeviceError, LostError: the driver refuses.
+            InvalidError: the plan or its context was closed; or HEED_CHECK=1 found a bad index.
+            DeviceError, LostError: the driver failed.
         """
         if self._pointer is None:
             raise InvalidError("graph: its plan is closed; capture another one")
@@ -59,7 +55,6 @@ class Graph:
         return self._out
 
     def close(self) -> None:
-        """Free it now. The work that it started must have ended."""
-        self._pointer = None
+        """Free it now. The work that it started must be complete."""
         self._kept = None
-        self._finish()
+        super().close()

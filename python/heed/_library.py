@@ -1,7 +1,7 @@
-"""libheed as ctypes sees it: the structs and functions of heed.h.
+"""ctypes declarations of heed.h: its structs, constants and functions.
 
-Nothing here is public. The fields have the names, the order and the types of heed.h;
-tests/python/test_abi.py compares them with a C compiler's.
+Nothing here is public. Fields have heed.h's names, order and types; tests/python/test_abi.py compares
+them with the C compiler's.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from ctypes import (
     c_uint,
     c_void_p,
 )
-
-from typing import Callable
+from typing import Any, Callable
 
 from ._errors import error_of
 
@@ -54,8 +53,13 @@ EFFORTS = {"estimate": 0, "measure": 1, "patient": 2, "wisdom": 3}
 COMPILE = {"now": 0, "background": 1}
 
 
+def _all(kind: Any, names: str) -> "list[tuple[str, Any]]":
+    """Consecutive fields of one type."""
+    return [(name, kind) for name in names.split()]
+
+
 class Strides(Structure):
-    _fields_ = [("batch", c_int64), ("seq", c_int64), ("head", c_int64)]
+    _fields_ = _all(c_int64, "batch seq head")
 
 
 class Window(Structure):
@@ -78,54 +82,28 @@ class Array(Structure):
 class Problem(Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("type", c_int),
-        ("mask", c_int),
-        ("batch", c_int64),
-        ("heads_q", c_int64),
-        ("heads_kv", c_int64),
-        ("seq_q", c_int64),
-        ("seq_k", c_int64),
-        ("dim_qk", c_int64),
-        ("dim_v", c_int64),
+        *_all(c_int, "type mask"),
+        *_all(c_int64, "batch heads_q heads_kv seq_q seq_k dim_qk dim_v"),
         ("scale", c_float),
         ("accumulate", c_int),
-        ("q", Strides),
-        ("k", Strides),
-        ("v", Strides),
-        ("o", Strides),
-        ("pass", c_int),
-        ("align", c_int),
+        *_all(Strides, "q k v o"),
+        *_all(c_int, "pass align"),
         ("window", Window),
         ("chunk", c_int64),
         ("softcap", c_float),
-        ("bias", Operand),
-        ("slopes", Operand),
-        ("sinks", Operand),
-        ("starts", Operand),
-        ("shown", Operand),
+        *_all(Operand, "bias slopes sinks starts shown"),
         ("arrays", Array * ARRAYS_MAX),
-        ("score", c_char * EXPRESSION_SIZE),
-        ("visible", c_char * EXPRESSION_SIZE),
+        *_all(c_char * EXPRESSION_SIZE, "score visible"),
         ("lengths", Operand),
-        ("page", c_int64),
-        ("pages", c_int64),
+        *_all(c_int64, "page pages"),
         ("table", Operand),
-        ("tokens_q", c_int64),
-        ("tokens_k", c_int64),
-        ("cu_seqlens_q", Operand),
-        ("cu_seqlens_k", Operand),
-        ("shared", c_int64),
-        ("invariant", c_int64),
-        ("append", c_int64),
-        ("k_new", Strides),
-        ("v_new", Strides),
-        ("rotary", c_int64),
-        ("interleaved", c_int64),
-        ("rotary_cos", Operand),
-        ("rotary_sin", Operand),
-        ("prefix", c_int64),
-        ("products", c_int64),
-        ("append_packed", c_int64),
+        *_all(c_int64, "tokens_q tokens_k"),
+        *_all(Operand, "cu_seqlens_q cu_seqlens_k"),
+        *_all(c_int64, "shared invariant append"),
+        *_all(Strides, "k_new v_new"),
+        *_all(c_int64, "rotary interleaved"),
+        *_all(Operand, "rotary_cos rotary_sin"),
+        *_all(c_int64, "prefix products append_packed"),
     ]
 
 
@@ -143,10 +121,8 @@ class Options(Structure):
 
 class Candidate(Structure):
     _fields_ = [
-        ("name", c_char_p),
-        ("rejected", c_char_p),
-        ("predicted", c_double),
-        ("measured", c_double),
+        *_all(c_char_p, "name rejected"),
+        *_all(c_double, "predicted measured"),
         ("chosen", c_int),
     ]
 
@@ -154,28 +130,12 @@ class Candidate(Structure):
 class Buffers(Structure):
     _fields_ = [
         ("size", c_size_t),
-        ("q", c_void_p),
-        ("k", c_void_p),
-        ("v", c_void_p),
-        ("o", c_void_p),
-        ("lse", c_void_p),
-        ("workspace", c_void_p),
+        *_all(c_void_p, "q k v o lse workspace"),
         ("workspace_size", c_size_t),
-        ("stream", c_void_p),
-        ("bias", c_void_p),
-        ("slopes", c_void_p),
-        ("sinks", c_void_p),
-        ("starts", c_void_p),
-        ("shown", c_void_p),
+        *_all(c_void_p, "stream bias slopes sinks starts shown"),
         ("arrays", c_void_p * ARRAYS_MAX),
-        ("lengths", c_void_p),
-        ("table", c_void_p),
-        ("cu_seqlens_q", c_void_p),
-        ("cu_seqlens_k", c_void_p),
-        ("k_new", c_void_p),
-        ("v_new", c_void_p),
-        ("rotary_cos", c_void_p),
-        ("rotary_sin", c_void_p),
+        *_all(c_void_p, "lengths table cu_seqlens_q cu_seqlens_k"),
+        *_all(c_void_p, "k_new v_new rotary_cos rotary_sin"),
     ]
 
 
@@ -207,10 +167,7 @@ _FUNCTIONS = {
     "heed_graph_launch": (c_int, [c_void_p, c_void_p]),
     "heed_graph_destroy": (None, [c_void_p]),
     "heed_execute": (c_int, [c_void_p, POINTER(Buffers)]),
-    "heed_wisdom_import": (
-        c_int,
-        [c_void_p, c_char_p, POINTER(c_size_t), POINTER(c_size_t)],
-    ),
+    "heed_wisdom_import": (c_int, [c_void_p, c_char_p, POINTER(c_size_t), POINTER(c_size_t)]),
     "heed_wisdom_export": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "heed_wisdom_load": (c_int, [c_void_p, c_char_p, POINTER(c_size_t), POINTER(c_size_t)]),
     "heed_wisdom_save": (c_int, [c_void_p, c_char_p]),
@@ -218,7 +175,7 @@ _FUNCTIONS = {
 }
 
 
-#: Where the library is.
+#: The path of the library.
 PATH = os.environ.get("HEED_LIBRARY") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "libheed.so"
 )
@@ -244,13 +201,13 @@ VERSION: str = library.heed_version().decode()
 
 
 def check(status: int) -> None:
-    """Raise the exception of a failed call, with heed's own message."""
+    """Raise the exception of a failed call, with heed's message."""
     if status:
         raise error_of(status, library.heed_message().decode(errors="replace"))
 
 
 def text_of(function: Callable[..., int], *arguments: object) -> str:
-    """The text of a function that writes at most so many bytes and returns the whole length."""
+    """The text of a function that writes up to a given number of bytes and returns the full length."""
     size = SPEC_SIZE
     while True:
         text = ctypes.create_string_buffer(size)

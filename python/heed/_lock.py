@@ -1,4 +1,4 @@
-"""Locks that a child process does not inherit locked."""
+"""Locks that are never locked in a new child process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import threading
 
 
 class Lock:
-    """A lock of one process. A child that is forked while a thread holds it has a new one: the
-    thread that would open it is the parent's."""
+    """A lock within one process. A forked child gets a new one, as a thread that holds the lock does
+    not exist there."""
 
     def __init__(self) -> None:
         self._renew()

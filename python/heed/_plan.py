@@ -1,11 +1,11 @@
-"""Plans: one problem on one device, and its execution with arrays that are checked."""
+"""Plans: how to compute one problem on one device, and its execution with checked arrays."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
-from ctypes import addressof, byref, c_char, c_void_p, sizeof
+from ctypes import addressof, byref, c_char, sizeof
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import _again
@@ -19,47 +19,43 @@ from ._arrays import (
     fast_of,
     memory_pointer,
     part_of,
+    require_dense,
     require_writable,
     result_for,
     stream_of,
     view,
     written,
 )
-from ._context import Context, context_of, destroy
-from ._errors import ArgumentTypeError, InvalidError
+from ._context import Context, context_of
+from ._errors import ArgumentTypeError, InvalidError, type_error
+from ._fields import DATA
 from ._graph import Graph
+from ._handle import Handle
 from ._library import check, library, text_of
-from ._problem import OPERANDS, Problem, operand_shape
+from ._problem import NEW, OPERANDS, Problem, operand_shape
 from ._report import Record, record_of
 
 _execute = library.heed_execute
 _repeat = _again.module.again if _again.module else None
-_CALLS_MAX = 64  # kinds of arrays that a plan keeps in mind
-_DATA = {
-    c.DATA_F32: "f32",
-    c.DATA_F16: "f16",
-    c.DATA_BF16: "bf16",
-    c.DATA_I32: "i32",
-    c.DATA_I64: "i64",
-    c.DATA_BYTES: "bool",
-    c.DATA_BITS: "i32",
-}
+_CALLS_MAX = 64  # kinds of arrays that a plan remembers
+_DTYPES = {data: dtype for dtype, data in DATA.items()}
+_DTYPES[c.DATA_BITS] = "i32"
+
+
+def _check(name: str, x: View, dtype: str, shape: Tuple[int, ...]) -> None:
+    if x.dtype != dtype:
+        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {dtype}")
+    if x.shape != shape:
+        raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
 
 
 def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
-    if x.dtype != _DATA[data]:
-        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {_DATA[data]}")
-    if x.shape != shape:
-        raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
-    step = 1
-    for size, stride in zip(reversed(shape), reversed(x.strides)):
-        if size > 1 and stride != step:
-            raise InvalidError(f"{name}: the array is not dense")
-        step *= size
+    _check(name, x, _DTYPES[data], shape)
+    require_dense(name, x)
 
 
 class _Memory(threading.local):
-    """Workspace of a thread on a CPU, as large as any plan needed."""
+    """A thread's CPU workspace, as large as its largest plan needed."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -82,7 +78,7 @@ def _fill(buffers: c.Buffers, pointers: Dict[str, int], arrays: List[int]) -> No
         buffers.arrays[i] = pointer
 
 
-class Plan:
+class Plan(Handle):
     """How one problem is computed on one device: a kernel, its config, and its code.
 
     >>> plan = heed.Plan("b1 h8 s512 d64 f32 causal")
@@ -90,17 +86,19 @@ class Plan:
 
     Args:
         problem: a Problem, or its spec.
-        context: where; None: the context of "cpu", which all callers share, or of HEED_DEVICE.
-        effort: "estimate" (a cost model chooses), "measure" (every applicable kernel is timed),
-            "patient" (every config), or "wisdom" (the choice must be known already).
-        kernel: the name of a kernel, or of a kernel and its config; None: the planner chooses.
+        context: the device; None: a context shared by all callers, for HEED_DEVICE or "cpu".
+        effort: "estimate" (by a cost model), "measure" (time every applicable kernel), "patient"
+            (time every config), or "wisdom" (the choice must be known already).
+        kernel: the name of a kernel, with or without a config; None: the planner chooses.
 
     Raises:
         InvalidError, UnsupportedError, NoMemoryError, NoWisdomError, DeviceError.
 
-    A plan may be executed by many threads at once. It is freed with its last reference: on a CUDA
-    device the work that it started must have ended by then.
+    Many threads may execute a plan at once. It is freed with its last reference: on a CUDA device
+    its work must be complete by then.
     """
+
+    _kind = "plan"
 
     def __init__(
         self,
@@ -115,55 +113,34 @@ class Plan:
         if context is None:
             context = context_of(os.environ.get("HEED_DEVICE") or "cpu")
         if not isinstance(context, Context):
-            raise ArgumentTypeError(
-                f"context: {type(context).__name__} is no heed.Context; pass one, or None"
-            )
-        effort = _values.word("effort", effort, tuple(c.EFFORTS))
-        pointer = c_void_p()
+            raise type_error("context", context, "a heed.Context", "pass one, or None")
+        choice: Any = c.EFFORTS[_values.word("effort", effort, tuple(c.EFFORTS))]
+        create = library.heed_plan_create
         if kernel is not None:
-            check(
-                library.heed_plan_create_named(
-                    byref(pointer), context._open(), byref(problem._c), _values.text("kernel", kernel)
-                )
-            )
-        else:
-            check(
-                library.heed_plan_create(
-                    byref(pointer), context._open(), byref(problem._c), c.EFFORTS[effort]
-                )
-            )
-        assert pointer.value is not None
-        self._pointer: Optional[int] = pointer.value
-        self._finish = weakref.finalize(self, destroy, "plan", pointer.value, os.getpid())
-        self.problem = Problem._of(library.heed_plan_problem(pointer.value).contents)
+            create, choice = library.heed_plan_create_named, _values.text("kernel", kernel)
+        super().__init__(create, context._open(), byref(problem._c), choice)
+        pointer = self._open()
+        self.problem = Problem._of(library.heed_plan_problem(pointer).contents)
         self.context = context
-        self.workspace_size = int(library.heed_plan_workspace_size(pointer.value))
+        self.workspace_size = int(library.heed_plan_workspace_size(pointer))
         self._local = threading.local()
         self._signature: Optional[Tuple[Any, ...]] = None  # of the arrays of the last call
         self._calls = Calls(_CALLS_MAX)
         self._counted: Optional[Record] = None
         self._cuda = context.backend == "cuda"
-        self._state = (
-            _again.module.plan(pointer.value, self.workspace_size, self._cuda)
-            if _again.module
-            else None
-        )
+        self._state: Any = None
+        if _again.module:
+            self._state = _again.module.plan(pointer, self.workspace_size, self._cuda)
         self._graphs: "weakref.WeakSet[Graph]" = weakref.WeakSet()
         context._plans.add(self)
 
-    def _open(self) -> int:
-        if self._pointer is None:
-            raise InvalidError("plan: it is closed")
-        return self._pointer
-
     def close(self) -> None:
-        """Free it now, and its graphs. On a CUDA device the work that it started must have ended."""
+        """Free it and its graphs now. On a CUDA device its work must be complete."""
         for graph in list(self._graphs):
             graph.close()
-        self._pointer = None
         if _again.module:
             _again.module.close(self._state)
-        self._finish()
+        super().close()
 
     @property
     def name(self) -> str:
@@ -171,27 +148,27 @@ class Plan:
         return str(library.heed_plan_name(self._open()).decode())
 
     def _record(self) -> Record:
-        """Where calls of its kind are counted."""
+        """The counter of its calls."""
         if self._counted is None:
             self._counted = record_of(str(self.problem), self.name)
         return self._counted
 
     @property
     def deterministic(self) -> bool:
-        """Do equal inputs give equal bits?"""
+        """Whether equal inputs give results that are equal to the bit."""
         return bool(library.heed_plan_deterministic(self._open()))
 
     def wait(self) -> None:
-        """Wait until the kernel that was chosen is the one that executes: on a GPU it may be
-        compiled in the background, while another one serves.
+        """Wait until the chosen kernel is used: on a GPU it may be compiled in the background while
+        another kernel is used.
 
         Raises:
-            DeviceError: it cannot be made; the other one goes on to serve.
+            DeviceError: it cannot be compiled; the other kernel stays in use.
         """
         check(library.heed_plan_wait(self._open()))
 
     def explain(self) -> str:
-        """Say for people what the planner considered, and which kernel serves."""
+        """A text for people: the kernels that the planner considered, and the one in use."""
         return text_of(library.heed_plan_explain, self._open())
 
     def __repr__(self) -> str:
@@ -199,41 +176,40 @@ class Plan:
             return f"<heed.Plan for {str(self.problem)!r}, closed>"
         return f"<heed.Plan for {str(self.problem)!r}: {self.name}>"
 
-    def _make_buffers(self, workspace: Any) -> c.Buffers:
-        buffers = c.Buffers(size=sizeof(c.Buffers))
-        if workspace is not None:
+    def _gpu_buffers(self, like: View) -> Tuple[c.Buffers, Any]:
+        """New buffers and their workspace, an array of @like's library, which orders its reuse
+        between streams."""
+        buffers, workspace = c.Buffers(size=sizeof(c.Buffers)), None
+        if self.workspace_size:
+            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
             self._place(buffers, memory_pointer("workspace", workspace))
-        return buffers
+        return buffers, workspace
 
     def _place(self, buffers: c.Buffers, address: int) -> None:
-        """The workspace, in memory with room to align it."""
+        """Set the workspace, aligned within memory that has room for it."""
         buffers.workspace = (address + c.ALIGNMENT - 1) // c.ALIGNMENT * c.ALIGNMENT
         buffers.workspace_size = self.workspace_size
 
     def _own_buffers(self) -> c.Buffers:
-        """Those of the thread; on a CPU with its workspace."""
+        """The buffers of the thread; on a CPU with its workspace."""
         try:
             buffers: c.Buffers = self._local.buffers
         except AttributeError:
-            buffers = self._local.buffers = self._make_buffers(None)
+            buffers = self._local.buffers = c.Buffers(size=sizeof(c.Buffers))
         if self.workspace_size and not self._cuda:
             self._place(buffers, _memory.address(self.workspace_size + c.ALIGNMENT))
         return buffers
 
     def _run(self, like: View, pointers: Dict[str, int], arrays: List[int]) -> None:
-        """Execute with checked pointers. On a GPU the workspace is memory of the array's library,
-        which knows its streams."""
-        workspace = None
-        if self._cuda and self.workspace_size:
-            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
-        buffers = self._make_buffers(workspace) if self._cuda else self._own_buffers()
+        """Execute with checked pointers."""
+        buffers, _ = self._gpu_buffers(like) if self._cuda else (self._own_buffers(), None)
         buffers.stream = stream_of(like) or None
         buffers.lse = None
         _fill(buffers, pointers, arrays)
         check(library.heed_execute(self._open(), byref(buffers)))
 
     def _run_again(self, fast: Fast, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
-        """The same for arrays that are known to be right, of a problem without operands."""
+        """Execute with arrays that need no checks, for a problem without operands."""
         buffers, workspace = self._own_buffers(), None
         if self._cuda:
             if self.workspace_size:
@@ -251,13 +227,10 @@ class Plan:
             check(code)
 
     def _check(self, name: str, x: View, shape: Tuple[int, ...], strides: c.Strides) -> None:
-        """The array must be what the problem says: its strides too, of dimensions in the order
-        batch, sequence, head, dim."""
+        """Raise unless the array, in the order batch, sequence, head, dim, has the problem's type,
+        shape and strides."""
         wanted = (strides.batch, strides.seq, strides.head, 1)
-        if x.dtype != self.problem.dtype:
-            raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {self.problem.dtype}")
-        if x.shape != shape:
-            raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
+        _check(name, x, self.problem.dtype, shape)
         for i in range(4):
             if shape[i] > 1 and x.strides[i] != wanted[i]:
                 raise InvalidError(
@@ -274,27 +247,27 @@ class Plan:
         lse: Any = None,
         operands: Optional[Mapping[str, Any]] = None,
     ) -> Any:
-        """Compute O = softmax(scale Q K^T + ...) V, as docs/features.md says for the problem.
+        """Compute O = softmax(scale Q K^T + ...) V, as docs/features.md defines it for the problem.
 
         Args:
-            q, k, v: arrays of problem.q_shape, k_shape and v_shape, in the problem's type and
-                strides: (batch, sequence, heads, dim), whatever the layout in memory. Where V is a
+            q, k, v: arrays with problem.q_shape, k_shape and v_shape and the problem's type and
+                strides: (batch, sequence, heads, dim), whatever the layout in memory. If V is a
                 part of K (the word "shared"), pass None for v.
-            out: an array of problem.o_shape, with the problem's strides of O; None: a new one,
-                which the problem's O must be dense for.
-            lse: a dense float32 array (batch, query heads, queries) for the log-sum-exp, natural;
-                None: it is not wanted.
-            operands: arrays for bias, slopes, sinks, starts, shown, lengths, table, cu_seqlens_q,
-                cu_seqlens_k, rotary_cos, rotary_sin and those that expressions name, dense, and
-                k_new and v_new, (batch, append, key/value heads, dim) in the problem's strides,
-                where the problem has them. k and v are written to where it appends.
+            out: an array with problem.o_shape and the problem's strides of O; None: a new one, if
+                the problem's O is dense.
+            lse: a dense float32 array (batch, query heads, queries) for the natural log-sum-exp;
+                None: it is not computed.
+            operands: the operands of the problem by name: dense arrays for bias, slopes, sinks,
+                starts, shown, lengths, table, cu_seqlens_q, cu_seqlens_k, rotary_cos, rotary_sin
+                and the arrays of expressions; k_new and v_new, (batch, append, key/value heads,
+                dim) in the problem's strides, which are written to k and v.
 
         Returns:
-            out. On a CUDA device the work has been started on the library's current stream.
+            out. On a CUDA device the work is launched on the current stream of q's library.
 
         Raises:
-            InvalidError: a shape, stride, device or missing operand; the message names it.
-            ArgumentTypeError: a wrong dtype, or no array.
+            InvalidError: a wrong shape, stride or device, or a missing operand.
+            ArgumentTypeError: a wrong dtype, or not an array.
         """
         signature = None
         if lse is None and operands is None and v is not None:
@@ -330,30 +303,28 @@ class Plan:
         lse: Any = None,
         operands: Optional[Mapping[str, Any]] = None,
     ) -> Graph:
-        """Capture an execution on a GPU as a CUDA graph, whose replay() starts it again with what
-        the arrays hold by then. Nothing is executed yet. The kernel that was chosen is waited for.
+        """Capture an execution on a GPU as a CUDA graph, whose replay() launches it with the present
+        contents of the arrays. Nothing is executed yet. Waits for the chosen kernel.
 
         Args:
-            all: as of execute(). The graph keeps them, and a workspace of its own.
+            all: as of execute(). The graph keeps references to them, and has its own workspace.
 
         Returns:
             a Graph, with replay() and out.
 
         Raises:
-            InvalidError: the plan is for a CPU; or as execute() does.
-            ArgumentTypeError: as execute() does.
-            DeviceError: the driver refuses, as it does while the thread captures a stream itself.
+            InvalidError: the plan is for a CPU; or as execute().
+            ArgumentTypeError: as execute().
+            DeviceError: the driver refuses, as it does while the thread is capturing a stream.
         """
         if not self._cuda:
             raise InvalidError(
-                f"plan: it is for {self.context.device}, whose executions no CUDA graph can hold; "
-                "call execute(), or make the plan on heed.Context('cuda')"
+                f"plan: it is for {self.context.device}, where there are no CUDA graphs; call "
+                "execute(), or make the plan on heed.Context('cuda')"
             )
         views, arrays, out = self._gather(q, k, v, out, lse, operands)
-        like, workspace = views["q"], None
-        if self.workspace_size:
-            workspace = empty(like, (self.workspace_size + c.ALIGNMENT,), "bytes")
-        buffers = self._make_buffers(workspace)
+        like = views["q"]
+        buffers, workspace = self._gpu_buffers(like)
         _fill(buffers, {name: x.pointer for name, x in views.items()}, arrays)
         changed = (lse, *((k, v) if self.problem._c.append else ()))
         kept = (self, views, operands, workspace)
@@ -364,8 +335,8 @@ class Plan:
     def _gather(
         self, q: Any, k: Any, v: Any, out: Any, lse: Any, operands: Optional[Mapping[str, Any]]
     ) -> Tuple[Dict[str, View], List[int], Any]:
-        """The arrays of an execution, checked: views by name, the addresses of those that
-        expressions name, and out, which may be new."""
+        """Check the arrays of an execution. Returns views by name, the addresses of the arrays of
+        expressions, and out, which may be new."""
         problem = self.problem
         fields = problem._c
         views = {"q": view("q", q), "k": view("k", k)}
@@ -389,42 +360,38 @@ class Plan:
         return views, [a.pointer for a in arrays], out
 
     def _check_lse(self, lse: Any) -> View:
-        found, fields = view("lse", lse), self.problem._c
+        found = view("lse", lse)
         batch, queries = self.problem._queries()
-        shape = (batch, fields.heads_q, queries)
         require_writable("lse", found)
-        _check_dense("lse", found, c.DATA_F32, shape)
+        _check_dense("lse", found, c.DATA_F32, (batch, self.problem._c.heads_q, queries))
         return found
 
     def _check_operands(self, views: Dict[str, View], operands: Mapping[str, Any]) -> List[View]:
         if not isinstance(operands, Mapping):
-            raise ArgumentTypeError(
-                f"operands: {type(operands).__name__} is no dict; pass one of names and arrays"
-            )
+            raise type_error("operands", operands, "a dict", "pass one of names and arrays")
         fields, arrays, rest = self.problem._c, [], dict(operands)
-        for name in OPERANDS:
-            if getattr(fields, name).type == c.DATA_NONE:
-                continue
+
+        def take(name: str, kind: str = "") -> View:
             if name not in rest:
-                raise InvalidError(f"operands: the problem has {name}, which is missing")
+                raise InvalidError(f"operands: the problem has {kind}{name}, which is missing")
+            return view(name, rest.pop(name))
+
+        for name in (x for x in OPERANDS if x not in NEW):
             operand = getattr(fields, name)
-            found = views[name] = view(name, rest.pop(name))
-            _check_dense(name, found, operand.type, operand_shape(fields, operand))
-        for name in ("k_new", "v_new")[: 2 - fields.shared] if fields.append else ():
-            if name not in rest:
-                raise InvalidError(f"operands: the problem has {name}, which is missing")
+            if operand.type != c.DATA_NONE:
+                views[name] = take(name)
+                _check_dense(name, views[name], operand.type, operand_shape(fields, operand))
+        for name in NEW[: 2 - fields.shared] if fields.append else ():
             dim = fields.dim_qk if name == "k_new" else fields.dim_v
             rows = (1, fields.tokens_q) if fields.append_packed else (fields.batch, fields.append)
             shape = (*rows, fields.heads_kv, dim)
-            views[name] = view(name, rest.pop(name))
+            views[name] = take(name)
             self._check(name, views[name], shape, getattr(fields, name))
         for array in fields.arrays:
             name = array.name.decode()
             if not name:
                 break
-            if name not in rest:
-                raise InvalidError(f"operands: the problem has an array {name}, which is missing")
-            arrays.append(view(name, rest.pop(name)))
+            arrays.append(take(name, "an array "))
             _check_dense(name, arrays[-1], array.type, tuple(array.size[: array.rank]))
         for name in rest:
             raise InvalidError(f"operands: the problem has no {name}")

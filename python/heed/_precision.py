@@ -1,4 +1,4 @@
-"""torch's setting of how exact products of float32 must be, as a word of heed.attention()."""
+"""torch's precision setting for float32 products, as @products of heed.attention()."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import torch
 
 from . import _again
 
-#: Of torch 2.9 and later. It answers whichever way the setting was made, old or new, and in any
-#: mix of both, of which torch's own attributes warn, or raise.
+#: In torch 2.9 and later. It works with torch's old and new settings, and with any mix of them, for
+#: which torch's own attributes warn or raise.
 _setting: Any = getattr(torch._C, "_get_fp32_precision_getter", None)
 
-#: By its answer: TF32 is the fastest that heed has, and more exact than bfloat16.
+#: By its result. TF32 is heed's fastest, and more precise than bfloat16.
 _PRODUCTS = {"tf32": "tf32", "bf16": "tf32"}
 _FULL = "full"
 
-if _again.module is not None and _setting is not None:  # calls that are known are told there
+if _again.module is not None and _setting is not None:  # for known calls
     _again.module.set_products(_setting, "mkldnn", "cuda", "matmul", _PRODUCTS, _FULL)
 
 
 def products_of(query: Any) -> str:
-    """The products that torch permits at this time to a call with @query, a tensor."""
+    """The products that torch now allows for a call with the tensor @query."""
     if query.dtype is not torch.float32:
         return _FULL
     if _setting is not None:

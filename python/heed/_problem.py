@@ -1,4 +1,4 @@
-"""Problems, and the operands that they have."""
+"""Problems and their operands."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
 OPERANDS = (
     "bias",
+    "shown",
     "slopes",
     "sinks",
     "starts",
-    "shown",
     "lengths",
     "table",
     "cu_seqlens_q",
     "cu_seqlens_k",
+    "k_new",
+    "v_new",
     "rotary_cos",
     "rotary_sin",
 )
+NEW = ("k_new", "v_new")  # of K and V, not struct heed_operand
 
 
 class Problem:
@@ -32,11 +35,11 @@ class Problem:
     >>> problem = heed.Problem("b2 h8/2 s512 d64 f16 causal")
 
     Args:
-        spec: one line, as heed.h (heed_problem_parse) and docs/features.md say; str(problem) is
-            its canonical form.
+        spec: one line in the syntax of heed_problem_parse() (heed.h, docs/features.md);
+            str(problem) is its canonical form.
 
     Raises:
-        InvalidError: it is no problem; the message has the place.
+        InvalidError: the spec is invalid; the message names the position.
     """
 
     __slots__ = ("_c",)
@@ -75,7 +78,7 @@ class Problem:
 
     @property
     def q_shape(self) -> Tuple[int, int, int, int]:
-        """(batch, queries, query heads, head dim), whatever the layout; of packed queries (1,
+        """(batch, queries, query heads, head dim), whatever the layout; for packed queries (1,
         tokens_q, query heads, head dim)."""
         return (*self._queries(), self._c.heads_q, self._c.dim_qk)
 
@@ -86,7 +89,7 @@ class Problem:
         return (self._c.batch, self._c.seq_q)
 
     def _keys(self) -> Tuple[int, int]:
-        """The sizes of K and V along batch and sequence, or pages and a page."""
+        """The sizes of K and V along batch and sequence, or (pages, keys in a page)."""
         if self._c.page:
             return (self._c.pages, self._c.page)
         if self._c.tokens_k:
@@ -110,17 +113,17 @@ class Problem:
 
     @property
     def flops(self) -> float:
-        """Floating-point operations of the two products over visible pairs, 2 a multiply-add."""
+        """Floating-point operations of both products over visible pairs; a multiply-add counts as 2."""
         return float(library.heed_problem_flops(byref(self._c)))
 
     @property
     def bytes(self) -> float:
-        """Bytes that must be moved at least."""
+        """The minimum number of bytes to move."""
         return float(library.heed_problem_bytes(byref(self._c)))
 
 
 def operand_shape(fields: c.Problem, operand: c.Operand) -> Tuple[int, ...]:
-    """Of a dense one: the dimensions that it has, in order."""
+    """The shape of a dense operand: the sizes of the dimensions that it has, in order."""
     keys = (fields.seq_k + 31) // 32 if operand.type == c.DATA_BITS else fields.seq_k
     dims = (
         (c.ALONG_BATCH, fields.batch),

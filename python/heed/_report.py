@@ -1,4 +1,4 @@
-"""Counts of the calls of this process, by problem and kernel, and of those that fell back."""
+"""Counts of this process's calls, by problem and kernel, and of calls that fell back to torch."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ._lock import Lock
 
 
 class Row(NamedTuple):
-    """Calls that were alike."""
+    """Calls of one kind."""
 
     calls: int
-    problem: str  # as heed.Problem has it, or, of a call that fell back, its tensors and words
-    kernel: Optional[str]  # and its config; None: torch computed it
-    reason: Optional[str]  # why it fell back; None: it did not
+    problem: str  # the spec; for calls that fell back, their tensors and options
+    kernel: Optional[str]  # with its config; None: torch computed it
+    reason: Optional[str]  # for falling back; None: heed computed it
 
 
 class Report(List[Row]):
-    """Rows, the most frequent one first; str() makes a table."""
+    """Rows, the most frequent first; str() makes a table."""
 
     def __str__(self) -> str:
         if not self:
@@ -26,12 +26,13 @@ class Report(List[Row]):
         lines = []
         for row in self:
             lines.append(f"{row.calls:9d}  {row.problem}")
-            lines.append(f"{'':9}    {row.kernel or 'torch'}" + (f": {row.reason}" if row.reason else ""))
+            reason = f": {row.reason}" if row.reason else ""
+            lines.append(f"{'':9}    {row.kernel or 'torch'}{reason}")
         return "\n".join(lines)
 
 
 class Record:
-    """Of one problem and kernel. Calls that are repeated in C are counted there."""
+    """The counter of one problem and kernel, without the calls that C repeats and counts."""
 
     __slots__ = ("count", "problem", "kernel")
 
@@ -45,15 +46,15 @@ def _count(call: Any) -> int:
 
 
 _lock = Lock()
-_KINDS_MAX = 1000  # rows of either kind; what comes later is counted together
+_KINDS_MAX = 1000  # rows of heed, and rows of torch; further kinds are counted together
 _OTHERS = "others"
 _records: Dict[Tuple[str, str], Record] = {}
-_counters: List[Tuple[Record, Any]] = []  # calls of C that have not been counted yet
+_counters: List[Tuple[Record, Any]] = []  # C's calls whose counts are not in a record yet
 _fallen: Dict[Tuple[Hashable, str], int] = {}  # by description and reason
 
 
 def record_of(problem: str, kernel: str) -> Record:
-    """The record, which is made when it is first asked for."""
+    """The record, made on first use."""
     found = _records.get((problem, kernel))
     if found is None:
         with _lock:
@@ -64,13 +65,13 @@ def record_of(problem: str, kernel: str) -> Record:
 
 
 def watch(record: Record, call: Any) -> None:
-    """Add calls that are counted in C to the record."""
+    """Add the calls that C counts to the record."""
     with _lock:
         _counters.append((record, call))
 
 
 def settle(calls: List[Any]) -> None:
-    """Count calls of C that will not be repeated any more."""
+    """Count calls of C that will not be repeated again."""
     gone = {id(call) for call in calls}
     with _lock:
         for record, call in _counters:

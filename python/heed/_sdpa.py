@@ -1,6 +1,6 @@
-"""scaled_dot_product_attention() by heed, with torch's signature and meaning: an operator of torch.
+"""heed's scaled_dot_product_attention(), with torch's signature and meaning: an operator of torch.
 
-An operator that is defined in Python takes 20 us to call: only calls that must be one's are.
+Calling an operator that is defined in Python takes 20 us, so only calls that need it do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from . import _again, _gradient, _values
 from ._attention import attend, compute
-from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError
+from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError, type_error
 from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
@@ -24,8 +24,8 @@ repeat = _again.module.again_plain if _again.module else None
 
 
 def is_broadcast(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
-    """Whether torch takes the long way, whose result is dense: for other than four dimensions, and
-    for keys that batch elements or, without enable_gqa, heads share."""
+    """Whether torch's result is dense because it broadcasts: there are not four dimensions, or batch
+    elements or, without enable_gqa, heads share keys."""
     shown = 1 if enable_gqa else 2
     return query.dim() != 4 or any(
         x.dim() != 4 or x.shape[:shown] != query.shape[:shown] for x in (key, value)
@@ -33,9 +33,9 @@ def is_broadcast(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
 
 
 def result_like(query: Tensor, value: Tensor, dense: bool) -> Tensor:
-    """A tensor for O, with torch's own strides. On a CUDA device each backend of torch has its own:
-    these are those of the one that takes query's type, for float32 the memory-efficient one, which
-    puts heads beside dim, and for others flash and cuDNN, which keep query's order."""
+    """A tensor for O, with the strides of torch's result. On a CUDA device they depend on the backend:
+    for float32 the memory-efficient one, which puts heads next to dim, for other types flash and
+    cuDNN, which keep query's order."""
     shape = (*query.shape[:-1], value.shape[-1])
     cuda, same = query.device.type == "cuda", query.shape[-1] == value.shape[-1]
     if dense or query.stride(-1) != 1 or not (cuda or same):
@@ -49,7 +49,7 @@ def result_like(query: Tensor, value: Tensor, dense: bool) -> Tensor:
     return o.permute([order.index(i) for i in range(4)])
 
 
-#: Names of heed.attention() in its messages, and those that they have here.
+#: Argument names in messages of heed.attention(), and their names here.
 _NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask", "mask": "attn_mask"}
 _NAMED = re.compile(r"^(q|k|v|bias|mask)(?=:)|(?<=that of )[qk]\b|\bq(?= on )")
 
@@ -69,7 +69,7 @@ def _compute(
     products: str,
     want_plan: bool = False,
 ) -> Tuple[Tensor, Optional[Plan]]:
-    """O of four dimensions and, if it is wanted and there is one, the plan."""
+    """O of four dimensions and, if wanted, the plan, if there is one."""
     o, fits = result_like(query, value, dense), query.shape[-1] == key.shape[-1]
     if fits and key.shape[:-1] == value.shape[:-1] and not (o.numel() and key.shape[2]):
         return o.zero_(), None  # heed has no empty problems
@@ -106,36 +106,21 @@ def _forward(
 
 @_forward.register_fake
 def _(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    dense: bool = False,
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, causal: Any, scale: Any, dense: bool = False
 ) -> Tensor:
-    return result_like(query, value, dense)
+    return result_like(q, v, dense)
 
 
-def _by_torch(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    dense: bool = False,
-) -> Tensor:
+def _by_torch(q: Tensor, k: Tensor, v: Tensor, mask: Any, causal: Any, scale: Any, *_: Any) -> Tensor:
     kind = "mask" if mask is not None and mask.dtype is torch.bool else "bias"
-    words: Any = {kind: mask}
-    return _gradient.by_torch(query, key, value, causal=causal, scale=scale, **words)[0]
+    return _gradient.by_torch(q, k, v, causal=causal, scale=scale, **{kind: mask})[0]
 
 
 _gradient.give(_forward, _by_torch)
 
 
 def _batched(x: Optional[Tensor], dim: Optional[int], size: int) -> Optional[Tensor]:
-    """A tensor with the dimension that vmap took in front, as part of its first one."""
+    """A tensor with the dimension mapped by vmap folded into the first one."""
     if x is None:
         return None
     x = x.unsqueeze(0).expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
@@ -150,31 +135,28 @@ def _(
     key: Tensor,
     value: Tensor,
     mask: Optional[Tensor],
-    causal: bool,
-    scale: Optional[float],
-    dense: bool = False,
+    *words: Any,
 ) -> Tuple[Tensor, int]:
     size = info.batch_size
     batch = query.shape[0 if dims[0] is None or dims[0] > 0 else 1]
-    if mask is not None:  # without its own batch it would be taken for one of all
+    if mask is not None:  # it needs a batch dimension before the mapped one is folded into it
         rest = mask.dim() - (dims[3] is not None)
         lead = mask if dims[3] is None else mask.movedim(dims[3], 0)
         shape = (*(1,) * (4 - rest), *lead.shape[lead.dim() - rest :])
         lead = lead.reshape(size if dims[3] is not None else 1, *shape)
         mask = lead.expand(size, batch, *shape[1:]).flatten(0, 1)
     q, k, v = (_batched(x, dim, size) for x, dim in zip((query, key, value), dims))
-    o = _forward(q, k, v, mask, causal, scale, dense)
+    o = _forward(q, k, v, mask, *words)
     return o.unflatten(0, (size, batch)), 0
 
 
-# Private functions of torch that tell of what an operator is for; without them every call is one.
+# Private functions of torch that tell whether a call needs the operator; without them every call does.
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
 _transforms = getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None)
 
 
 def wants_operator(*tensors: Tensor) -> bool:
-    """Whether a call must be an operator's: for a gradient, a trace, vmap or a mode of dispatch.
-    An operator that is defined in Python takes 20 us to call."""
+    """Whether a call must use the operator: for a gradient, a trace, vmap or a dispatch mode."""
     return (
         _modes is None
         or _transforms is None
@@ -188,24 +170,24 @@ def wants_operator(*tensors: Tensor) -> bool:
 
 
 def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: bool) -> None:
-    """Raise for arguments that torch refuses, or that are not heed's."""
+    """Raise for arguments that torch refuses or heed does not support."""
     query, _, _, _, mask = own
     for name, x in zip(("query", "key", "value", "out", "attn_mask"), own):
         if not isinstance(x, Tensor):
             if x is not None or name in ("query", "key", "value"):
-                raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+                raise type_error(name, x, "a torch.Tensor")
         elif x.is_nested or x.layout is not torch.strided:
             kind = "nested tensor" if x.is_nested else f"tensor of layout {x.layout}"
             raise ArgumentTypeError(f"{name}: a {kind} has no strides; pass a strided one")
     for name, word in (("is_causal", is_causal), ("enable_gqa", enable_gqa)):
         if not isinstance(word, bool):
-            raise ArgumentTypeError(f"{name}: {type(word).__name__} is no bool; pass one")
+            raise type_error(name, word, "a bool")
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and mask is not None:
         raise InvalidError("attn_mask: must be None where is_causal is True")
     if enable_gqa and query.dim() == 2:
-        raise InvalidError("query: 2 dimensions, where enable_gqa needs 3 or more, one of heads")
+        raise InvalidError("query: 2 dimensions, where enable_gqa needs 3 or more, to have heads")
 
 
 def _check_mask(mask: Tensor, query: Tensor) -> None:
@@ -216,8 +198,8 @@ def _check_mask(mask: Tensor, query: Tensor) -> None:
 
 
 def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
-    """(batch, heads, length, dim); @lead has the query's dimensions before heads. A
-    tensor with fewer of them is copied for the others, where strides cannot say so."""
+    """The tensor as (batch, heads, length, dim); @lead has the query's dimensions before heads. A
+    tensor with fewer of them is expanded, with a copy if strides cannot express it."""
     if x.dim() == 4 and len(lead) < 2:
         return x
     if x.dim() < 2:
@@ -246,7 +228,7 @@ def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
 
 
 def _rows(mask: Tensor, keys: int) -> Tensor:
-    """The mask with the elements of a row as neighbours: a copy, if it is not so already."""
+    """The mask with contiguous rows, copied if need be."""
     if mask.shape[-1] == 1 != keys:
         mask = mask.expand(*mask.shape[:-1], keys)
     return mask if mask.stride(-1) == 1 or mask.shape[-1] == 1 else mask.contiguous()
@@ -255,7 +237,7 @@ def _rows(mask: Tensor, keys: int) -> Tensor:
 def cast(
     query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
 ) -> Tuple[Tensor, Tensor, Tensor, Optional[Tensor]]:
-    """The tensors in the type of autocast, where that is on for their device."""
+    """The tensors in autocast's type, if autocast is enabled for their device."""
     kind = query.device.type
     if kind == "meta" or not torch.is_autocast_enabled(kind) or query.dtype is torch.float64:
         return query, key, value, mask
@@ -268,7 +250,7 @@ def cast(
 def _learn(
     words: Tuple[Any, ...], arrays: Tuple[Any, ...], o: Tensor, products: str, plan: Plan
 ) -> None:
-    """Remember a call of torch's plain state that went well, and how its result is made."""
+    """Remember a call that succeeded in torch's plain state, and how to make its result."""
     query, mask = arrays[0], arrays[4]
     maker: _again.Maker = (torch.empty_like, None, None)
     if o.shape != query.shape or o.stride() != torch.empty_like(query, device="meta").stride():
@@ -289,33 +271,32 @@ def scaled_dot_product_attention(
     scale: Optional[float] = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(scale * query key^T + attn_mask) value, as torch.nn.functional has it.
+    """softmax(scale * query key^T + attn_mask) value, as in torch.nn.functional.
 
     Args:
         query: (batch, ..., heads, queries, dim) or fewer dimensions; float32, float16, bfloat16.
-        key, value: the same of keys; their heads divide the query's, with enable_gqa.
+        key, value: likewise for keys; with enable_gqa their heads divide the query's.
         attn_mask: broadcasts to (batch, heads, queries, keys): bool, True for keys that take part,
-            or numbers that are added, float32 or of query's type.
+            or numbers to add, float32 or of query's type.
         dropout_p: 0; heed has no dropout.
-        is_causal: query i sees keys j <= i (top left), and no attn_mask may be given.
-        scale: None: 1 / sqrt(dim). 0: all keys that are seen weigh the same.
+        is_causal: query i sees keys j <= i (top left), and attn_mask must be None.
+        scale: None: 1 / sqrt(dim). 0: all visible keys have the same weight.
         enable_gqa: groups of query heads may share a head of key and value.
 
-    Products of float32 are as exact as torch's setting asks for when the call runs, float32 or TF32
+    Products of float32 have the precision of torch's settings when the call runs, float32 or TF32
     (torch.set_float32_matmul_precision() and torch.backends; docs/torch.md).
 
-    Copied are a mask whose rows are not whole in memory (one of a single column, a transposed one),
-    of more than four dimensions a key, value or mask with fewer batch elements than query, and under
-    vmap a tensor without the mapped dimension; nothing else is.
+    Only these are copied: a mask whose rows are not contiguous (a single column, or transposed);
+    with more than four dimensions, a key, value or mask with fewer batch elements than query; and
+    under vmap, a tensor without the mapped dimension.
 
     Returns:
-        (batch, ..., heads, queries, dim of value), with torch's strides, on a CUDA device those of
-        the backend that takes the type: docs/torch.md has a table. A row that sees no key is 0.
-        Gradients are torch's: they are computed from query, key and value by torch's own
-        operations.
+        (batch, ..., heads, queries, dim of value), with the strides of torch's result, on a CUDA
+        device those of the backend for the type: docs/torch.md has a table. A row that sees no key
+        is 0. torch computes gradients from query, key and value with its own operations.
 
     Raises:
-        InvalidError, ArgumentTypeError: as heed.attention(), for what torch refuses too.
+        InvalidError, ArgumentTypeError: as heed.attention(), and for arguments that torch refuses.
         UnsupportedError: dropout_p is not 0; a gradient of torch.func is wanted (grad, jvp).
     """
     if repeat is not None and not torch.compiler.is_compiling():
@@ -351,7 +332,7 @@ def scaled_dot_product_attention(
     else:
         learns = _again.knows(Tensor) and all(
             x is None or x.data_ptr() == y.data_ptr() for x, y in zip((q, k, v, None, mask), own)
-        )  # and not what was copied, or made by autocast
+        )  # nothing was copied or cast
         products = products_of(q)
         o, plan = _compute(q, k, v, mask, is_causal, scale, dense, products, want_plan=learns)
     if len(lead) != 1:

@@ -1,5 +1,5 @@
-"""Arguments that are no arrays, as ctypes needs them: it takes the wrong ones in silence, or in words that
-name nothing."""
+"""Checks and converts arguments other than arrays: ctypes would accept wrong ones silently, or refuse
+them without naming the argument."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import operator
 import os
 from typing import Any, Optional, Tuple
 
-from ._errors import ArgumentTypeError, InvalidError
+from ._errors import ArgumentTypeError, InvalidError, type_error
 
 _INT_MAX = (1 << 31) - 1
 SIZE_MAX = 1 << 31  # HEED_SIZE_MAX: of sizes, windows and chunks
@@ -17,26 +17,26 @@ _SCALE_MIN = 2.0**-126
 def text(name: str, value: Any) -> bytes:
     """A str for C."""
     if not isinstance(value, str):
-        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no str; pass one")
+        raise type_error(name, value, "a str")
     if "\0" in value:
         raise InvalidError(f"{name}: {value[:40]!r} has a null character; leave it out")
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise InvalidError(f"{name}: {value[:40]!r} is no text in UTF-8; pass one") from None
+        raise InvalidError(f"{name}: {value[:40]!r} is not text in UTF-8; pass one") from None
 
 
 def text_or_none(name: str, value: Any) -> Optional[bytes]:
-    """The same, or None."""
+    """text(), or None."""
     return None if value is None else text(name, value)
 
 
 def path(value: Any) -> bytes:
-    """The name of a file for C."""
+    """A file name for C."""
     try:
         name = os.fsencode(value)
     except TypeError:
-        raise ArgumentTypeError(f"path: {type(value).__name__} is no path; pass one") from None
+        raise type_error("path", value, "a path") from None
     if b"\0" in name:
         raise InvalidError(f"path: {value!r} has a null character; leave it out")
     return name
@@ -47,9 +47,7 @@ def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -
     try:
         number = operator.index(value)
     except TypeError:
-        raise ArgumentTypeError(
-            f"{name}: {type(value).__name__} is no whole number; pass an int"
-        ) from None
+        raise type_error(name, value, "a whole number", "pass an int") from None
     if not low <= number <= high:
         raise InvalidError(f"{name}: {number} is not in {low} to {high}; pass a number that is")
     return number
@@ -57,28 +55,26 @@ def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -
 
 def number(name: str, value: Any) -> float:
     """A number."""
-    if isinstance(value, (str, bytes, bytearray)):
-        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no number; pass a float")
     try:
-        return float(value)
+        if not isinstance(value, (str, bytes, bytearray)):
+            return float(value)
     except (TypeError, ValueError):
-        raise ArgumentTypeError(
-            f"{name}: {type(value).__name__} is no number; pass a float"
-        ) from None
+        pass
     except OverflowError:
-        raise InvalidError(f"{name}: the number is beyond those of a float; pass another") from None
+        raise InvalidError(f"{name}: the number is too large for a float; pass another") from None
+    raise type_error(name, value, "a number", "pass a float")
 
 
 def flag(name: str, value: Any, choices: str = "True or False") -> bool:
     """True or False, of Python or NumPy."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
-        raise ArgumentTypeError(f"{name}: {type(value).__name__} is no bool; pass {choices}")
+        raise type_error(name, value, "a bool", f"pass {choices}")
     return bool(value)
 
 
 def scale(name: str, value: Any) -> Optional[float]:
-    """A scale of logits for C, where 0 stands for the default; None does so here. 0 becomes the
-    smallest normal number of float32: logits below 1e30 then differ by less than softmax can tell."""
+    """A scale of logits for C, where 0 means the default, which is None here. 0 becomes the smallest
+    normal float32: logits then differ too little to change softmax, if products are below 1e30."""
     if value is None:
         return None
     found = number(name, value)
@@ -88,9 +84,15 @@ def scale(name: str, value: Any) -> Optional[float]:
 def word(name: str, value: Any, choices: Tuple[str, ...]) -> str:
     """One of the @choices."""
     if not isinstance(value, str):
-        raise ArgumentTypeError(
-            f"{name}: {type(value).__name__} is no str; pass one of {', '.join(choices)}"
-        )
+        raise type_error(name, value, "a str", f"pass one of {', '.join(choices)}")
     if value not in choices:
         raise InvalidError(f"{name}: {value[:40]!r} is not one of {', '.join(choices)}; pass one")
     return value
+
+
+def pair(name: str, value: Any, remedy: str) -> Tuple[Any, Any]:
+    """The two elements of a window."""
+    if isinstance(value, (list, tuple)) and len(value) == 2:
+        return value[0], value[1]
+    kind = InvalidError if isinstance(value, (list, tuple)) else ArgumentTypeError
+    raise kind(f"{name}: {str(value)[:40]!r} is not a pair (left, right); pass one, {remedy}")

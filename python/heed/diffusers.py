@@ -3,10 +3,10 @@
 >>> import heed.diffusers
 >>> heed.diffusers.register()          # models whose attention backend is "native", the default
 
-The dispatcher of diffusers knows its backends by an enumeration, which takes no further names: so heed
-takes the place of one of them. A call that heed cannot do goes to the backend that was there before, and
-heed.torch.report() has it with the reason. Models that call torch's attention themselves, as Stable
-Diffusion 3 does, are served by heed.torch.enable(). Tested with diffusers 0.42.
+The dispatcher of diffusers has a fixed enumeration of backends, so heed replaces one of them. The
+replaced backend computes the calls that heed cannot; heed.torch.report() lists them with the reason.
+For models that call torch's attention directly, such as Stable Diffusion 3, use heed.torch.enable().
+Tested with diffusers 0.42.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ._errors import InvalidError
 
 __all__ = ["register", "unregister"]
 
-_before: Dict[Any, Callable[..., Any]] = {}  # what was there, by backend
+_before: Dict[Any, Callable[..., Any]] = {}  # the replaced functions, by backend
 
 
 def _function(before: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a backend, with the parameters of diffusers' native one."""
+    """A backend's new function, with the parameters of diffusers' native backend."""
 
     def attention(
         query: Tensor,
@@ -39,7 +39,7 @@ def _function(before: Callable[..., Any]) -> Callable[..., Any]:
         return_lse: bool = False,
         _parallel_config: Any = None,
     ) -> Any:
-        """Of (batch, sequence, heads, dim); attn_mask may be (batch, keys)."""
+        """Attention of (batch, sequence, heads, dim); attn_mask may be (batch, keys)."""
         rest = (dropout_p, is_causal, scale, enable_gqa)
         if not return_lse and _parallel_config is None and not torch.compiler.is_compiling():
             mask = attn_mask
@@ -60,11 +60,11 @@ def _backend_of(name: str) -> Any:
     try:
         return AttentionBackendName(name)
     except ValueError:
-        raise InvalidError(f"backend: {name!r} is none of diffusers'; pass 'native'") from None
+        raise InvalidError(f"backend: {name!r} is not a backend of diffusers; pass 'native'") from None
 
 
 def register(backend: str = "native") -> None:
-    """Put heed in place of a backend of diffusers that has the native one's parameters.
+    """Replace a backend of diffusers that has the native backend's parameters by heed.
 
     Raises:
         ImportError: diffusers is not installed.
@@ -79,7 +79,7 @@ def register(backend: str = "native") -> None:
 
 
 def unregister(backend: str = "native") -> None:
-    """Give the backend its own function back."""
+    """Restore the backend's own function."""
     from diffusers.models.attention_dispatch import _AttentionBackendRegistry
 
     found = _backend_of(backend)

@@ -1,12 +1,13 @@
-"""FlashAttention-2's functions, with its arguments, their order and its conventions.
+"""FlashAttention-2's functions, with the same arguments and conventions.
 
 >>> from heed.flash_attn import flash_attn_func
 >>> o = flash_attn_func(q, k, v, causal=True)
 
-Differences: float32 is taken as well, and tensors on a CPU; torch computes gradients, with a warning,
-once, and those of the LSE and of alibi_slopes too; flash_attn_with_kvcache() refuses a tensor that
-requires one, unless gradients are off; dropout is refused by name. deterministic and num_splits are
-accepted and change nothing: heed's forward pass is deterministic, and its planner splits keys. The functions of FlashAttention-3 are in heed.flash_attn_3.
+Differences: float32 and tensors on a CPU are accepted too. torch computes gradients, also of the LSE
+and of alibi_slopes, with one warning; flash_attn_with_kvcache() refuses a tensor that requires a
+gradient unless gradients are disabled. Dropout is refused. deterministic and num_splits are ignored:
+heed's forward pass is deterministic, and its planner splits keys. heed.flash_attn_3 has the functions
+of FlashAttention-3.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from . import _flash, _flash_ops
 from ._eager import eager
-from ._flash import Words
+from ._flash import Found, Packed, Words
 from ._flash_cache import Cache, attend_cache
 
 __all__ = [
@@ -35,17 +36,30 @@ Result = Union[Tensor, Tuple[Tensor, Optional[Tensor], Tensor]]
 
 
 def _words(
+    dropout_p: float,
     scale: Optional[float],
     causal: bool,
     window_size: Sequence[int],
     softcap: float,
     slopes: Optional[Tensor],
 ) -> Words:
+    _flash.refuse_dropout(dropout_p)
     return _flash.words_of(scale, causal, window_size, softcap, slopes, empty=math.inf)
 
 
-def _result(o: Tensor, lse: Optional[Tensor], all_three: bool) -> Result:
-    return (o, lse, o.new_empty(0)) if all_three else o
+def _attend(q: Tensor, k: Tensor, v: Tensor, words: Words, all_three: bool) -> Result:
+    return _result(_flash_ops.attend(q, k, v, words, want_lse=all_three), all_three)
+
+
+def _attend_varlen(
+    q: Tensor, k: Tensor, v: Tensor, packed: Packed, words: Words, all_three: bool
+) -> Result:
+    found = _flash_ops.attend_varlen(q, k, v, packed, words, want_lse=all_three)
+    return _result(found, all_three)
+
+
+def _result(found: Found, all_three: bool) -> Result:
+    return (*found, found[0].new_empty(0)) if all_three else found[0]
 
 
 def flash_attn_func(
@@ -68,27 +82,25 @@ def flash_attn_func(
         k, v: (batch, keys, key/value heads, dim), whose heads divide q's; the dim of v may differ.
         dropout_p: 0.0.
         softmax_scale: None: 1 / sqrt(dim).
-        causal: query i sees the keys j <= p = i + keys - queries (bottom right).
-        window_size: (left, right): the query sees the keys p - left to p + right; -1: no limit.
-        softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: it stays.
-        alibi_slopes: float32, (heads,) or (batch, heads): - slope * |p - j| is added.
-        deterministic: it changes nothing.
+        causal: query i sees keys j <= p = i + keys - queries (bottom right).
+        window_size: (left, right): the query sees keys p - left to p + right; -1: no limit.
+        softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: off.
+        alibi_slopes: float32, (heads,) or (batch, heads): adds - slope * |p - j|.
+        deterministic: ignored.
         return_attn_probs: whether to return three values.
 
     Returns:
         out (batch, queries, heads, dim of v); a row that sees no key is 0. With return_attn_probs
         (out, softmax_lse, S_dmask): the natural log-sum-exp, float32 (batch, heads, queries),
-        +infinity for a row without keys, and, where the mask is causal without a window, without
-        ALiBi's - slope * p, as FlashAttention-2 has it; S_dmask is empty, as there is no dropout.
+        +infinity for a row without keys. As in FlashAttention-2 it lacks ALiBi's - slope * p if the
+        mask is causal without a window. S_dmask is empty, as there is no dropout.
 
     Raises:
         ArgumentTypeError, InvalidError: as heed.attention().
         UnsupportedError: dropout_p is not 0.
     """
-    _flash.refuse_dropout(dropout_p)
-    q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
-    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    return _result(*_flash_ops.attend(q, k, v, words, want_lse=return_attn_probs), return_attn_probs)
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    return _attend(q, k, v, words, return_attn_probs)
 
 
 def flash_attn_qkvpacked_func(
@@ -102,21 +114,10 @@ def flash_attn_qkvpacked_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
 ) -> Result:
-    """flash_attn_func() of qkv (batch, sequence, 3, heads, dim), which is not copied."""
+    """flash_attn_func() of qkv (batch, sequence, 3, heads, dim), without a copy."""
     q, k, v = _flash.unpack("qkv", qkv, 5, 3)
-    return flash_attn_func(
-        q,
-        k,
-        v,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    return _attend(q, k, v, words, return_attn_probs)
 
 
 def flash_attn_kvpacked_func(
@@ -131,21 +132,10 @@ def flash_attn_kvpacked_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
 ) -> Result:
-    """flash_attn_func() of kv (batch, keys, 2, key/value heads, dim), which is not copied."""
+    """flash_attn_func() of kv (batch, keys, 2, key/value heads, dim), without a copy."""
     k, v = _flash.unpack("kv", kv, 5, 2)
-    return flash_attn_func(
-        q,
-        k,
-        v,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    return _attend(q, k, v, words, return_attn_probs)
 
 
 def flash_attn_varlen_func(
@@ -166,43 +156,34 @@ def flash_attn_varlen_func(
     return_attn_probs: bool = False,
     block_table: Optional[Tensor] = None,
 ) -> Result:
-    """flash_attn_func() of sequences of many lengths, one after another in memory.
+    """flash_attn_func() of packed sequences of different lengths.
 
-    The cumulative lengths are read on the device, in one launch, which a CUDA graph may capture.
+    The cumulative lengths are read on the device, in one launch, which a CUDA graph can capture.
 
     Args:
         q: (tokens of all queries, heads, dim); float32, float16 or bfloat16.
         k, v: (tokens of all keys, key/value heads, dim).
-        cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): where each sequence begins, and the end.
-        max_seqlen_q, max_seqlen_k: no sequence is longer.
-        block_table: int32, (batch, pages of a sequence): k and v are then (pages, page, key/value
-            heads, dim), and the keys of each sequence in the pages of these numbers, one after
-            another; cu_seqlens_k says how many they are.
+        cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): the start of each sequence, and the end.
+        max_seqlen_q, max_seqlen_k: upper bounds of the sequence lengths.
+        block_table: int32, (batch, pages of a sequence): the numbers of the pages with the keys of
+            each sequence, in order. k and v are then (pages, page, key/value heads, dim);
+            cu_seqlens_k has the numbers of keys.
 
-    The rest is that of flash_attn_func().
+    The other arguments are those of flash_attn_func().
 
     Returns:
         out (tokens of all queries, heads, dim of v), or with return_attn_probs (out, softmax_lse,
         S_dmask), whose softmax_lse is float32 (heads, tokens of all queries).
 
     Raises:
-        ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
+        ArgumentTypeError, InvalidError: as heed.attention(), and for decreasing cu_seqlens.
         UnsupportedError: dropout_p is not 0.
     """
-    _flash.refuse_dropout(dropout_p)
-    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    found = _flash_ops.attend_varlen(
-        q,
-        k,
-        v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        words,
-        want_lse=return_attn_probs,
-        most=(max_seqlen_q, max_seqlen_k),
-        table=block_table,
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    packed = Packed(
+        cu_seqlens_q, cu_seqlens_k, most_q=max_seqlen_q, most_k=max_seqlen_k, table=block_table
     )
-    return _result(*found, return_attn_probs)
+    return _attend_varlen(q, k, v, packed, words, return_attn_probs)
 
 
 def flash_attn_varlen_qkvpacked_func(
@@ -218,25 +199,11 @@ def flash_attn_varlen_qkvpacked_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
 ) -> Result:
-    """flash_attn_varlen_func() of qkv (tokens, 3, heads, dim), which is not copied."""
+    """flash_attn_varlen_func() of qkv (tokens, 3, heads, dim), without a copy."""
     q, k, v = _flash.unpack("qkv", qkv, 4, 3)
-    return flash_attn_varlen_func(
-        q,
-        k,
-        v,
-        cu_seqlens,
-        cu_seqlens,
-        max_seqlen,
-        max_seqlen,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    packed = Packed(cu_seqlens, cu_seqlens, most_q=max_seqlen, most_k=max_seqlen)
+    return _attend_varlen(q, k, v, packed, words, return_attn_probs)
 
 
 def flash_attn_varlen_kvpacked_func(
@@ -255,25 +222,11 @@ def flash_attn_varlen_kvpacked_func(
     deterministic: bool = False,
     return_attn_probs: bool = False,
 ) -> Result:
-    """flash_attn_varlen_func() of kv (tokens, 2, key/value heads, dim), which is not copied."""
+    """flash_attn_varlen_func() of kv (tokens, 2, key/value heads, dim), without a copy."""
     k, v = _flash.unpack("kv", kv, 4, 2)
-    return flash_attn_varlen_func(
-        q,
-        k,
-        v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        max_seqlen_q,
-        max_seqlen_k,
-        dropout_p,
-        softmax_scale,
-        causal,
-        window_size,
-        softcap,
-        alibi_slopes,
-        deterministic,
-        return_attn_probs,
-    )
+    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    packed = Packed(cu_seqlens_q, cu_seqlens_k, most_q=max_seqlen_q, most_k=max_seqlen_k)
+    return _attend_varlen(q, k, v, packed, words, return_attn_probs)
 
 
 @eager
@@ -298,34 +251,35 @@ def flash_attn_with_kvcache(
     num_splits: int = 0,
     return_softmax_lse: bool = False,
 ) -> Union[Tensor, Tuple[Tensor, Optional[Tensor]]]:
-    """Attention to a cache of keys and values, after new ones were stored in it, in place.
+    """Attention to a KV cache, after new keys and values were stored in it in place.
 
     heed stores new keys and values, applies the rotary embedding (Su et al., 2021) and computes the
-    attention, in two launches. torch does the former where types differ, with cache_batch_idx, whose
-    elements it copies, and with a rotary embedding where there are not as many queries as new keys,
-    several without a causal mask and window, or fewer positions than the cache has keys.
+    attention in two launches. torch stores and rotates if types differ; with cache_batch_idx, whose
+    elements it copies; and with a rotary embedding if the numbers of queries and new keys differ, if
+    there are several without a causal mask or window, or if there are fewer positions than keys in
+    the cache.
 
     Args:
         q: (batch, queries, heads, dim).
         k_cache, v_cache: (batch or more, capacity, key/value heads, dim); with a block_table the
             pools (pages, page, key/value heads, dim), with pages of 1 to 1024 keys.
-        k, v: (batch, new, key/value heads, dim), stored at cache_seqlens and after; None: nothing
-            is stored. They must fit in; on a CUDA device that is not checked.
-        rotary_cos, rotary_sin: (positions, r / 2): k, and q, are rotated at their positions, from
-            cache_seqlens on; all of q at cache_seqlens without a causal mask and window.
-        cache_seqlens: keys of each batch element before the new ones, an int or int32 (batch,);
-            None: the capacity.
-        cache_batch_idx: int32, (batch,): the element of the caches for each one of q.
-        cache_leftpad: int32, (batch,): the first key of each.
-        block_table: int32, (batch, pages of a sequence): the numbers of the pages that hold the
-            keys of each element, one after another; the capacity is then page * pages of a
-            sequence. Numbers behind the keys are not looked at. On a CPU those that are no pages
-            are refused; on a CUDA device HEED_CHECK=1 in the environment does that.
-        rotary_interleaved: whether pairs are neighbours (0, 1), or (0, r / 2) as GPT-NeoX has them.
-        num_splits: it changes nothing.
+        k, v: (batch, new, key/value heads, dim), stored from cache_seqlens on; None: nothing is
+            stored. They must fit; on a CUDA device this is not checked.
+        rotary_cos, rotary_sin: (positions, r / 2): k and q are rotated at their positions, from
+            cache_seqlens on; without a causal mask or window all of q at cache_seqlens.
+        cache_seqlens: the number of keys of each batch element before the new ones, an int or int32
+            (batch,); None: the capacity.
+        cache_batch_idx: int32, (batch,): the element of the caches for each element of q.
+        cache_leftpad: int32, (batch,): the first key of each element.
+        block_table: int32, (batch, pages of a sequence): the numbers of the pages with the keys of
+            each element, in order; the capacity is then page * pages of a sequence. Entries after
+            the last key are ignored. Invalid page numbers are refused on a CPU, and on a CUDA
+            device with HEED_CHECK=1 in the environment.
+        rotary_interleaved: True: pairs are (0, 1), ...; False: (0, r / 2), ... as in GPT-NeoX.
+        num_splits: ignored.
         return_softmax_lse: whether to return (out, softmax_lse).
 
-    The rest is that of flash_attn_func(), with keys = cache_seqlens + new.
+    The other arguments are those of flash_attn_func(), with keys = cache_seqlens + new.
 
     Raises:
         ArgumentTypeError, InvalidError: as heed.attention(), and for a cache that is too small.
@@ -339,8 +293,6 @@ def flash_attn_with_kvcache(
         rotary_interleaved,
         table=block_table,
     )
-    words = _words(softmax_scale, causal, window_size, softcap, alibi_slopes)
-    found = attend_cache(
-        q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
-    )
+    words = _words(0.0, softmax_scale, causal, window_size, softcap, alibi_slopes)
+    found = attend_cache(q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse)
     return found if return_softmax_lse else found[0]

@@ -1,31 +1,31 @@
-"""FlashAttention-3's functions, with its arguments, their order and its conventions.
+"""FlashAttention-3's functions, with the same arguments and conventions.
 
 >>> from heed.flash_attn_3 import flash_attn_func
 >>> o = flash_attn_func(q, k, v, causal=True)
 
-Differences from the functions of heed.flash_attn: no dropout and no ALiBi, an attention_chunk, an
-LSE of -infinity for a row without keys, and (out, softmax_lse) where the LSE is asked for. 8-bit
-types (q_descale, k_descale, v_descale) are refused by name. deterministic, num_splits, pack_gqa,
-sm_margin and scheduler_metadata are accepted and change nothing.
+Differences from heed.flash_attn: no dropout and no ALiBi, but attention_chunk; the LSE of a row without
+keys is -infinity; if the LSE is requested, (out, softmax_lse) is returned. 8-bit types (q_descale,
+k_descale, v_descale) are refused. deterministic, num_splits, pack_gqa, sm_margin and
+scheduler_metadata are ignored.
 
-With qv, (..., heads, dim of v), the logits are softmax_scale (q k^T + qv v^T), as those of
-multi-head latent attention whose projections are absorbed; softmax_scale is then 1 / sqrt(dim + dim
-of v) by default. Where k and v are parts of one tensor, v's vectors right ahead of k's or behind
-them, they are read where they are; otherwise they are copied together.
+With qv, (..., heads, dim of v), the logits are softmax_scale (q k^T + qv v^T), as in multi-head latent
+attention with absorbed projections; softmax_scale is then 1 / sqrt(dim + dim of v) by default. If k
+and v are parts of one tensor, with v's vectors right before or after k's, they are read in place;
+otherwise they are copied into one tensor.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
 
 from . import _flash, _flash_ops
 from ._eager import eager
-from ._errors import ArgumentTypeError, InvalidError
-from ._flash import Words
+from ._errors import InvalidError, type_error
+from ._flash import Packed, Words
 from ._flash_cache import Cache, attend_cache
 
 __all__ = [
@@ -46,14 +46,12 @@ def _words(
     window_size: Sequence[int],
     softcap: float,
     chunk: int,
-    qv: Optional[Tensor] = None,
+    qv: Optional[Tensor],
+    *descales: Optional[Tensor],
 ) -> Words:
-    return _flash.words_of(scale, causal, window_size, softcap, chunk=chunk, qv=qv)
-
-
-def _refuse_descales(descales: Tuple[Any, Any, Any]) -> None:
     for name, x in zip(("q_descale", "k_descale", "v_descale"), descales):
         _flash.refuse(x, name=name, remedy="pass tensors of float16 or bfloat16, and None here")
+    return _flash.words_of(scale, causal, window_size, softcap, chunk=chunk, qv=qv)
 
 
 def flash_attn_func(
@@ -81,12 +79,12 @@ def flash_attn_func(
         q: (batch, queries, heads, dim); float32, float16 or bfloat16.
         k, v: (batch, keys, key/value heads, dim), whose heads divide q's; the dim of v may differ.
         softmax_scale: None: 1 / sqrt(dim).
-        causal: query i sees the keys j <= p = i + keys - queries (bottom right).
-        qv: as the module says, or None.
+        causal: query i sees keys j <= p = i + keys - queries (bottom right).
+        qv: see the module's documentation; or None.
         q_descale, k_descale, v_descale: None.
-        window_size: (left, right): the query sees the keys p - left to p + right; -1: no limit.
-        attention_chunk: keys of a chunk; the query sees those of p's own. 0: no chunks.
-        softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: it stays.
+        window_size: (left, right): the query sees keys p - left to p + right; -1: no limit.
+        attention_chunk: the number of keys in a chunk; the query sees only p's chunk. 0: off.
+        softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: off.
         return_attn_probs: whether to return (out, softmax_lse).
 
     Returns:
@@ -97,9 +95,8 @@ def flash_attn_func(
         ArgumentTypeError, InvalidError: as heed.attention().
         UnsupportedError: a descale is given.
     """
-    _refuse_descales((q_descale, k_descale, v_descale))
-    q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv, *descales)
     found = _flash_ops.attend(q, k, v, words, want_lse=return_attn_probs)
     return found if return_attn_probs else found[0]
 
@@ -120,7 +117,7 @@ def flash_attn_qkvpacked_func(
     return_attn_probs: bool = False,
 ) -> Result:
     """flash_attn_func() of qkv (batch, sequence, 3, heads, dim), or with num_heads_q of
-    (batch, sequence, query heads + 2 * key/value heads, dim); it is not copied."""
+    (batch, sequence, query heads + 2 * key/value heads, dim), without a copy."""
     if getattr(qkv, "ndim", 5) == 5:
         q, k, v = _flash.unpack("qkv", qkv, 5, 3)
     else:
@@ -129,25 +126,14 @@ def flash_attn_qkvpacked_func(
         if not num_heads_q or rest <= 0 or rest % 2:
             raise InvalidError(
                 f"num_heads_q: {num_heads_q}, of {whole.shape[2]} heads in all; pass the number of "
-                "query heads, such that as many heads of k as of v are left"
+                "query heads, after which k and v have the same number of heads"
             )
         middle = num_heads_q + rest // 2
         q, k, v = whole[:, :, :num_heads_q], whole[:, :, num_heads_q:middle], whole[:, :, middle:]
-    return flash_attn_func(
-        q,
-        k,
-        v,
-        softmax_scale,
-        causal,
-        None,
-        q_descale,
-        k_descale,
-        v_descale,
-        window_size,
-        attention_chunk,
-        softcap,
-        return_attn_probs=return_attn_probs,
-    )
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, None, *descales)
+    found = _flash_ops.attend(q, k, v, words, want_lse=return_attn_probs)
+    return found if return_attn_probs else found[0]
 
 
 def flash_attn_varlen_func(
@@ -175,42 +161,33 @@ def flash_attn_varlen_func(
     sm_margin: int = 0,
     return_attn_probs: bool = False,
 ) -> Result:
-    """flash_attn_func() of sequences of many lengths, one after another in memory.
+    """flash_attn_func() of packed sequences of different lengths.
 
-    The cumulative lengths are read on the device, in one launch, which a CUDA graph may capture.
+    The cumulative lengths are read on the device, in one launch, which a CUDA graph can capture.
 
     Args:
         q: (tokens of all queries, heads, dim); float32, float16 or bfloat16.
         k, v: (tokens of all keys, key/value heads, dim).
-        cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): where each sequence begins, and the end.
-        max_seqlen_q, max_seqlen_k: no sequence is longer.
-        seqused_q, seqused_k: int32, (batch,): how many tokens of each sequence count; None: all.
-            Rows of out that do not count are 0.
+        cu_seqlens_q, cu_seqlens_k: int32, (batch + 1,): the start of each sequence, and the end.
+        max_seqlen_q, max_seqlen_k: upper bounds of the sequence lengths.
+        seqused_q, seqused_k: int32, (batch,): the number of tokens of each sequence to use; None:
+            all. Unused rows of out are 0.
 
-    The rest is that of flash_attn_func().
+    The other arguments are those of flash_attn_func().
 
     Returns:
         out (tokens of all queries, heads, dim of v), or (out, softmax_lse), whose softmax_lse is
         float32 (heads, tokens of all queries).
 
     Raises:
-        ArgumentTypeError, InvalidError: as heed.attention(), and for bounds that do not rise.
+        ArgumentTypeError, InvalidError: as heed.attention(), and for decreasing cu_seqlens.
         UnsupportedError: a descale is given.
     """
-    _refuse_descales((q_descale, k_descale, v_descale))
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
-    found = _flash_ops.attend_varlen(
-        q,
-        k,
-        v,
-        cu_seqlens_q,
-        cu_seqlens_k,
-        words,
-        want_lse=return_attn_probs,
-        most=(max_seqlen_q, max_seqlen_k),
-        used_q=seqused_q,
-        used_k=seqused_k,
-    )
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv, *descales)
+    used = (seqused_q, seqused_k)
+    packed = Packed(cu_seqlens_q, cu_seqlens_k, *used, None, max_seqlen_q, max_seqlen_k)
+    found = _flash_ops.attend_varlen(q, k, v, packed, words, want_lse=return_attn_probs)
     return found if return_attn_probs else found[0]
 
 
@@ -247,22 +224,23 @@ def flash_attn_with_kvcache(
     sm_margin: int = 0,
     return_softmax_lse: bool = False,
 ) -> Result:
-    """Attention to a cache of keys and values, after new ones were stored in it, in place.
+    """Attention to a KV cache, after new keys and values were stored in it in place.
 
-    The arguments are those of heed.flash_attn.flash_attn_with_kvcache() and of flash_attn_func()
-    here (page_table is its block_table, whose rows cache_batch_idx may name), and:
+    The arguments are those of heed.flash_attn.flash_attn_with_kvcache() and of flash_attn_func() in
+    this module, and those below. page_table is block_table there; cache_batch_idx may name its rows.
 
     Args:
-        rotary_seqlens: int32, (batch,): where rotation begins, in place of cache_seqlens.
-        cu_seqlens_q: int32, (batch + 1,): q is (tokens, heads, dim), and each sequence's queries
-            begin there; no sequence has more than max_seqlen_q.
+        rotary_seqlens: int32, (batch,): the position where rotation begins, instead of cache_seqlens.
+        cu_seqlens_q: int32, (batch + 1,): q is packed, (tokens, heads, dim), and each sequence
+            begins there; no sequence has more than max_seqlen_q queries.
         cu_seqlens_k_new: the same for k and v, (tokens, key/value heads, dim).
 
     Raises:
-        ArgumentTypeError, InvalidError: as there.
+        ArgumentTypeError, InvalidError: as flash_attn_with_kvcache() of heed.flash_attn.
         UnsupportedError: a descale is given.
     """
-    _refuse_descales((q_descale, k_descale, v_descale))
+    descales = (q_descale, k_descale, v_descale)
+    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv, *descales)
     cache = Cache(
         cache_seqlens,
         cache_batch_idx,
@@ -277,10 +255,7 @@ def flash_attn_with_kvcache(
         cu_seqlens_k_new,
         max_seqlen_q,
     )
-    words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv)
-    found = attend_cache(
-        q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse
-    )
+    found = attend_cache(q, k_cache, v_cache, k, v, cache, words, want_lse=return_softmax_lse)
     return found if return_softmax_lse else found[0]
 
 
@@ -290,27 +265,27 @@ def flash_attn_combine(
     out: Optional[Tensor] = None,
     out_dtype: Optional[torch.dtype] = None,
 ) -> Tuple[Tensor, Tensor]:
-    """The attention to all keys, of results for parts of them: their mean with the weights
-    exp(lse - log-sum-exp of all lse). torch computes it, in float32.
+    """Combine results for parts of the keys into the attention to all keys: their mean with weights
+    exp(lse - log-sum-exp of all lse). torch computes it in float32.
 
     Args:
         out_partial: (parts, batch, queries, heads, dim) or (parts, tokens, heads, dim).
         lse_partial: float32, (parts, batch, queries, heads) or (parts, tokens, heads), natural;
-            -infinity for rows of a part that saw no key. flash_attn_func() returns the heads ahead
-            of the queries: transpose them.
-        out: where the result goes, (batch, queries, heads, dim); None: a new tensor.
-        out_dtype: of a new tensor; None: that of out_partial.
+            -infinity for rows of a part that saw no key. flash_attn_func() returns heads before
+            queries: transpose its LSE.
+        out: a tensor for the result, (batch, queries, heads, dim); None: a new one.
+        out_dtype: dtype of a new tensor; None: that of out_partial.
 
     Returns:
-        (out, lse) of all parts, lse (batch, queries, heads); a row that saw no key is 0, its lse
-        -infinity.
+        (out, lse) of all parts, lse (batch, queries, heads). A row that saw no key is 0, and its
+        lse -infinity.
 
     Raises:
-        ArgumentTypeError, InvalidError: for what is no tensor, or of another shape.
+        ArgumentTypeError, InvalidError: not a tensor, or a wrong shape.
     """
     for name, x in (("out_partial", out_partial), ("lse_partial", lse_partial)):
         if not isinstance(x, Tensor):
-            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no torch.Tensor; pass one")
+            raise type_error(name, x, "a torch.Tensor")
     if out_partial.dim() not in (4, 5) or not len(out_partial):
         raise InvalidError(
             f"out_partial: shape is {tuple(out_partial.shape)}; pass (parts, ..., queries, heads, dim)"
@@ -353,5 +328,5 @@ def get_scheduler_metadata(
     pack_gqa: Optional[bool] = None,
     sm_margin: int = 0,
 ) -> None:
-    """None, for flash_attn_with_kvcache()'s scheduler_metadata: heed's plans are kept by
-    themselves, and no argument is looked at."""
+    """Return None, for flash_attn_with_kvcache()'s scheduler_metadata: heed caches its plans itself.
+    All arguments are ignored."""

@@ -1,12 +1,12 @@
-"""heed.jax.attention(): attention inside of JAX's programs.
+"""heed.jax.attention(): attention inside JAX programs.
 
 >>> import heed.jax
 >>> o = jax.jit(heed.jax.attention)(q, k, v)
 
-XLA calls heed by its foreign function interface: under jit, in scans and loops, on a CPU or a CUDA
-device. vmap takes the mapped dimension as more of the batch, without a loop. The gradient is
-computed by JAX from the definition, and keeps all logits; heed has no backward pass of its own yet.
-docs/python.md has an example.
+XLA calls heed through its foreign function interface: under jit, in scans and loops, on a CPU or a
+CUDA device. vmap folds the mapped dimension into the batch, without a loop. heed has no backward pass
+yet: JAX computes gradients from the definition, with all logits in memory. docs/python.md has an
+example.
 """
 
 from __future__ import annotations
@@ -26,33 +26,26 @@ import numpy as np
 
 from . import _library as c
 from . import _values
-from ._arrays import View
+from ._arrays import DTYPES, View, dense, refuse_dtype
 from ._context import context_of
-from ._errors import ArgumentTypeError, UnsupportedError
+from ._errors import ArgumentTypeError, UnsupportedError, type_error
 from ._fields import (
     LAYOUTS,
-    OPERANDS,
     Words,
     checked,
     expression,
     fill_mask,
     fill_operands,
     fill_sizes,
+    in_layout,
     order,
 )
 from ._library import library
 from ._plan import Plan
-from ._problem import Problem
+from ._problem import OPERANDS, Problem
 
 __all__ = ["attention"]
 
-_TYPES = {
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int32": "i32",
-    "bool": "bool",
-}
 _FUNCTIONS = (
     "heed_message",
     "heed_context_create",
@@ -63,28 +56,18 @@ _FUNCTIONS = (
 )
 
 
-class _Words(NamedTuple):
-    """The words of a call, all of which have a hash."""
+class _Call(NamedTuple):
+    """A call without its arrays; it has a hash."""
 
-    causal: "bool | str"
-    window: Optional[Tuple[Optional[int], Optional[int]]]
-    chunk: Optional[int]
-    align: Optional[str]
-    softcap: float
-    score: Optional[str]
-    visible: Optional[str]
-    scale: Optional[float]
-    layout: str
-    return_lse: bool
+    words: Words
     operands: Tuple[str, ...]  # those that are given
-    products: str = "full"
 
 
 # ---- The call ------------------------------------------------------------------------------------
 
 
 def _register() -> None:
-    """Tell XLA where the functions of heed_jax.so are, and that where libheed's are."""
+    """Register the functions of heed_jax.so with XLA, after giving it those of libheed."""
     folder = os.path.dirname(c.PATH) or os.path.dirname(os.path.abspath(__file__))
     path = os.path.join(os.path.abspath(folder), "heed_jax.so")
     try:
@@ -106,28 +89,22 @@ _register()
 
 
 def _view(name: str, x: Any) -> View:
-    """An array of a function that is traced: all but its elements."""
-    dtype = _TYPES.get(str(x.dtype))
-    if dtype is None:
-        raise ArgumentTypeError(
-            f"{name}: dtype {x.dtype} is not one of float32, float16, bfloat16, int32 and bool"
-        )
-    strides, step = [], 1
-    for size in reversed(x.shape):
-        strides.append(step)
-        step *= size
-    return View(0, tuple(x.shape), tuple(reversed(strides)), dtype, "cpu", x, None)
+    """A traced array, which has no elements."""
+    dtype = DTYPES.get(str(x.dtype))
+    if dtype is None or dtype == "i64":
+        raise refuse_dtype(name, x.dtype)
+    return View(0, tuple(x.shape), dense(x.shape), dtype, "cpu", x, None)
 
 
-def _describe(words: _Words, views: Dict[str, View]) -> Tuple[Problem, Tuple[int, ...]]:
+def _describe(call: _Call, views: Dict[str, View]) -> Tuple[Problem, Tuple[int, ...]]:
     """The problem of a call, and the sizes of O: batch, queries, heads and head dim."""
-    layout = LAYOUTS[words.layout]
+    words, layout = call.words, LAYOUTS[call.words.layout]
     fields = c.Problem(size=sizeof(c.Problem))
     fields.products = c.PRODUCTS[words.products]
-    operands = {name: views[name] for name in words.operands}
+    operands = {name: views[name] for name in call.operands}
     most = (None, None)
     sizes = fill_sizes(fields, views["q"], views["k"], views["v"], operands, layout, most, False)
-    shape = _in_layout(sizes, words.layout)
+    shape = in_layout(sizes, layout)
     _, fields.o = order("out", _view("out", jax.ShapeDtypeStruct(shape, jnp.float32)), layout)
     if words.scale is not None:
         fields.scale = words.scale
@@ -139,16 +116,9 @@ def _describe(words: _Words, views: Dict[str, View]) -> Tuple[Problem, Tuple[int
     return Problem._of(fields), sizes
 
 
-def _in_layout(sizes: Tuple[int, ...], layout: str) -> Tuple[int, ...]:
-    shape = [0, 0, 0, sizes[3]]
-    for place, size in zip(LAYOUTS[layout], sizes[:3]):
-        shape[place] = size
-    return tuple(shape)
-
-
 def _devices(platform: str) -> Tuple[str, ...]:
-    """A CPU, and of each kind of GPU that the process has one: which of them a call runs on is not
-    known while it is traced."""
+    """The CPU and one GPU of each kind in this process: it is unknown during tracing where the call
+    will run."""
     if platform != "gpu":
         return ("cpu",)
     kinds = {device.device_kind: device for device in reversed(jax.local_devices(backend="gpu"))}
@@ -157,19 +127,20 @@ def _devices(platform: str) -> Tuple[str, ...]:
 
 @functools.lru_cache(maxsize=256)
 def _workspace(spec: str, platform: str) -> int:
-    """Bytes that a plan on a device of the platform, or on a CPU, needs at most."""
+    """The largest workspace, in bytes, that plans on the platform's devices and the CPU need."""
     devices = _devices(platform)
     sizes = [Plan(Problem(spec), context_of(device)).workspace_size for device in devices]
     return max(sizes) + c.ALIGNMENT
 
 
-def _call(words: _Words, *arrays: Any) -> Tuple[Any, ...]:
+def _call(call: _Call, *arrays: Any) -> Tuple[Any, ...]:
     """O and, if it is wanted, the LSE."""
-    names = ("q", "k", "v", *words.operands)
+    names = ("q", "k", "v", *call.operands)
     views = {name: _view("mask" if name == "shown" else name, x) for name, x in zip(names, arrays)}
-    problem, sizes = _describe(words, views)
-    results = [("o", jax.ShapeDtypeStruct(_in_layout(sizes, words.layout), arrays[0].dtype))]
-    if words.return_lse:
+    problem, sizes = _describe(call, views)
+    shape = in_layout(sizes, LAYOUTS[call.words.layout])
+    results = [("o", jax.ShapeDtypeStruct(shape, arrays[0].dtype))]
+    if call.words.return_lse:
         rows = (sizes[0], sizes[2], sizes[1])
         results.append(("lse", jax.ShapeDtypeStruct(rows, jnp.float32)))
     room = _workspace(str(problem), jax.default_backend())
@@ -185,12 +156,12 @@ def _call(words: _Words, *arrays: Any) -> Tuple[Any, ...]:
 
 # ---- vmap ----------------------------------------------------------------------------------------
 
-#: Dimensions of an operand that has a batch; there the first is it.
+#: The number of dimensions of an operand with a batch dimension, which is then the first.
 _RANKS = {"bias": 4, "shown": 4, "slopes": 2, "sinks": 2, "starts": 2, "lengths": 1, "table": 2}
 
 
 def _fold(x: Any, at: int) -> Any:
-    """The first dimension, that of a map, taken into the one at @at of the others."""
+    """Fold the first dimension, the mapped one, into dimension @at of the others."""
     x = jnp.moveaxis(x, 0, at)
     return x.reshape(*x.shape[:at], x.shape[at] * x.shape[at + 1], *x.shape[at + 2 :])
 
@@ -200,7 +171,7 @@ def _spread(x: Any, mapped: bool, size: int) -> Any:
 
 
 def _fold_operand(name: str, x: Any, mapped: bool, size: int, batch: int) -> Any:
-    """The operand of a batch that is @size times as large."""
+    """The operand for a batch that is @size times as large."""
     rank = _RANKS[name]
     own = x.shape[1:] if mapped else x.shape
     if not mapped and (len(own) < rank or (own[0] == 1 and batch > 1)):
@@ -212,13 +183,13 @@ def _fold_operand(name: str, x: Any, mapped: bool, size: int, batch: int) -> Any
     return _fold(x, 0)
 
 
-def _map(words: _Words, size: int, mapped: Any, *arrays: Any) -> Tuple[Any, Any]:
-    """The rule of vmap: the mapped dimension becomes more of the batch."""
-    at = LAYOUTS[words.layout][0]
+def _map(call: _Call, size: int, mapped: Any, *arrays: Any) -> Tuple[Any, Any]:
+    """The vmap rule: the mapped dimension becomes part of the batch."""
+    at = LAYOUTS[call.words.layout][0]
     batch = arrays[0].shape[at + (1 if mapped[0] else 0)]
-    names = ("q", "k", "v", *words.operands)
+    names = ("q", "k", "v", *call.operands)
     pools = "table" in names
-    apart = not pools or mapped[1] or mapped[2]  # each one has keys of its own
+    apart = not pools or mapped[1] or mapped[2]  # each has its own keys
     folded = []
     for name, x, own in zip(names, arrays, mapped):
         if name in OPERANDS:
@@ -227,12 +198,12 @@ def _map(words: _Words, size: int, mapped: Any, *arrays: Any) -> Tuple[Any, Any]
             folded.append(_fold(_spread(x, own, size), at))
         else:
             folded.append(x)
-    if pools and apart:  # pages of the n-th follow those of the others
+    if pools and apart:  # the n-th pool's pages follow those of the pools before
         pages = folded[1].shape[at] // size
         table = names.index("table")
         first = jnp.repeat(jnp.arange(size, dtype=jnp.int32) * pages, batch)
         folded[table] = folded[table] + first[:, None]
-    found = _mapped(words)(*folded)
+    found = _mapped(call)(*folded)
     results = [_unfold(x, 0 if i else at, size) for i, x in enumerate(found)]
     return tuple(results), tuple(True for _ in results)
 
@@ -243,31 +214,31 @@ def _unfold(x: Any, at: int, size: int) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def _mapped(words: _Words) -> Callable[..., Any]:
-    call: Any = jax.custom_batching.custom_vmap(functools.partial(_call, words))
-    call.def_vmap(functools.partial(_map, words))
-    return call  # type: ignore[no-any-return]
+def _mapped(call: _Call) -> Callable[..., Any]:
+    mapped: Any = jax.custom_batching.custom_vmap(functools.partial(_call, call))
+    mapped.def_vmap(functools.partial(_map, call))
+    return mapped  # type: ignore[no-any-return]
 
 
 # ---- The gradient --------------------------------------------------------------------------------
 
 
-def _positions(words: _Words, queries: int, keys: Any) -> Any:
-    """Where queries stand among the keys, (batch or 1, 1, queries, 1)."""
+def _positions(words: Words, queries: int, keys: Any) -> Any:
+    """The positions of queries among the keys, (batch or 1, 1, queries, 1)."""
     rows = jnp.arange(queries)[None, None, :, None]
     if "bottom-right" in (words.causal, words.align):
         return rows + keys - queries
     return rows
 
 
-def _seen(words: _Words, given: Dict[str, Any], shape: Tuple[int, int], lengths: Any) -> Any:
-    """Which keys queries see: booleans that broadcast to (batch, heads, queries, keys)."""
+def _seen(words: Words, given: Dict[str, Any], shape: Tuple[int, int], lengths: Any) -> Any:
+    """Which keys each query sees: booleans that broadcast to (batch, heads, queries, keys)."""
     p = _positions(words, shape[0], lengths)
     j = jnp.arange(shape[1])[None, None, None, :]
     seen = j < lengths
     if words.causal:
         seen &= j <= p
-    far = sum(shape)  # no query and key are further apart, and a sum with it is an int32
+    far = sum(shape)  # exceeds all distances, and sums with it fit int32
     if words.window is not None:
         left, right = words.window
         seen &= True if left is None else j >= p - min(left, far)
@@ -283,8 +254,8 @@ def _seen(words: _Words, given: Dict[str, Any], shape: Tuple[int, int], lengths:
     return seen
 
 
-def _logits(words: _Words, given: Dict[str, Any], q: Any, k: Any, lengths: Any) -> Any:
-    """float32, of q and k (batch, heads, sequence, dim)."""
+def _logits(words: Words, given: Dict[str, Any], q: Any, k: Any, lengths: Any) -> Any:
+    """The logits in float32; q and k are (batch, heads, sequence, dim)."""
     scale = 1 / math.sqrt(q.shape[-1]) if words.scale is None else words.scale
     t = scale * jnp.einsum("bhqd,bhkd->bhqk", q, k)
     if words.softcap:
@@ -298,9 +269,9 @@ def _logits(words: _Words, given: Dict[str, Any], q: Any, k: Any, lengths: Any) 
     return t
 
 
-def _define(words: _Words, *arrays: Any) -> Tuple[Any, ...]:
-    """The definition, whose gradient JAX knows."""
-    given = dict(zip(words.operands, arrays[3:]))
+def _define(call: _Call, *arrays: Any) -> Tuple[Any, ...]:
+    """The definition of attention, which JAX can differentiate."""
+    words, given = call.words, dict(zip(call.operands, arrays[3:]))
     for name, what in (("score", words.score), ("visible", words.visible), ("table", None)):
         if what or name in given:
             raise UnsupportedError(f"{name}: heed.jax has no gradient with it; leave it out")
@@ -331,18 +302,18 @@ def _define(words: _Words, *arrays: Any) -> Tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _differentiable(words: _Words) -> Callable[..., Any]:
-    call: Any = jax.custom_vjp(_mapped(words))
+def _differentiable(call: _Call) -> Callable[..., Any]:
+    found: Any = jax.custom_vjp(_mapped(call))
 
     def forward(*arrays: Any) -> Tuple[Any, Any]:
-        return call(*arrays), arrays  # which has a gradient again
+        return found(*arrays), arrays  # differentiable again
 
     def backward(arrays: Any, cotangents: Any) -> Any:
-        _, pull = jax.vjp(functools.partial(_define, words), *arrays)
+        _, pull = jax.vjp(functools.partial(_define, call), *arrays)
         return pull(cotangents)
 
-    call.defvjp(forward, backward)
-    return call  # type: ignore[no-any-return]
+    found.defvjp(forward, backward)
+    return found  # type: ignore[no-any-return]
 
 
 # ---- The function --------------------------------------------------------------------------------
@@ -372,33 +343,36 @@ def attention(
     return_lse: bool = False,
     products: str = "full",
 ) -> Any:
-    """heed.attention() for arrays of JAX, traced or not, with its words and shapes.
+    """heed.attention() for JAX arrays, traced or not, with the same arguments and shapes.
 
     Args:
         q, k, v, bias, mask, slopes, sinks, starts, lengths, table: arrays of JAX or NumPy.
-        the others: as in heed.attention(). They are part of the traced program, not traced. JAX's
-            own precision, jax.default_matmul_precision(), does not change @products.
+        the others: as in heed.attention(). They are static: part of the traced program.
+            jax.default_matmul_precision() does not change @products.
 
     Returns:
         out, or (out, lse), arrays of JAX.
 
     Raises:
         InvalidError, ArgumentTypeError: as heed.attention(), while the function is traced.
-        UnsupportedError: a gradient is wanted with score, visible or table.
+        UnsupportedError: a gradient is requested with score, visible or table.
 
-    Gradients are those of the definition, float32, for q, k, v, bias, slopes and sinks; they take
-    memory for batch * heads * queries * keys logits. Their products are JAX's own, of its precision.
+    JAX computes gradients of q, k, v, bias, slopes and sinks from the definition in float32, with
+    memory for batch * heads * queries * keys logits. Its own precision applies to their products.
     """
     _values.word("layout", layout, tuple(LAYOUTS))
-    said = checked(
+    words = checked(
         Words(
             causal,
             window,
             chunk,
             align,
             softcap,
-            scale=scale,
-            return_lse=return_lse,
+            score,
+            visible,
+            scale,
+            layout,
+            return_lse,
             products=products,
         )
     )
@@ -412,23 +386,9 @@ def attention(
     arrays = []
     for name, x in (("q", q), ("k", k), ("v", v), *given.items()):
         if not hasattr(x, "dtype") or not hasattr(x, "shape"):
-            raise ArgumentTypeError(f"{name}: {type(x).__name__} is no array of JAX or NumPy; pass one")
+            raise type_error(name, x, "an array of JAX or NumPy")
         arrays.append(jnp.asarray(x))
     if str(arrays[0].dtype) not in ("float32", "float16", "bfloat16"):
         raise ArgumentTypeError(f"q: dtype {arrays[0].dtype} is not float32, float16 or bfloat16")
-    words = _Words(
-        said.causal,
-        said.window,
-        said.chunk,
-        said.align,
-        said.softcap,
-        score,
-        visible,
-        said.scale,
-        layout,
-        said.return_lse,
-        tuple(given),
-        said.products,
-    )
-    found = _differentiable(words)(*arrays)
-    return found if said.return_lse else found[0]
+    found = _differentiable(_Call(words, tuple(given)))(*arrays)
+    return found if words.return_lse else found[0]

@@ -1,16 +1,16 @@
-"""The laboratory from Python: the verbs of the program heed, with records of what they answer.
+"""The laboratory from Python: runs verbs of the program heed and returns their results as records.
 
 >>> import heed.lab
 >>> rows = heed.lab.bench("b1 h2 s64 d32 f32", seconds=0.1, peers="none")
 >>> rows[0]["kernel"], rows[0]["p50"]
 
-Each function runs the program, passes its words on as options of the verb (`effort="measure"` is
---effort measure, `cold=True` is --cold, a list repeats an option), and makes a list of flat dicts,
-which pandas.DataFrame() takes as it is. `heed VERB --help` has the options; the whole answer is the
-list's `document`. docs/command-line.md is a tour.
+Each function runs the program with its keyword arguments as options (`effort="measure"` is --effort
+measure, `cold=True` is --cold, a list repeats an option). It returns a list of flat dicts, which
+pandas.DataFrame() accepts. `heed VERB --help` lists the options; the list's `document` is the whole
+output. docs/command-line.md is a tour.
 
-The program is looked for in HEED_PROGRAM, in the build folder that libheed is in, and on PATH. It is
-no part of the wheel: `make` builds it.
+The program is HEED_PROGRAM, or that of the build folder with libheed, or the first on PATH. It is not
+part of the wheel: `make` builds it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, Un
 
 from . import _library
 from ._errors import (
-    ArgumentTypeError,
     CorruptError,
     HeedError,
     InvalidError,
     SystemCallError,
     UnsupportedError,
+    type_error,
 )
 from ._problem import Problem
 
@@ -47,11 +47,11 @@ _ERRORS: Mapping[str, Type[HeedError]] = {
 
 
 class Records(List[Dict[str, Any]]):
-    """Flat dicts with the same keys, and the answer that they are of."""
+    """Flat dicts with the same keys, and the output that they come from."""
 
-    #: The program's JSON, with everything that it said.
+    #: The program's complete JSON output.
     document: Dict[str, Any]
-    #: Its exit status: 0, or 5 where a kernel is wrong.
+    #: Its exit status: 0, or 5 if a kernel is wrong.
     status: int
 
     def __init__(self, rows: Iterable[Dict[str, Any]], document: Dict[str, Any], status: int) -> None:
@@ -63,7 +63,7 @@ def program() -> str:
     """The path of the program.
 
     Raises:
-        SystemCallError: there is none.
+        SystemCallError: it was not found.
     """
     named = os.environ.get("HEED_PROGRAM")
     built = os.path.join(os.path.dirname(os.path.abspath(_library.PATH)), "..", "cli", "heed")
@@ -79,7 +79,7 @@ def program() -> str:
 
 
 def _option(name: str, value: Any) -> List[str]:
-    """The words of one option; none for None and False."""
+    """The command-line words of one option; none for None and False."""
     flag = "--" + name.replace("_", "-")
     if value is None or value is False:
         return []
@@ -89,10 +89,8 @@ def _option(name: str, value: Any) -> List[str]:
         return [word for each in value for word in _option(name, each)]
     if isinstance(value, (str, int, float, os.PathLike)):
         return [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
-    raise ArgumentTypeError(
-        f"{name}: {type(value).__name__} is no option's value; pass a str, a number, a bool, a path "
-        "or a list of them"
-    )
+    remedy = "pass a str, a number, a bool, a path or a list of them"
+    raise type_error(name, value, "an option's value", remedy)
 
 
 def _specs(problems: Optional[Problems]) -> List[str]:
@@ -103,24 +101,22 @@ def _specs(problems: Optional[Problems]) -> List[str]:
     found = list(problems)
     for i, one in enumerate(found):
         if not isinstance(one, (str, Problem)):
-            raise ArgumentTypeError(
-                f"problems[{i}]: {type(one).__name__} is no str and no heed.Problem; pass one"
-            )
+            raise type_error(f"problems[{i}]", one, "a str or a heed.Problem")
     return [str(one) for one in found]
 
 
 def run(
     verb: str, problems: Optional[Problems] = None, **options: Any
 ) -> Tuple[Dict[str, Any], int]:
-    """Run `heed VERB --json` and return its answer and exit status.
+    """Run `heed VERB --json` and return its JSON and exit status.
 
     Args:
-        verb: one of `heed --help`, such as "roofline".
-        problems: specs, which follow the options.
+        verb: a verb of `heed --help`, such as "roofline".
+        problems: specs, passed after the options.
         options: those of the verb, with _ for -.
 
     Raises:
-        InvalidError, UnsupportedError, CorruptError, SystemCallError: the program's own message.
+        InvalidError, UnsupportedError, CorruptError, SystemCallError: with the program's message.
     """
     words = [program(), verb, "--json"]
     for name, value in options.items():
@@ -180,14 +176,14 @@ def _bench_rows(document: Dict[str, Any]) -> Iterable[Dict[str, Any]]:
 
 
 def bench(problems: Optional[Problems] = None, **options: Any) -> Records:
-    """Time heed beside its rivals: a record for heed and for each rival on each problem.
+    """Time heed and its rivals: a record for heed and for each rival on each problem.
 
     Keys: problem, device, side ("heed" or the rival's name), kernel, outcome, reason, p50 and p90
-    in seconds, flops_per_second, of_roofline; and of a rival ratio, its time over heed's, with a 99 %
-    interval low to high and the verdict.
+    in seconds, flops_per_second, of_roofline; and for a rival: ratio, its time over heed's, the 99 %
+    confidence interval from low to high, and verdict.
 
     Args:
-        problems: specs; without them `shapes=` names lists.
+        problems: specs; or pass lists as `shapes=`.
         options: those of `heed bench`: kernel, against, source, effort, peers, seconds, margin, cold,
             replay, seed, device, threads, cpu, wisdom and more.
 
@@ -203,29 +199,22 @@ def _tune_row(document: Dict[str, Any], shape: Dict[str, Any]) -> Dict[str, Any]
     return {
         "problem": shape["problem"],
         "device": document["device"],
-        "champion": shape["champion"],
-        "best": shape["best"],
-        "improved": shape["improved"],
-        "why": shape["why"],
-        "gates": shape["gates"],
-        "launched": shape["launched"],
+        **{key: shape[key] for key in ("champion", "best", "improved", "why", "gates", "launched")},
         "before_p50": before.get("p50"),
         "after_p50": after.get("p50"),
-        "best_seconds": shape["best_seconds"],
-        "champion_seconds": shape["champion_seconds"],
-        "wisdom": shape["wisdom"],
+        **{key: shape[key] for key in ("best_seconds", "champion_seconds", "wisdom")},
     }
 
 
 def tune(problems: Optional[Problems] = None, **options: Any) -> Records:
     """Search, prove and rank kernels: a record for each problem.
 
-    Keys: problem, device, champion (heed's kernel before), best (what the search found), improved,
-    why and gates (texts), launched (configs that were timed), before_p50 and after_p50, best_seconds
-    and champion_seconds (of the duel), wisdom (whether a line of it was saved).
+    Keys: problem, device, champion (heed's kernel before), best (the best kernel found), improved, why
+    and gates (texts), launched (number of configs timed), before_p50 and after_p50, best_seconds and
+    champion_seconds (of the duel), wisdom (whether a line was saved).
 
     Args:
-        problems: specs; None: the list seed.
+        problems: specs; None: the list "seed".
         options: those of `heed tune`: seconds, trials, space, peers, cold, seed, board, wisdom, device,
             threads and more.
 
@@ -238,18 +227,18 @@ def tune(problems: Optional[Problems] = None, **options: Any) -> Records:
 
 
 def verify(problems: Optional[Problems] = None, **options: Any) -> Records:
-    """Prove that kernels are right: a record for each kernel and level of CPU features.
+    """Verify kernels: a record for each kernel and level of CPU features.
 
     Keys: kernel, cpu, passed, failed and skipped (cases), worst_error and worst_lse in units of the
-    type's error. document["failures"] has a line for each case that failed, and how to repeat it.
+    type's error. document["failures"] has a line for each failed case, with how to repeat it.
 
     Args:
-        problems: specs; without them `shapes=` names lists.
+        problems: specs; or pass lists as `shapes=`.
         options: those of `heed verify`: kernel, source, configs, inputs, gate, seed, jobs, quick,
             device and more.
 
     Raises:
-        as run(); a kernel that is wrong raises nothing: status is 5.
+        as run(). A wrong kernel raises nothing; the status is then 5.
     """
     document, status = run("verify", problems, **options)
     return Records(document["kernels"], document, status)
@@ -269,10 +258,10 @@ def board(**options: Any) -> Records:
 
 
 def plan(problems: Problems, **options: Any) -> Records:
-    """Explain plans: a record for each kernel that was considered for each problem.
+    """Explain plans: a record for each kernel considered for each problem.
 
     Keys: problem, kernel (with its config), chosen, predicted_seconds, measured_seconds, rejected (why
-    it cannot run the problem, or is not worthwhile).
+    it cannot run the problem or is not worthwhile).
 
     Args:
         problems: specs.

@@ -3,12 +3,12 @@
 >>> import heed.torch
 >>> o = heed.torch.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-It is an operator of torch (torch.ops.heed.scaled_dot_product_attention), which torch.compile takes
-whole, and which works under torch.autocast and torch.vmap. Nothing falls back to torch but the
-backward pass, which heed has not yet; a warning says so, once.
+It is an operator of torch (torch.ops.heed.scaled_dot_product_attention), which torch.compile keeps
+whole and which works under torch.autocast and torch.vmap. Only the backward pass, which heed does not
+have yet, falls back to torch, with one warning.
 
-enable() puts it behind torch.nn.functional.scaled_dot_product_attention; report() says which
-kernels served the calls of the program, and why the others went to torch.
+enable() lets heed compute torch.nn.functional.scaled_dot_product_attention; report() shows which
+kernels were used for the calls of the program, and why torch computed the others.
 """
 
 from ._behind import Enabled, disable, enable, report
@@ -17,6 +17,6 @@ from ._sdpa import scaled_dot_product_attention
 
 __all__ = ["Report", "disable", "enable", "report", "scaled_dot_product_attention"]
 
-for _name in (*__all__, "Enabled"):  # where programs find them, and what tracebacks say
+for _name in (*__all__, "Enabled"):  # the public name, for tracebacks
     globals()[_name].__module__ = __name__
 del _name

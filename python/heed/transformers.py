@@ -4,11 +4,11 @@
 >>> heed.transformers.register()
 >>> model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="heed")
 
-It serves models that take their attention from transformers' AttentionInterface: causal and not,
-grouped heads, sliding windows, softcaps (Gemma 2), sinks (gpt-oss), padding, packed sequences,
-caches, masks and biases of their own. A plain causal mask, a sliding window and padding are handed
-to heed as such; of every other pattern transformers makes a mask of booleans. Tested with
-transformers 5.17. In training torch computes the gradients; dropout is refused.
+It works for models that use transformers' AttentionInterface: causal or not, with grouped heads,
+sliding windows, softcaps (Gemma 2), sinks (gpt-oss), padding, packed sequences, caches, and their own
+masks and biases. heed gets a plain causal mask, a sliding window and padding as such; for all other
+patterns transformers makes a boolean mask. Tested with transformers 5.17. In training torch computes
+the gradients; dropout is refused.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def _attend(
     softcap: float,
     scale: Optional[float],
 ) -> Tensor:
-    """O as (batch, queries, heads, dim of value), which the models' next step wants. The mask and a
-    window, of left keys before each query, are aligned at the bottom right."""
+    """O as (batch, queries, heads, dim of value), as models expect it. The causal mask and the window,
+    of @left keys before each query, are aligned at the bottom right."""
     batch, heads, queries, _ = query.shape
     o = query.new_empty((batch, queries, heads, value.shape[-1]))
     attention(
@@ -63,21 +63,12 @@ def _attend(
     return o
 
 
-@torch.library.custom_op("heed::transformers_attention", mutates_args=())
-def _operator(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    bias: Optional[Tensor],
-    sinks: Optional[Tensor],
-    causal: bool,
-    left: int,
-    softcap: float,
-    scale: Optional[float],
-) -> Tensor:
-    with torch.no_grad():
-        return _attend(query, key, value, mask, bias, sinks, causal, left, softcap, scale)
+_operator: Any = torch.library.custom_op(
+    "heed::transformers_attention",
+    torch.no_grad()(_attend),
+    mutates_args=(),
+    schema=torch.library.infer_schema(_attend, mutates_args=()),
+)
 
 
 @_operator.register_fake
@@ -86,18 +77,8 @@ def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
     return query.new_empty((batch, queries, heads, value.shape[-1]))
 
 
-def _by_torch(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    bias: Optional[Tensor],
-    sinks: Optional[Tensor],
-    causal: bool,
-    left: int,
-    softcap: float,
-    scale: Optional[float],
-) -> Tensor:
+def _by_torch(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
+    mask, bias, sinks, causal, left, softcap, scale = rest
     o, _ = _gradient.by_torch(
         query,
         key,
@@ -118,7 +99,7 @@ _gradient.give(_operator, _by_torch)
 
 
 def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
-    """The sliding window of a layer: as the model passes it, or as its config has it."""
+    """The sliding window of a layer, from the model's call or its config."""
     if given is not None:
         return given
     config, index = getattr(module, "config", None), getattr(module, "layer_idx", None)
@@ -131,18 +112,18 @@ def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
 
 
 def _of_one_type(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, ...]:
-    """In autocast's type, else in value's: rotary embeddings may have made float32 of the others."""
+    """The tensors in autocast's type, else in value's: rotary embeddings may make float32 of others."""
     kind = value.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
     return tuple(x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
 
 
 def _split(mask: Optional[Tensor], more: Optional[Tensor]) -> Tuple[Any, Any]:
-    """A mask of booleans, and a bias, of a mask that is either and of a further bias."""
+    """A boolean mask and a bias, from a mask that is either and another bias."""
     shown, bias = (mask, more) if mask is None or mask.dtype is torch.bool else (None, mask)
     if bias is not None and bias is not more and more is not None:
         bias = bias + more
-    # Such as T5's bias, in which heads are innermost.
+    # T5's bias, for example, has heads innermost.
     return _rows(shown), _rows(bias)
 
 
@@ -165,30 +146,30 @@ def attention_forward(
     position_bias: Optional[Tensor] = None,
     **words: Any,
 ) -> Tuple[Tensor, None]:
-    """The attention of a layer, as transformers' AttentionInterface calls it.
+    """The attention of a layer, called by transformers' AttentionInterface.
 
     Args:
-        module: the layer, whose own is_causal counts unless the argument is given.
+        module: the layer; its is_causal applies unless the argument is given.
         query: (batch, heads, queries, dim); float32, float16 or bfloat16.
-        key, value: (batch, key/value heads, keys, dim), heads unrepeated. Under autocast all are
-            taken in its type, else in that of value.
-        attention_mask: None, or (batch, keys) of booleans, False for padding: the causal mask and
-            the window are applied besides. Of four dimensions, booleans or numbers that are added,
-            it says all.
+        key, value: (batch, key/value heads, keys, dim), heads unrepeated. All are converted to
+            autocast's type, or without autocast to that of value.
+        attention_mask: None; or (batch, keys) of booleans, False for padding, in addition to the
+            causal mask and the window; or four dimensions, booleans or numbers to add, which
+            replace these.
         dropout: 0.0.
         scaling: None: 1 / sqrt(dim).
-        sliding_window: keys that a query sees, itself included.
+        sliding_window: the number of keys that a query sees, including itself.
         softcap: a logit t becomes softcap * tanh(t / softcap).
-        s_aux: (heads,): sinks, one more logit of each head in the softmax's denominator.
+        s_aux: (heads,): sinks, one more logit for each head in the softmax's denominator.
         position_bias: (1 or batch, heads, queries, keys), added to the logits.
-        words: others are not looked at.
+        words: other arguments are ignored.
 
     Returns:
-        (batch, queries, heads, dim of value), and None in place of weights. Gradients of query, key,
-        value, a bias and sinks are computed by torch, with a warning, once.
+        (batch, queries, heads, dim of value), and None instead of weights. torch computes gradients
+        of query, key, value, bias and sinks, and warns once.
 
     Raises:
-        UnsupportedError: dropout is not 0; a gradient of torch.func is wanted (grad, jvp).
+        UnsupportedError: dropout is not 0; a gradient of torch.func is requested (grad, jvp).
         InvalidError, ArgumentTypeError: as heed.attention().
     """
     if dropout:
@@ -226,8 +207,8 @@ def attention_forward(
 
 
 def _plain_window(mask_function: Any, local_size: Optional[int]) -> bool:
-    """Is a mask function of transformers a causal one, or one with a sliding window of local_size
-    and nothing else? Where it cannot be told, it is not."""
+    """Whether a mask function of transformers is certainly causal, with a sliding window of local_size
+    or without one, and nothing else."""
     from transformers import masking_utils
 
     causal = masking_utils.causal_mask_function
@@ -255,13 +236,12 @@ def attention_mask(
     allow_is_causal_skip: bool = True,
     **words: Any,
 ) -> Optional[Tensor]:
-    """The mask of a forward pass, as transformers' AttentionMaskInterface asks for it.
+    """The mask of a forward pass, called by transformers' AttentionMaskInterface.
 
     Returns:
-        None for a causal mask, with a sliding window or without, whose last query stands at the
-        last key; (batch, keys) of booleans if there is padding besides; else what transformers'
-        sdpa_mask() returns: (batch, 1, queries, keys) of booleans, or None for a mask that shows
-        all.
+        None for a causal mask, with or without a sliding window, whose last query is at the last
+        key; (batch, keys) of booleans if there is padding as well; else the result of transformers'
+        sdpa_mask(): (batch, 1, queries, keys) of booleans, or None if all keys are visible.
     """
     from transformers import masking_utils
 
@@ -295,7 +275,7 @@ def attention_mask(
 
 
 def register(name: str = "heed") -> None:
-    """Make attn_implementation=name known to transformers, for models that are made or loaded
+    """Register attn_implementation=name with transformers, for models that are created or loaded
     afterwards, and for model.set_attn_implementation(name).
 
     Raises:

@@ -1,10 +1,10 @@
 """Wisdom of the contexts that heed.attention() uses: choices that planning has measured.
 
->>> heed.wisdom.load("heed.wisdom")     # of `heed tune --wisdom heed.wisdom`, say
+>>> heed.wisdom.load("heed.wisdom")     # such as of `heed tune --wisdom heed.wisdom`
 >>> heed.attention(q, k, v)             # planned with it
 
-Each function takes device="cpu", "cuda" or "cuda:N"; None is HEED_DEVICE, else "cpu". Calls that have been
-planned already keep their plans. docs/file-formats.md has the format.
+Each function takes device="cpu", "cuda" or "cuda:N"; None: HEED_DEVICE, else "cpu". Existing plans
+stay as they are. docs/file-formats.md has the format.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ def _context(device: Optional[str]) -> Context:
 
 
 def load(path: "os.PathLike[str] | str", *, device: Optional[str] = None) -> Tuple[int, int]:
-    """Add the lines of a file. Returns how many were taken and how many skipped, as lines of other machines
-    are.
+    """Add the lines of a file. Returns the numbers of lines taken and skipped; lines of other machines
+    are skipped.
 
     Raises:
-        CorruptError: the file is no wisdom; nothing was added.
+        CorruptError: the file is not wisdom; nothing was added.
         SystemCallError: it cannot be read.
     """
     return _context(device).load_wisdom(path)
 
 
 def add(text: str, *, device: Optional[str] = None) -> Tuple[int, int]:
-    """The same of a text, as export() returns it."""
+    """load() from a text of export()."""
     return _context(device).import_wisdom(text)
 
 

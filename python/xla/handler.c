@@ -1,9 +1,9 @@
 /*
- * handler.c - attention as a function that XLA calls
+ * handler.c - XLA custom call for attention
  *
- * A call says by its attributes what it is: the spec of a problem, and which field of heed_buffers
- * each argument and each result is. Plans are made for the device of the first call, and stay.
- * XLA's threads may call at once.
+ * The attributes of a call are the spec of a problem, and the field of heed_buffers for each
+ * argument and each result. A plan is made by the first call on a device and kept. XLA's threads
+ * may call concurrently.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #define ALIGNMENT 64
 #define DEVICE_SIZE 24
 
-/* Functions of libheed, which the package has loaded: by their numbers in heed_jax_use(). */
+/* Functions of libheed, which the package has loaded, in the order of heed_jax_use(). */
 typedef struct entries {
     const char *(*message)(void);
     heed_status (*context_create)(heed_context **context, const heed_options *options);
@@ -43,7 +43,7 @@ typedef struct known_plan {
     char spec[];
 } known_plan;
 
-/* Of the process, as XLA's functions are: it knows them by their addresses alone. */
+/* One per process, as XLA's functions are: XLA has only their addresses. */
 static struct {
     pthread_mutex_t lock;
     entries heed;
@@ -130,7 +130,7 @@ static heed_status make_plan(const char *device, xla_text spec, known_plan **pla
     return HEED_OK;
 }
 
-/* The plan for @spec on @device, which the first call makes. */
+/* Finds the plan for @spec on @device, or makes it. */
 static heed_status find_plan(const char *device, xla_text spec, const heed_plan **plan)
 {
     heed_status status = HEED_OK;
@@ -158,7 +158,7 @@ static const void *find_attribute(const xla_call *call, const char *name, int ty
     return NULL;
 }
 
-/* Writes the workspace, which has room to be aligned; false if it is too small. */
+/* Sets the workspace, aligned within @buffer. Returns false if that is too small. */
 static bool place_workspace(heed_buffers *buffers, const heed_plan *plan, const xla_buffer *buffer)
 {
     size_t needed = process.heed.workspace_size(plan), size = 1;
@@ -172,8 +172,8 @@ static bool place_workspace(heed_buffers *buffers, const heed_plan *plan, const 
     return true;
 }
 
-/* Puts the addresses of @all into the fields of @buffers that the attribute @name tells; returns
- * what is wrong, or NULL. */
+/* Sets the fields of @buffers that the attribute @name lists to the addresses of @all. Returns an
+ * error message, or NULL. */
 static const char *place(const xla_call *call, const char *name, const xla_buffers *all,
                          const heed_plan *plan, heed_buffers *buffers)
 {
@@ -217,7 +217,7 @@ static xla_error *attend(const xla_call *call, const char *device, void *stream)
     if (status != HEED_OK)
         return fail_heed(call, status);
     if (call->stage != XLA_STAGE_EXECUTE)
-        return NULL; /* made ahead, for a graph may be captured then */
+        return NULL; /* the plan exists before a graph may be captured */
     const char *wrong = place(call, "arguments", &call->arguments, plan, &buffers);
     if (!wrong)
         wrong = place(call, "results", &call->results, plan, &buffers);

@@ -1,9 +1,9 @@
 /*
  * xla.h - the part of XLA's foreign function interface that heed_jax.so needs
  *
- * Types that XLA's C interface (xla/ffi/api/c_api.h of jaxlib) fixes, declared by hand: fields have
- * its order and types, and names of heed's own. Structs begin with their size and grow at their
- * ends, which are left out where nothing of them is used.
+ * Types of XLA's C interface (xla/ffi/api/c_api.h of jaxlib), declared by hand: fields have its
+ * order and types, but heed's names. Structs begin with their size and grow at the end; unused
+ * fields at the end are omitted.
  */
 #ifndef HEED_XLA_H
 #define HEED_XLA_H
@@ -14,7 +14,7 @@
 typedef struct xla_error xla_error;
 typedef struct xla_context xla_context;
 
-/* XLA asks for metadata by such a node of the call's list, and calls for nothing else then. */
+/* With this node in its list of extensions, a call only requests metadata. */
 enum {
     XLA_EXTENSION_METADATA = 1
 };
@@ -31,7 +31,7 @@ typedef struct xla_version {
     int major, minor;
 } xla_version;
 
-/* May the calls be captured into a graph, and replayed? */
+/* Calls may be captured into a CUDA graph and replayed. */
 enum {
     XLA_TRAIT_CAPTURES = 1
 };

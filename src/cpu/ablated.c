@@ -16,7 +16,7 @@
 #include "ablated.def"
 #undef HEED_ABLATED
 
-/* A row; the code of every CPU kernel begins with a heed_cpu_code. */
+/* A row of ablated.def; the code of every CPU kernel begins with a heed_cpu_code. */
 static const struct {
     const char *kernel;
     int ablation;
@@ -27,11 +27,11 @@ static const struct {
 #undef HEED_ABLATED
 };
 
-/* The code that such a plan runs, in place of the kernel of kernels.def. */
+/* The code that a degraded plan runs, in place of the kernel of kernels.def. */
 typedef struct ablated_plan {
     heed_kernel kernel;
     heed_algorithm algorithm;
-    heed_task_fn *run; /* that is to take longer, by this share: */
+    heed_task_fn *run; /* the task to prolong, by this fraction of its time: */
     double delay;
 } ablated_plan;
 
@@ -72,7 +72,7 @@ const char *heed_cpu_ablated_unfit(const char *name, int ablation, const heed_pr
     return NULL;
 }
 
-/* A task of a plan knows the plan's problem, and so the plan. */
+/* A task leads to the plan's problem, and so to the plan. */
 static void run_delayed(const heed_job *job, const heed_task *task, void *scratch)
 {
     const char *problem = (const char *)job->problem;
@@ -88,9 +88,7 @@ static void run_delayed(const heed_job *job, const heed_task *task, void *scratc
 
 static heed_status execute_delayed(const heed_plan *plan, const heed_buffers *buffers)
 {
-    const heed_cpu_code *code = plan->kernel->code;
-    heed_cut cut = code->cut(&plan->config);
-    heed_job_run(plan, buffers, &cut, run_delayed);
+    heed_cpu_run(plan, buffers, run_delayed);
     return HEED_OK;
 }
 

@@ -1,9 +1,9 @@
 /*
- * affinity.c - a thread that goes to another CPU
+ * affinity.c - move a thread to another CPU
  *
- * There is no call that moves a thread, but one that takes away the CPU it is on. The user's
- * choice (taskset, a cpuset) is its mask before; it is narrowed for a moment, and put back unless
- * someone has changed it meanwhile.
+ * There is no call that moves a thread, but one that takes away the CPU it is on. Its mask, which
+ * may be the user's choice (taskset, a cpuset), is narrowed for a moment, and restored unless it
+ * was changed meanwhile.
  */
 #include "affinity.h"
 

@@ -1,31 +1,24 @@
 /*
- * append.c - new keys and values into the cache, and queries rotated, on a CPU
+ * append.c - append new keys and values to the KV cache, and rotate queries, on a CPU
  *
- * A row is a new key of a batch element with its value, or a query, of all heads.
+ * A row is a new key of a batch element with its value, or a query, for all heads.
  */
 #include "../append.h"
-
-#include <stdatomic.h>
 
 #include "../problem/operand.h"
 #include "cpu.h"
 
-/* Elements that a thread writes sooner than another one wakes up. */
-#define ELEMENTS_MIN ((int64_t)1 << 15)
-
 typedef struct append_job {
     const heed_problem *problem;
     const heed_buffers *buffers;
-    char *queries;         /* rotated ones; NULL: they stay as they are */
-    heed_strides q_stride; /* of these */
-    int64_t element;       /* bytes of one */
-    int64_t packed;        /* queries of all sequences, where they are packed */
-    int64_t keys, rows;    /* new keys of all batch elements; with these, all rows */
-    int64_t step;          /* rows that a thread takes at a time */
-    atomic_llong next;
+    char *queries;         /* rotated queries; NULL: no rotation */
+    heed_strides q_stride; /* of rotated queries */
+    int64_t element;       /* bytes per element */
+    int64_t packed;        /* queries of all sequences, if they are packed */
+    int64_t keys;          /* new keys of all batch elements */
 } append_job;
 
-/* Rotates the columns a and b of pair @c, of float32 numbers: products are exact in float64. */
+/* Rotates columns a and b, which are float32: products are exact in float64. */
 static void rotate_pair(float *row, int64_t a, int64_t b, double cos, double sin)
 {
     const double x = (double)row[a], y = (double)row[b];
@@ -33,7 +26,7 @@ static void rotate_pair(float *row, int64_t a, int64_t b, double cos, double sin
     row[b] = (float)(y * cos + x * sin);
 }
 
-/* Writes a vector of @dim elements, rotated as @cos and @sin say where they are not NULL. */
+/* Writes a vector of @dim elements, rotated by @cos and @sin if they are not NULL. */
 static void write_vector(const append_job *job, void *to, const void *from, int64_t dim,
                          const float *cos, const float *sin)
 {
@@ -51,7 +44,7 @@ static void write_vector(const append_job *job, void *to, const void *from, int6
     heed_store_row((char *)to + first, row, p->rotary, p->type);
 }
 
-/* The cosines or sines of @position, as float32. */
+/* Loads the cosines or sines of @position, as float32. */
 static void load_turns(float *to, const heed_problem *p, const heed_operand *operand,
                        const void *data, int64_t position)
 {
@@ -99,7 +92,7 @@ static int64_t first_row(const append_job *job, int64_t batch)
     return heed_job_cumulative(job->buffers->cu_seqlens_q, job->problem->cu_seqlens_q.type, batch);
 }
 
-/* The last packed sequence that begins at @row or ahead of it. */
+/* The last packed sequence that begins at or before @row. */
 static int64_t find_sequence(const append_job *job, int64_t row)
 {
     int64_t low = 0, high = job->problem->batch - 1;
@@ -113,8 +106,8 @@ static int64_t find_sequence(const append_job *job, int64_t row)
     return low;
 }
 
-/* Where packed query @row stands, and its new key; behind the last sequence at no place in
- * particular. */
+/* The position of packed query @row, and of its new key; 0 after the last sequence, where any
+ * position will do. */
 static int64_t packed_position(const append_job *job, int64_t row)
 {
     if (row >= job->packed)
@@ -123,7 +116,7 @@ static int64_t packed_position(const append_job *job, int64_t row)
     return row + length_of(job, batch) - first_row(job, batch + 1);
 }
 
-/* New key @n of all, with its value. */
+/* Writes new key @n of all batch elements, with its value. */
 static void write_key(const append_job *job, int64_t n)
 {
     const heed_problem *p = job->problem;
@@ -150,7 +143,7 @@ static void write_key(const append_job *job, int64_t n)
     }
 }
 
-/* Query @n of all. */
+/* Writes query @n of all batch elements. */
 static void write_query(const append_job *job, int64_t n)
 {
     const heed_problem *p = job->problem;
@@ -169,33 +162,26 @@ static void write_query(const append_job *job, int64_t n)
     }
 }
 
-static void write_rows(void *data, int index)
+static void write_row(const void *data, int64_t row)
 {
-    append_job *job = data;
-    (void)index;
-    for (;;) {
-        const int64_t first = atomic_fetch_add_explicit(&job->next, job->step,
-                                                        memory_order_relaxed);
-        if (first >= job->rows)
-            return;
-        for (int64_t r = first; r < heed_min(first + job->step, job->rows); r++)
-            if (r < job->keys)
-                write_key(job, r);
-            else
-                write_query(job, r - job->keys);
-    }
+    const append_job *job = data;
+    if (row < job->keys)
+        write_key(job, row);
+    else
+        write_query(job, row - job->keys);
 }
 
-/* Packed queries behind the last sequence are rows too where a prefix has them read. */
-static void count_rows(append_job *job)
+/* Sets the numbers of packed queries and of new keys, and returns that of all rows. Packed queries
+ * after the last sequence are rows too if a prefix has them read. */
+static int64_t count_rows(append_job *job)
 {
     const heed_problem *p = job->problem;
     const bool packed = p->tokens_q > 0;
     job->packed = packed ? first_row(job, p->batch) : 0;
     job->keys = p->append_packed ? job->packed : p->batch * p->append;
-    job->rows = job->keys;
-    if (job->queries)
-        job->rows += !packed ? p->batch * p->seq_q : p->prefix > 0 ? p->tokens_q : job->packed;
+    if (!job->queries)
+        return job->keys;
+    return job->keys + (!packed ? p->batch * p->seq_q : p->prefix > 0 ? p->tokens_q : job->packed);
 }
 
 void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void *queries)
@@ -207,10 +193,6 @@ void heed_append_on_cpu(const heed_plan *plan, const heed_buffers *buffers, void
                        .q_stride = plan->problem.q,
                        .element = (int64_t)heed_type_size(p->type) };
     const int64_t wide = heed_max(p->heads_kv * (p->dim_qk + p->dim_v), p->heads_q * p->dim_qk);
-    count_rows(&job);
-    job.step = heed_div_up(ELEMENTS_MIN, wide);
-    const int64_t pieces = heed_div_up(job.rows, job.step);
-    const int threads = (int)heed_min(pieces, plan->context->machine.threads);
-    if (threads > 0)
-        heed_pool_run(plan->context->pool, write_rows, &job, threads);
+    const int64_t rows = count_rows(&job);
+    heed_rows_run(plan->context, rows, wide, write_row, &job);
 }

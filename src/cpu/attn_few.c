@@ -1,5 +1,5 @@
 /*
- * attn_few.c - the knobs of the algorithm for few queries, and its scratch
+ * attn_few.c - the algorithm for few queries (decode): knobs and scratch layout
  *
  * The computation itself is attn_few_template.h.
  */
@@ -49,7 +49,7 @@ size_t heed_few_scratch(const heed_cpu_code *code, const heed_problem *problem, 
                         const heed_modify_need *need)
 {
     heed_few_layout layout = heed_few_layout_of((const heed_few_code *)code, problem, cut, need);
-    return (size_t)layout.end * sizeof(float);
+    return (size_t)(layout.end * cut->heads) * sizeof(float);
 }
 
 const heed_algorithm heed_algorithm_few = {

@@ -1,35 +1,35 @@
 /*
  * attn_few_template.h - attention for few queries (decode): head dims in the lanes of vectors
  *
- * With a handful of rows there is nothing to fill the lanes of a strip with, and reading K and V
- * once is what takes the time. So K and V are taken as they come, a row at a time: logits are dot
- * products along the head dim, summed across lanes for LANES keys together by one transposition,
- * and O gathers whole rows of V. The rows of a task, the query heads of one group among them,
- * share each tile of K and V. Keys that a row does not see are not touched for it. The online
- * softmax is that of attn_scalar.c.
+ * A handful of rows cannot fill the lanes of a strip, and the time goes into reading K and V once.
+ * So K and V are processed row by row as they are in memory: logits are dot products along the head
+ * dim, summed across lanes for LANES keys at a time by one transposition, and O accumulates whole
+ * rows of V. The rows of a task, which include the query heads of one group, share each tile of K
+ * and V. Keys that a row does not see are not read for it. The online softmax is that of
+ * attn_scalar.c.
  *
  * Parameters, defined by the file that includes this template after simd_*.h and simd_rows.h:
  *
  *     FEW_CODE   the heed_few_code to define
  *     MODIFIER   the heed_modifier of the same instructions
- *     ROWS       rows that share what is loaded of K and V: 4 with 32 registers, 2 with 16
- *     RATES      what the cost model should believe
+ *     ROWS       rows that share loads of K and V: 4 with 32 registers, 2 with 16
+ *     RATES      rates for the cost model
  *
  * Knobs m (rows per task) and s (tasks that share the keys) are in attn_few.c.
  *
- * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
- * no-products (sums stop at their first step), no-loads, mispredicted (a branch for each vector of
- * weights that nothing predicts), extra-barrier, strided (K and V are converted down their
- * columns), no-staging (they are read where they lie, in float32) and over-unrolled.
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (sums stop
+ * after their first step), no-loads, mispredicted (an unpredictable branch for each vector of
+ * weights), extra-barrier, strided (K and V are converted column by column), no-staging (they are
+ * read in place, in float32) and over-unrolled.
  *
- * docs/kernels/attn_few.md has the log: versions with their figures, and what was tried.
+ * docs/kernels/attn_few.md has the log: versions with their timings, and other attempts.
  */
 #include <math.h>
 
 #include "few.h"
 #include "simd_weight.h"
 
-#define CHUNK 4 /* vectors of O that are kept in registers */
+#define CHUNK 4 /* vectors of O kept in registers */
 
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define INNER_LOOP _Pragma("GCC unroll 16")
@@ -44,12 +44,12 @@ typedef struct few_state {
     const heed_task *task;
     heed_few_layout y;
     float *base;
-    float factor; /* that makes logits to base 2 of products, or of what the program leaves */
-    bool finite;  /* no value of the tile is infinite or NaN; known only where it matters */
-    int64_t key;  /* first one of the tile */
+    float factor; /* converts products, or the program's results, to base-2 logits */
+    bool finite;  /* no value of the tile is infinite or NaN; only set where it matters */
+    int64_t key;  /* first key of the tile */
 } few_state;
 
-/* Row @j of the tile of K, and how many floats further the next one is; */
+/* Row @j of the tile of K, and the distance in floats to the next one; */
 static inline const float *key_rows(const few_state *t, int64_t j, int64_t *stride)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
@@ -61,7 +61,7 @@ static inline const float *key_rows(const few_state *t, int64_t j, int64_t *stri
     return t->base + t->y.k + j * t->y.dim_qk;
 }
 
-/* of V, the first one. */
+/* the first row of V. */
 static inline const float *value_rows(const few_state *t, int64_t *stride)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
@@ -81,8 +81,8 @@ static void load_filled(float *to, const void *from, int64_t count, int64_t fill
 
 #if HEED_ABLATE == ABLATE_STRIDED
 
-/* One vector of each of @keys rows of K, or of V, from key @first on at a time, zeros behind the
- * last. */
+/* Loads @keys rows of K, or of V, from key @first on, one vector of each row at a time, with zeros
+ * after the last row. */
 static void load_columns(const few_state *t, bool of_k, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -99,6 +99,24 @@ static void load_columns(const few_state *t, bool of_k, int64_t first, int64_t k
 
 #endif
 
+/* Requests the vectors of a key that is loaded with the next tile. @k and @v are those of the key
+ * FEW_KEYS before it, which lie as far apart as all do, but in pages. */
+static inline void prefetch_next(const few_state *t, int64_t j, const char *k, const char *v)
+{
+    const heed_problem *p = t->job->problem;
+    const int64_t size = t->job->element;
+    if (j >= t->task->key_end)
+        return;
+    if (t->job->table) {
+        heed_job_prefetch(t->job, t->task, j);
+        return;
+    }
+    for (int64_t i = 0; i < p->dim_qk * size; i += HEED_CACHE_LINE)
+        __builtin_prefetch(k + FEW_KEYS * p->k.seq * size + i);
+    for (int64_t i = 0; i < p->dim_v * size; i += HEED_CACHE_LINE)
+        __builtin_prefetch(v + FEW_KEYS * p->v.seq * size + i);
+}
+
 static void load_tile(const few_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -108,16 +126,16 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
     return;
 #endif
     for (int64_t j = 0; j < keys; j++) {
-        load_filled(t->base + t->y.k + j * t->y.dim_qk, heed_job_k(t->job, t->task, first + j),
-                    p->dim_qk, t->y.dim_qk, p->type);
-        load_filled(t->base + t->y.v + j * t->y.dim_v, heed_job_v(t->job, t->task, first + j),
-                    p->dim_v, t->y.dim_v, p->type);
+        const char *k = heed_job_k(t->job, t->task, first + j);
+        const char *v = heed_job_v(t->job, t->task, first + j);
+        prefetch_next(t, first + j + FEW_KEYS, k, v);
+        load_filled(t->base + t->y.k + j * t->y.dim_qk, k, p->dim_qk, t->y.dim_qk, p->type);
+        load_filled(t->base + t->y.v + j * t->y.dim_v, v, p->dim_v, t->y.dim_v, p->type);
     }
 }
 
-/* Products of @rows rows of Q with the keys @seen of the tile; others are not defined. LANES
- * products at a time are summed across their lanes by one transposition. @rows is
- * 1 or ROWS, a constant. */
+/* Products of @rows rows of Q with the keys @seen of the tile; others are undefined. LANES products
+ * at a time are summed across their lanes by one transposition. @rows is 1 or ROWS, a constant. */
 static inline __attribute__((always_inline)) void multiply_keys(const few_state *t, int64_t row,
                                                                 int rows, heed_interval seen,
                                                                 float s[ROWS][FEW_KEYS])
@@ -150,7 +168,7 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
     }
 }
 
-/* The patches that the logits @s of @rows rows from @row on in the tile are. Returns whether the
+/* Describes the logits @s of @rows rows from @row on in the tile as patches. Returns true if the
  * program shows any of them. */
 static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t row, int rows,
                                                    float s[ROWS][FEW_KEYS],
@@ -171,7 +189,7 @@ static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t r
     return any;
 }
 
-/* Makes logits of the products of a row with the keys @seen, and gives them to the program. */
+/* Turns the products of a row with the keys @seen into logits, and runs the program on them. */
 static __attribute__((noinline)) void modify_logits(const few_state *t, heed_interval seen,
                                                     const heed_patch *patch)
 {
@@ -186,7 +204,7 @@ static __attribute__((noinline)) void modify_logits(const few_state *t, heed_int
 }
 
 /* Turns the products of one row with the keys @seen into weights, zero for others, updates m and l,
- * and returns what O must be multiplied by. */
+ * and returns the rescale factor of O. */
 static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[FEW_KEYS])
 {
     float *m = t->base + t->y.m + row;
@@ -203,7 +221,7 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
         top = v_max(v_load(s + j), top);
     float now = v_top(top);
     if (now == -INFINITY)
-        now = -3.402823466e38f; /* finite where no key was seen yet */
+        now = -3.402823466e38f; /* finite even if no key was seen yet */
     for (int j = 0; j < FEW_KEYS; j += LANES) {
         vf weight = power_of_two(v_sub(v_load(s + j), v_set(now)));
         v_store(s + j, weight);
@@ -248,8 +266,8 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
     }
 }
 
-/* The same for one row, key by key, where it must not even multiply the values of keys that the
- * program hides by zero. */
+/* The same for one row, key by key, where the values of keys that the program hides must not even
+ * be multiplied by zero. */
 static __attribute__((noinline)) void accumulate_visible(const few_state *t, int64_t row,
                                                          heed_interval seen,
                                                          const heed_patch *patch, float alpha)
@@ -266,7 +284,7 @@ static __attribute__((noinline)) void accumulate_visible(const few_state *t, int
                 o[c] += weights[j] * v[j * stride + c];
 }
 
-/* Rows @row to @row + @rows - 1 against the keys @seen of the tile. */
+/* Processes rows @row to @row + @rows - 1 with the keys @seen of the tile. */
 static inline __attribute__((always_inline)) void run_rows(const few_state *t, int64_t row,
                                                            int rows, heed_interval seen)
 {
@@ -289,7 +307,7 @@ static inline __attribute__((always_inline)) void run_rows(const few_state *t, i
         accumulate_visible(t, row + r, seen, &patches[r], alpha[r]);
 }
 
-/* Is every value of @keys keys finite? x * 0 is NaN for those that are not. */
+/* True if all values of @keys keys are finite. x * 0 is NaN for others. */
 static bool all_finite(const few_state *t, int64_t keys)
 {
     int64_t stride;
@@ -303,8 +321,8 @@ static bool all_finite(const few_state *t, int64_t keys)
     return v_sum(sum) == 0;
 }
 
-/* All rows of the task against the tile of @keys keys that begins at @first: ROWS at a time where
- * they see the same keys of it, as the heads of a group do. */
+/* Processes all rows of the task with the tile of @keys keys that begins at @first: ROWS at a time
+ * if they see the same keys of it, as the heads of a group do. */
 static void run_tile(const few_state *t, int64_t first, int64_t keys)
 {
     int64_t rows = t->task->row_end - t->task->row_begin;
@@ -322,7 +340,7 @@ static void run_tile(const few_state *t, int64_t first, int64_t keys)
     }
 }
 
-/* Adds the sums of the section that ends to those before it. */
+/* Adds the sums of the finished section to those of earlier ones. */
 static void end_section(const few_state *t, int64_t rows)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -346,7 +364,7 @@ static void store_rows(const few_state *t, int64_t rows)
         bool empty = l == 0;
         vf inverse = v_set(1 / heed_job_total(t->job, t->task, row, t->base[t->y.all_m + r], l));
         for (int64_t c = 0; c < t->y.dim_v;
-             c += LANES) /* 0 times a NaN of V may be in an empty O */
+             c += LANES) /* an empty O may contain 0 times a NaN of V */
             v_store(o + c, empty ? v_zero() : v_mul(v_load(o + c), inverse));
         store_row(target.o, o, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)
@@ -364,40 +382,68 @@ static void take_tile(few_state *t, int64_t first, int64_t keys)
     run_tile(t, first, keys);
 }
 
-static void run(const heed_job *job, const heed_task *task, void *scratch)
+/* Nothing has been seen by the rows of the task yet. */
+static void begin_rows(const few_state *t, int64_t rows, bool sections)
 {
-    const heed_problem *p = job->problem;
-    few_state t = { .job = job, .task = task, .base = scratch };
-    t.y = heed_few_layout_of(&FEW_CODE, p, &job->cut, &job->need);
+    const heed_problem *p = t->job->problem;
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t row = t->task->row_begin + r;
+        load_filled(t->base + t->y.q + r * t->y.dim_qk, heed_job_q(t->job, t->task, row), p->dim_qk,
+                    t->y.dim_qk, p->type);
+        t->base[t->y.m + r] = t->base[t->y.all_m + r] = -INFINITY;
+        t->base[t->y.l + r] = t->base[t->y.all_l + r] = 0;
+        heed_job_begin_rows(t->job, t->task, row, 1, t->base + t->y.kept + r * t->job->need.kept);
+    }
+    memset(t->base + t->y.o, 0, (size_t)(rows * t->y.dim_v) * sizeof(float));
+    if (sections)
+        memset(t->base + t->y.all_o, 0, (size_t)(rows * t->y.dim_v) * sizeof(float));
+}
+
+/* Head @head of the task, which @own becomes; all heads have their tiles in the first one's
+ * scratch. */
+static few_state state_of(const heed_job *job, heed_task *own, int64_t head, bool sections,
+                          float *scratch)
+{
+    few_state t = { .job = job, .task = own };
+    t.y = heed_few_layout_of(&FEW_CODE, job->problem, &job->cut, &job->need);
+    t.base = scratch + head * t.y.end;
+    t.y.k -= head * t.y.end;
+    t.y.v -= head * t.y.end;
     t.factor = !job->modify ? job->factor : job->modify->changes ? HEED_LOG2_E : 1;
-    int64_t rows = task->row_end - task->row_begin;
-    const bool sections = task->key_end - task->key_begin > HEED_SECTION;
-    if (!sections) { /* the only one is all */
+    own->head_kv += head;
+    if (!sections) { /* there is only one section */
         t.y.all_o = t.y.o;
         t.y.all_m = t.y.m;
         t.y.all_l = t.y.l;
     }
-    for (int64_t r = 0; r < rows; r++) {
-        load_filled(t.base + t.y.q + r * t.y.dim_qk, heed_job_q(job, task, task->row_begin + r),
-                    p->dim_qk, t.y.dim_qk, p->type);
-        t.base[t.y.m + r] = t.base[t.y.all_m + r] = -INFINITY;
-        t.base[t.y.l + r] = t.base[t.y.all_l + r] = 0;
-        heed_job_begin_rows(job, task, task->row_begin + r, 1,
-                            t.base + t.y.kept + r * job->need.kept);
+    return t;
+}
+
+static void run(const heed_job *job, const heed_task *task, void *scratch)
+{
+    few_state heads[FEW_HEADS];
+    heed_task tasks[FEW_HEADS];
+    const int64_t rows = task->row_end - task->row_begin, count = job->cut.heads;
+    const bool sections = task->key_end - task->key_begin > HEED_SECTION;
+    for (int64_t head = 0; head < count; head++) {
+        tasks[head] = *task;
+        heads[head] = state_of(job, &tasks[head], head, sections, scratch);
+        begin_rows(&heads[head], rows, sections);
     }
-    memset(t.base + t.y.o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
-    if (sections)
-        memset(t.base + t.y.all_o, 0, (size_t)(rows * t.y.dim_v) * sizeof(float));
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {
-        int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
-        t.key = first;
-        if (heed_job_may_see(job, task, first, keys))
-            take_tile(&t, first, keys);
-        if (sections &&
-            ((first + keys - task->key_begin) % HEED_SECTION == 0 || first + keys == task->key_end))
-            end_section(&t, rows);
+        const int64_t keys = heed_min(FEW_KEYS, task->key_end - first);
+        const bool ends = (first + keys - task->key_begin) % HEED_SECTION == 0 ||
+                          first + keys == task->key_end;
+        for (few_state *t = heads; t < heads + count; t++) {
+            t->key = first;
+            if (heed_job_may_see(job, t->task, first, keys))
+                take_tile(t, first, keys);
+            if (sections && ends)
+                end_section(t, rows);
+        }
     }
-    store_rows(&t, rows);
+    for (int64_t head = 0; head < count; head++)
+        store_rows(&heads[head], rows);
 }
 
 const heed_few_code FEW_CODE = {
@@ -405,6 +451,7 @@ const heed_few_code FEW_CODE = {
              .scratch = heed_few_scratch,
              .modifier = &MODIFIER,
              .grid = { .lanes = LANES, .inner = 1, .outer = FEW_KEYS / LANES },
+             .together = FEW_HEADS,
              .rates = RATES,
              .run = run },
     .step = CHUNK * LANES,

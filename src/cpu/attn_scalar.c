@@ -5,18 +5,19 @@
  * converts a tile of K and V to float32 once and runs its rows over it with the online softmax of
  * FlashAttention:
  *
- *     m' = max(m, max_j s_j)    l' = 2^(m - m') l + sum_j 2^(s_j - m')    o' = 2^(m - m') o + sum_j
- * 2^(s_j - m') v_j
+ *     m' = max(m, max_j s_j)
+ *     l' = 2^(m - m') l + sum_j 2^(s_j - m')
+ *     o' = 2^(m - m') o + sum_j 2^(s_j - m') v_j
  *
- * where s_j is the logit times log2(e). A masked key takes no part at all, so that nothing in its
- * place can matter.
+ * where s_j is the logit times log2(e). A masked key is skipped entirely, so its contents cannot
+ * matter.
  *
  * Knob s: tasks that share the keys of one block of rows.
  *
- * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
- * no-products (sums stop at their first step), no-loads, mispredicted, extra-barrier, strided (K
- * and V are converted down their columns), no-staging (they are read where they lie, in float32),
- * over-unrolled and tiny-blocks (of one row).
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (sums stop
+ * after their first step), no-loads, mispredicted, extra-barrier, strided (K and V are converted
+ * column by column), no-staging (they are read in place, in float32), over-unrolled and tiny-blocks
+ * (of one row).
  */
 #include <float.h>
 #include <math.h>
@@ -24,16 +25,15 @@
 
 #include "cpu.h"
 
-/* The knobs, in the order in which a config has them. */
+/* The knobs, in the order of a config's values. */
 enum {
     SPLITS /* tasks that share the keys of one block of rows */
 };
 
 #define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
 #define KEYS 64
-#define PROGRAM_LANES 4 /* of heed_modifier_scalar */
-#define PITCH \
-    (HEED_DIM_MAX + 16) /* of rows, so that they are not all in the same sets of a cache */
+#define PROGRAM_LANES 4           /* of heed_modifier_scalar */
+#define PITCH (HEED_DIM_MAX + 16) /* of rows, so they do not all map to the same cache sets */
 
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define INNER_LOOP _Pragma("GCC unroll 32")
@@ -47,16 +47,16 @@ typedef struct row_scratch {
     float o[ROWS][PITCH];
     float m[ROWS];            /* running maximum of the logits, base 2 */
     float l[ROWS];            /* running sum */
-    float all_o[ROWS][PITCH]; /* the same of sections that are done */
+    float all_o[ROWS][PITCH]; /* the same, of finished sections */
     float all_m[ROWS];
     float all_l[ROWS];
     float k[KEYS][PITCH];
     float v[KEYS][PITCH];
     float p[KEYS];
     int64_t first;  /* key of the tile */
-    float *program; /* behind the struct: values kept of each row, and its scratch */
+    float *program; /* after the struct: the program's values of each row, and its scratch */
 #if HEED_ABLATE == ABLATE_NO_STAGING
-    const float *k_rows[KEYS]; /* where they lie */
+    const float *k_rows[KEYS]; /* in place */
     const float *v_rows[KEYS];
 #endif
 } row_scratch;
@@ -100,19 +100,20 @@ static float dot(const float *a, const float *b, int64_t count)
     return lane[0];
 }
 
-/* 2^x, of which weights are made. */
+/* 2^x, for weights: 0 below 2^-126, since products with denormal weights would be slow. */
 static float power_of_two(float x)
 {
     if (ABLATED(ABLATE_NO_EXP))
         return x;
     if (heed_cpu_mispredicts(&x)) {
-        __asm__ volatile(""); /* or both branches would become one */
+        __asm__ volatile(""); /* otherwise the branches would be merged */
         return 2 * exp2f(x - 1);
     }
-    return exp2f(x);
+    float power = exp2f(x);
+    return power < FLT_MIN ? 0 : power;
 }
 
-/* The patch that the logits of row @r in the tile are. */
+/* The logits of row @r in the tile as a patch. */
 static heed_patch patch_of(row_scratch *s, const heed_job *job, int64_t r)
 {
     return (heed_patch){ .logits = s->p,
@@ -122,7 +123,7 @@ static heed_patch patch_of(row_scratch *s, const heed_job *job, int64_t r)
                          .keys = KEYS };
 }
 
-/* Gives the natural logits of row @r to the program, and makes them those to base 2. */
+/* Runs the program on the natural logits of row @r, and converts them to base 2. */
 static void modify_logits(row_scratch *s, const heed_job *job, int64_t r, heed_interval seen)
 {
     heed_patch patch = patch_of(s, job, r);
@@ -136,15 +137,15 @@ static void modify_logits(row_scratch *s, const heed_job *job, int64_t r, heed_i
         s->p[j] *= HEED_LOG2_E;
 }
 
-/* Adds the weighted values of the keys @seen of the tile, the largest logit being @top, to the sums
- * of row @r; @hides, a constant, is whether the program hides any. */
+/* Adds the weighted values of the keys @seen of the tile, whose largest logit is @top, to the sums
+ * of row @r; @hides, a constant, is true if the program hides any. */
 static inline __attribute__((always_inline)) void add_values(row_scratch *s, const heed_job *job,
                                                              int64_t r, heed_interval seen,
                                                              float top, bool hides)
 {
     const heed_problem *problem = job->problem;
     const heed_patch patch = patch_of(s, job, r);
-    float shift = top == -INFINITY ? -FLT_MAX : top; /* finite where no key was seen yet */
+    float shift = top == -INFINITY ? -FLT_MAX : top; /* finite even if no key was seen yet */
     float shrink = exp2f(s->m[r] - shift);
     float l = 0, o[HEED_DIM_MAX];
     memset(o, 0, (size_t)problem->dim_v * sizeof *o);
@@ -165,7 +166,7 @@ static inline __attribute__((always_inline)) void add_values(row_scratch *s, con
         s->o[r][c] = s->o[r][c] * shrink + o[c];
 }
 
-/* One row against the keys @seen of the tile. */
+/* Processes one row with the keys @seen of the tile. */
 static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_job *job)
 {
     const heed_problem *problem = job->problem;
@@ -190,7 +191,7 @@ static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_j
         add_values(s, job, r, seen, top, false);
 }
 
-/* Adds the sums of the section that ends to those before it. */
+/* Adds the sums of the finished section to those of earlier ones. */
 static void end_section(row_scratch *s, int64_t rows, int64_t dim)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -211,7 +212,7 @@ static void finish_row(row_scratch *s, int64_t r, const heed_job *job, const hee
     heed_job_set_sums(job, task, row, s->all_m[r], l);
 }
 
-/* Converts the keys from @first on, and their values. */
+/* Converts @keys keys from @first on, and their values. */
 static void load_tile(row_scratch *s, const heed_job *job, const heed_task *task, int64_t first,
                       int64_t keys)
 {
@@ -229,7 +230,7 @@ static void load_tile(row_scratch *s, const heed_job *job, const heed_task *task
     }
 }
 
-/* The same element by element, down the columns. */
+/* The same, element by element, column by column. */
 static void load_tile_strided(row_scratch *s, const heed_job *job, const heed_task *task,
                               int64_t first, int64_t keys)
 {

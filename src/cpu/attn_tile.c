@@ -1,5 +1,5 @@
 /*
- * attn_tile.c - the knobs of the tile algorithm, and its scratch
+ * attn_tile.c - the tile algorithm (many queries): knobs and scratch layout
  *
  * The computation itself is attn_tile_template.h.
  */

@@ -13,6 +13,6 @@
 #define MODIFIER heed_modifier_avx2
 #define RATES                                                               \
     {                                                                       \
-        .multiply_adds = 50e9, .exps = 3e9, .elements = 8e9, .row_step = 16 \
+        .multiply_adds = 50e9, .exps = 3e9, .elements = 4e9, .row_step = 16 \
     }
 #include "attn_tile_template.h"

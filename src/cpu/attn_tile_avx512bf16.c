@@ -13,6 +13,6 @@
 #define MODIFIER heed_modifier_avx512
 #define RATES                                                                             \
     {                                                                                     \
-        .multiply_adds = 55e9, .exps = 5e9, .elements = 8e9, .row_step = 32, .bf16 = true \
+        .multiply_adds = 55e9, .exps = 5e9, .elements = 4e9, .row_step = 32, .bf16 = true \
     }
 #include "attn_tile_template.h"

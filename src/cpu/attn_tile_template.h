@@ -2,10 +2,10 @@
  * attn_tile_template.h - attention for many queries: tiles of K and V in cache, queries in the
  * lanes of vectors
  *
- * Every matrix that the kernel computes is kept transposed: a strip of WIDTH queries lies across
- * the lanes of MV vectors, and keys or dims go down the rows. So the maximum and the sum of the
- * softmax run down the columns with no operation across lanes, every operand that is not a strip
- * is a broadcast from memory as it lies there, and only Q and O are transposed, once each.
+ * Every matrix that the kernel computes is stored transposed: a strip of WIDTH queries occupies the
+ * lanes of MV vectors, and keys or dims go down the rows. So the maximum and the sum of the softmax
+ * run down the columns without operations across lanes, every operand that is not a strip is
+ * broadcast directly from memory, and only Q and O are transposed, once each.
  *
  *     S[key][query]  =  K[key][c] Q[c][query]        product of K's rows with the strip of Q
  *     P[key][query]  =  2^(scale S - m[query])       online softmax, as in attn_scalar.c
@@ -20,20 +20,20 @@
  *     TILE_CODE  the heed_tile_code to define
  *     MODIFIER   the heed_modifier of the same instructions
  *     MV         vectors in a strip
- *     NR         keys or dims of the micro-kernel; NR * MV + MV + 1 registers are in use
- *     RATES      what the cost model should believe
+ *     NR         keys or dims of the micro-kernel; uses NR * MV + MV + 1 registers
+ *     RATES      rates for the cost model
+ *     TILE_AMX   defined: AMX's tile registers multiply, and MV and NR are 2 and 16
  *
- * Its parts are tile_load.h, tile_product.h and tile_softmax.h.
+ * Its parts are tile_load.h, tile_product.h or tile_product_amx.h, and tile_softmax.h.
  *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
- * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp,
- * no-products (each sum stops at its first step), no-loads, mispredicted (a branch for each vector
- * of weights that nothing predicts), extra-barrier, strided (K is packed down its columns),
- * no-staging (K is read where it lies, in float32), no-overlap (no prefetch), over-unrolled and
- * masked.
+ * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (each sum stops
+ * after its first step), no-loads, mispredicted (an unpredictable branch for each vector of
+ * weights), extra-barrier, strided (K is packed column by column), no-staging (K is read in place,
+ * in float32), no-overlap (no prefetch), over-unrolled and masked.
  *
- * docs/kernels/attn_tile.md has the log: versions with their figures, and what was tried.
+ * docs/kernels/attn_tile.md has the log: versions with their timings, and other attempts.
  */
 #include <math.h>
 
@@ -49,11 +49,11 @@ typedef struct tile_state {
     const heed_task *task;
     heed_tile_layout y;
     float *base;
-    float factor;  /* that logits are still to be multiplied by, for those to base 2; 0 or more, */
-    float natural; /* and before the program changes them */
-    int64_t qk_part; /* products in a part of the sum of a logit, in units; */
-    int64_t pv_part; /* of a tile's sum of O */
-    bool finite;     /* no value of the tile in v is infinite or NaN; known only where it matters */
+    float factor;    /* remaining factor from logits to base 2, 0 or more, */
+    float natural;   /* and that to natural logits for the program */
+    int64_t qk_part; /* units in each partial sum of a logit, */
+    int64_t pv_part; /* and of a tile's sum of O */
+    bool finite;     /* no value of the tile in v is infinite or NaN; only set where it matters */
     int64_t first;   /* key of the tile */
     int64_t strips;  /* of the task */
     bool hides;      /* the program hides keys */
@@ -65,14 +65,32 @@ static inline heed_interval *seen_of(const tile_state *t, int64_t strip)
     return (heed_interval *)(void *)(t->base + t->y.seen) + strip * WIDTH;
 }
 
-/* Values of the program for the rows of a strip. */
+/* The program's values for the rows of a strip. */
 static inline float *kept_of(const tile_state *t, int64_t strip)
 {
     return t->base + t->y.kept + strip * t->job->need.kept;
 }
 
-#include "tile_load.h"
+/* The address of NR keys from key @j of the tile on, if they are read in place; NULL: they are
+ * packed. */
+static inline const float *keys_in_place(const tile_state *t, int64_t j)
+{
+#if HEED_ABLATE == ABLATE_NO_STAGING
+    const heed_problem *p = t->job->problem;
+    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0 && !t->job->table)
+        return heed_job_k(t->job, t->task, t->first + j);
+#endif
+    (void)t;
+    (void)j;
+    return NULL;
+}
+
+#ifdef TILE_AMX
+#include "tile_product_amx.h"
+#else
 #include "tile_product.h"
+#endif
+#include "tile_load.h"
 #include "tile_softmax.h"
 
 static void clear_state(const tile_state *t)
@@ -84,70 +102,7 @@ static void clear_state(const tile_state *t)
         v_store(m + i, v_set(-INFINITY));
 }
 
-/* S = K Q for NR keys from @j on. Raises @top to the maximum if @plain: if all of them are
- * visible to all rows. */
-static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
-                               vf top[MV])
-{
-    const float *k = t->base + t->y.k + j * TILE_PANEL;
-    float *s = t->base + t->y.s + j * WIDTH;
-    vf acc[NR][MV];
-    clear(acc);
-    for (int64_t c = 0, end = 0; c < t->y.steps; c = end) {
-        end = heed_min(c + t->qk_part, t->y.steps);
-        if (c > 0)
-            clear(acc);
-        for (int64_t i = c; i < end; i += TILE_PANEL) {
-            int64_t steps = heed_min(end - i, TILE_PANEL);
-            if (keys_in_place(t, j))
-                multiply(acc, keys_in_place(t, j) + i, t->job->problem->k.seq, 1, q + i * WIDTH,
-                         steps);
-            else
-                multiply(acc, k + i / TILE_PANEL * t->y.keys * TILE_PANEL + i % TILE_PANEL,
-                         TILE_PANEL, 1, q + i * WIDTH, steps);
-        }
-        if (c > 0)
-            add_part(acc, s);
-        store_part(acc, s);
-    }
-    if (plain)
-        for (int r = 0; r < NR; r++)
-            for (int v = 0; v < MV; v++)
-                top[v] = v_max(acc[r][v], top[v]);
-}
-
-/* O = O alpha + V P over @keys keys from @begin on, multiples of UNIT unless they are all. */
-static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_t keys,
-                       const float *alpha)
-{
-    float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
-    const float *v = t->base + t->y.v + begin / UNIT * t->y.dims;
-    const float *s = t->base + t->y.s + begin / UNIT * WIDTH;
-    int64_t units = heed_div_up(keys, UNIT);
-    for (int64_t c = 0; c < t->y.dims; c += NR) {
-        vf acc[NR][MV];
-        float sums[NR * WIDTH];
-        clear(acc);
-        for (int64_t j = 0, end = 0; j < units; j = end) {
-            end = heed_min(j + t->pv_part, units);
-            if (j > 0)
-                clear(acc);
-            multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, end - j);
-            if (j > 0)
-                add_part(acc, sums);
-            if (end < units)
-                store_part(acc, sums);
-        }
-        for (int r = 0; r < NR; r++)
-            for (int i = 0; i < MV; i++) {
-                float *to = o + (c + r) * WIDTH + i * LANES;
-                v_store(to, v_fma(v_load(to), v_load(alpha + i * LANES), acc[r][i]));
-            }
-    }
-}
-
-/* The patch that the logits of the strip with HEED_PATCH_KEYS keys from number @j of the tile on
- * are. */
+/* The logits of the strip with HEED_PATCH_KEYS keys from key @j of the tile on as a patch. */
 static inline heed_patch patch_of(const tile_state *t, int64_t strip, int64_t j, int64_t keys)
 {
     return (heed_patch){ .logits = t->base + t->y.s + j * WIDTH,
@@ -157,7 +112,7 @@ static inline heed_patch patch_of(const tile_state *t, int64_t strip, int64_t j,
                          .keys = heed_min(keys - j, HEED_PATCH_KEYS) };
 }
 
-/* Which rows of the strip see key @j of the tile. */
+/* Finds the rows of the strip that see key @j of the tile. */
 static void find_rows(const tile_state *t, int64_t strip, int64_t j, const strip_keys *seen,
                       bool sees[WIDTH])
 {
@@ -172,8 +127,8 @@ static void find_rows(const tile_state *t, int64_t strip, int64_t j, const strip
         sees[i] = sees[i] && heed_modify_sees(modify, &patch, 0, i);
 }
 
-/* The same for the keys from @begin to @end, where some rows see a key whose values others must
- * not even multiply by zero. */
+/* The same for the keys from @begin to @end, where values of a key that only some rows see must not
+ * even be multiplied by zero for the others. */
 static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin, int64_t end,
                               const strip_keys *seen)
 {
@@ -182,7 +137,7 @@ static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin,
     for (int64_t j = begin; j < end; j++) {
         find_rows(t, strip, j, seen, sees);
         for (int64_t c = 0; c < t->job->problem->dim_v; c++) {
-            float value = unit_element(t->base[t->y.v + j / UNIT * t->y.dims + c], j % UNIT);
+            float value = value_at(t, j, c);
             for (int64_t i = 0; i < WIDTH; i++)
                 if (sees[i])
                     o[c * WIDTH + i] += value * unit_element(t->base[t->y.s + j / UNIT * WIDTH + i],
@@ -191,33 +146,33 @@ static void accumulate_masked(const tile_state *t, int64_t strip, int64_t begin,
     }
 }
 
-/* The logits of the tile's first @keys keys: those that every row sees are complete, in steps of NR
- * keys, without a look at what each row sees. */
-static void make_logits(const tile_state *t, int64_t strip, const strip_keys *seen, int64_t keys,
-                        vf top[MV])
+/* Computes the logits of the tile's @keys, whose first number is a multiple of NR. Steps of NR keys
+ * that every row sees skip the check of each row. */
+static void make_logits(const tile_state *t, int64_t strip, const strip_keys *seen,
+                        heed_interval keys, vf top[MV])
 {
     const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
     heed_interval all = seen->all;
     if (ABLATED(ABLATE_MASKED))
         all.end = all.begin;
-    int64_t j = 0, begin = heed_round_up(all.begin, NR);
-    for (; j < heed_min(begin, keys); j += NR)
+    int64_t j = keys.begin, begin = heed_round_up(all.begin, NR);
+    for (; j < heed_min(begin, keys.end); j += NR)
         logits_step(t, q, j, false, top);
     for (; j + NR <= all.end; j += NR)
         logits_step(t, q, j, true, top);
     int64_t end = j;
-    for (; j < keys; j += NR)
+    for (; j < keys.end; j += NR)
         logits_step(t, q, j, false, top);
-    mask_logits(t, seen, 0, heed_min(begin, keys), top);
-    mask_logits(t, seen, heed_max(begin, end), keys, top);
+    mask_logits(t, seen, keys.begin, heed_min(begin, keys.end), top);
+    mask_logits(t, seen, heed_max(begin, end), keys.end, top);
 }
 
-/* Keys of a tile between two requests for what a program loads: with more, it would ask for more
- * cache lines at once than a core waits for. */
+/* Keys of a tile between two prefetches of a program's loads: with more, it would request more
+ * cache lines at once than a core can have in flight. */
 #define AHEAD 16
 
-/* While the logits of AHEAD keys from @j on are computed, of @keys in the tile, asks for a part of
- * what the program loads of the next strip, or of the next tile. */
+/* While the logits of AHEAD keys from @j on are computed, of @keys in the tile, prefetches a part
+ * of the program's loads for the next strip, or the next tile. */
 static void prefetch_next(const tile_state *t, int64_t strip, int64_t j, int64_t keys)
 {
     const heed_modify *modify = t->job->modify;
@@ -228,8 +183,7 @@ static void prefetch_next(const tile_state *t, int64_t strip, int64_t j, int64_t
         modify->by->prefetch(modify, kept_of(t, next), of, j / AHEAD, heed_div_up(keys, AHEAD));
 }
 
-/* Raises @top to the maximum of the rows of logits from @begin to @end, once each row has been
- * masked. */
+/* Masks each row of logits from @begin to @end and raises @top to their maximum. */
 static void raise_top(const tile_state *t, const strip_keys *seen, int64_t begin, int64_t end,
                       vf top[MV])
 {
@@ -243,7 +197,7 @@ static void raise_top(const tile_state *t, const strip_keys *seen, int64_t begin
     mask_logits(t, seen, late, end, top);
 }
 
-/* The logits of one patch, which every one goes through the program of before any is compared. */
+/* Computes the logits of one patch: all go through the program before the maximum is taken. */
 static void make_patch(const tile_state *t, int64_t strip, const strip_keys *seen, int64_t j,
                        int64_t keys, const heed_patch *patch, vf top[MV])
 {
@@ -260,8 +214,8 @@ static void make_patch(const tile_state *t, int64_t strip, const strip_keys *see
     raise_top(t, seen, j, end, top);
 }
 
-/* The same with a program, patch by patch. Returns the keys from the first patch to the last that
- * it shows any of. */
+/* The same with a program, patch by patch. Returns the keys from the first to the last patch with
+ * visible keys. */
 static heed_interval make_modified_logits(const tile_state *t, int64_t strip,
                                           const strip_keys *seen, int64_t keys, vf top[MV])
 {
@@ -282,7 +236,7 @@ static heed_interval make_modified_logits(const tile_state *t, int64_t strip,
     return shown;
 }
 
-/* One strip against the tile of @keys keys that begins at @first. */
+/* Processes one strip with the tile of @keys keys that begins at @first. */
 static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t keys)
 {
     float alpha[WIDTH];
@@ -292,28 +246,29 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     heed_cpu_extra_barrier();
     if (seen.any.begin == seen.any.end)
         return;
-    heed_interval shown = { 0, seen.any.end };
+    heed_interval shown = { seen.any.begin / TILE_STEP * TILE_STEP, seen.any.end };
     for (int v = 0; v < MV; v++)
         top[v] = v_set(-INFINITY);
     if (t->job->modify)
         shown = make_modified_logits(t, strip, &seen, seen.any.end, top);
     else
-        make_logits(t, strip, &seen, shown.end, top);
+        make_logits(t, strip, &seen, shown, top);
     if (shown.begin >= shown.end)
         return;
     weigh(t, strip, shown.begin, shown.end, top, alpha);
     if (t->finite || (whole && !t->hides)) {
         accumulate(t, strip, shown.begin, shown.end - shown.begin, alpha);
     } else {
-        int64_t late = t->hides ? shown.begin : seen.all.end / UNIT * UNIT;
-        int64_t early = t->hides ? late : heed_min(heed_round_up(seen.all.begin, UNIT), late);
+        bool none = t->hides || !EXACT_RANGE;
+        int64_t late = none ? shown.begin : seen.all.end / UNIT * UNIT;
+        int64_t early = none ? late : heed_min(heed_round_up(seen.all.begin, UNIT), late);
         accumulate(t, strip, early, late - early, alpha);
         accumulate_masked(t, strip, shown.begin, early, &seen);
         accumulate_masked(t, strip, late, shown.end, &seen);
     }
 }
 
-/* The reverse of rows_to_strip(), times @factor. */
+/* The inverse of rows_to_strip(), times @factor. */
 static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t steps,
                           const vf factor[MV])
 {
@@ -350,7 +305,7 @@ static void store_strip(const tile_state *t, int64_t strip)
     bool lse = t->job->buffers->lse || t->job->cut.splits > 1;
     for (int64_t i = 0; i < WIDTH && row + i < t->task->row_end; i++) {
         heed_target target = heed_job_target(t->job, t->task, row + i);
-        if (l[i] == 0) /* O may have 0 times a NaN of V */
+        if (l[i] == 0) /* O may contain 0 times a NaN of V */
             memset(rows + i * t->y.row, 0, (size_t)p->dim_v * sizeof *rows);
         store_row(target.o, rows + i * t->y.row, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)
@@ -370,13 +325,12 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
         t.natural = 1;
     t.hides = job->modify && job->modify->hides;
     int64_t strips = t.strips = heed_div_up(task->row_end - task->row_begin, WIDTH);
-    t.qk_part = strips == 1 ? PART_SHORT : PART_LONG;
-    t.pv_part = t.y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
     heed_interval all = { heed_job_keys(job, task, task->row_end - 1).begin,
                           heed_job_keys(job, task, task->row_begin).end };
     for (int64_t strip = 0; strip < strips; strip++)
         load_queries(&t, strip);
     clear_state(&t);
+    begin_products(&t);
     for (int64_t first = task->key_begin; first < task->key_end; first += t.y.keys) {
         int64_t keys = heed_min(t.y.keys, task->key_end - first);
         if (!heed_job_may_see(job, task, first, keys))
@@ -393,6 +347,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
             run_strip(&t, strip, first, keys);
         }
     }
+    end_products();
     for (int64_t strip = 0; strip < strips; strip++)
         store_strip(&t, strip);
 }
@@ -406,5 +361,5 @@ const heed_tile_code TILE_CODE = {
              .run = run },
     .width = WIDTH,
     .unit = UNIT,
-    .keys = NR,
+    .keys = TILE_STEP,
 };

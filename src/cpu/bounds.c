@@ -1,5 +1,5 @@
 /*
- * bounds.c - the interval of each step of a program over many pairs (interval.cuh)
+ * bounds.c - interval arithmetic for the steps of a program over a tile of pairs (interval.cuh)
  */
 #include "bounds.h"
 
@@ -10,7 +10,7 @@
 #include "../problem/operand.h"
 #include "cpu.h"
 
-/* Elements that one load may look at; those of masks are compared many at a time. */
+/* Elements that one load may read; those of masks are compared many at a time. */
 #define LOOK_MAX 2048
 #define LOOK_TRUTH_MAX 65536
 
@@ -28,7 +28,7 @@ static heed_value element(const heed_load *from, const void *data, int64_t index
     return value;
 }
 
-/* Of bytes from @span of the row that begins with element @row. */
+/* Bounds of the bytes in @span of the row that begins with element @row. */
 static heed_bounds look_at_bytes(const void *data, int64_t row, heed_span span)
 {
     const unsigned char *at = (const unsigned char *)data + row + span.first;
@@ -38,7 +38,7 @@ static heed_bounds look_at_bytes(const void *data, int64_t row, heed_span span)
     return interval_truth(false, memcmp(at, at + 1, more) != 0);
 }
 
-/* Of bits of the row that begins with word @row. */
+/* Bounds of the bits in @span of the row that begins with word @row. */
 static heed_bounds look_at_bits(const void *data, int64_t row, heed_span span)
 {
     bool always = true, ever = false;
@@ -55,7 +55,7 @@ static heed_bounds look_at_bits(const void *data, int64_t row, heed_span span)
     return interval_truth(always, ever);
 }
 
-/* Of whole numbers, which documents are: one comparison each. */
+/* Bounds of integers, such as document numbers: one comparison each. */
 static heed_bounds look_at_wholes(const void *data, int64_t row, heed_span span)
 {
     const int32_t *at = (const int32_t *)data + row + span.first;
@@ -67,7 +67,7 @@ static heed_bounds look_at_wholes(const void *data, int64_t row, heed_span span)
     return interval_whole(least, greatest);
 }
 
-/* Of the elements of one row. */
+/* Bounds of the elements of one row. */
 static heed_bounds look_at_row(const heed_load *from, const void *data, int64_t row, heed_span span,
                                heed_kind kind)
 {
@@ -83,7 +83,7 @@ static heed_bounds look_at_row(const heed_load *from, const void *data, int64_t 
     return all;
 }
 
-/* Of the elements of @from at all indices of @box, which are few. */
+/* Bounds of the elements of @from at all indices of @box, which are few. */
 static heed_bounds look_at_box(const heed_load *from, const void *data, const heed_span box[4],
                                heed_kind kind)
 {
@@ -134,7 +134,7 @@ static heed_bounds of_span(heed_span span)
     return interval_whole(span.first, span.last);
 }
 
-/* Of a step that takes none. */
+/* Bounds of a step without inputs. */
 static heed_bounds leaf(const heed_step *step, const heed_pairs *pairs)
 {
     switch (step->op) {

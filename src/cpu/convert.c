@@ -1,5 +1,5 @@
 /*
- * convert.c - rows of float32, binary16 and bfloat16, in portable C
+ * convert.c - convert rows between float32 and binary16 or bfloat16, in portable C
  *
  * Both narrow formats round to nearest, ties to even. The conversions of binary16 shift the fields
  * into place as integers and let one float operation renormalize subnormals.

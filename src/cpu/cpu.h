@@ -2,11 +2,10 @@
  * cpu.h - shared by the CPU kernels: one execution as a set of independent tasks
  *
  * The query heads that read one key/value head (GQA) form a group. Their queries are the rows of
- * one tall matrix: row r is query r / group of the group's head r % group, so that rows in order
- * see ever more keys under a causal mask, and K and V are read once for the whole group. A task is
- * a block of these rows against one range of the keys. Where keys are split among tasks (split-KV),
- * each task leaves a normalized partial result with its maximum and sum, and a second pass merges
- * them.
+ * one tall matrix: row r is query r / group of the group's head r % group, so later rows see more
+ * keys under a causal mask, and K and V are read once for the whole group. A task is a block of
+ * these rows with one range of the keys. Where keys are split among tasks (split-KV), each task
+ * stores a normalized partial result with its maximum and sum, and a second pass merges them.
  */
 #ifndef HEED_CPU_H
 #define HEED_CPU_H
@@ -21,11 +20,12 @@ extern const heed_algorithm heed_algorithm_row;
 extern const heed_algorithm heed_algorithm_tile;
 extern const heed_algorithm heed_algorithm_few;
 
-/* How an algorithm cuts a problem up, and what each thread needs for it. */
+/* How an algorithm splits a problem into tasks, and the scratch that each thread needs. */
 typedef struct heed_cut {
     int64_t block_rows; /* rows per task */
     int64_t key_tile;   /* keys are split at multiples of this */
     int64_t splits;     /* tasks that share the keys of one block */
+    int64_t heads;      /* key/value heads per task: 1, or as many as heed_cpu_code.together says */
 } heed_cut;
 
 typedef struct heed_job {
@@ -33,28 +33,28 @@ typedef struct heed_job {
     const heed_buffers *buffers;
     heed_cut cut;
     int64_t group;               /* query heads per key/value head */
-    int64_t rows;                /* seq_q * group, the most of a batch element */
-    int64_t blocks;              /* blocks of rows per key/value head, the most likewise */
-    int64_t places;              /* of the blocks of all batch elements per key/value head */
-    int64_t element;             /* bytes of one */
+    int64_t rows;                /* seq_q * group, the largest number of any batch element */
+    int64_t blocks;              /* blocks of rows per key/value head, likewise */
+    int64_t places;              /* slots for the blocks of all batch elements per key/value head */
+    int64_t element;             /* bytes per element */
     bool masked;                 /* some query does not see all keys */
     const heed_modify *modify;   /* changes of logits; NULL: none */
-    const heed_program *program; /* of which that was made */
-    heed_modify_need need;       /* of it */
-    float factor;                /* that kernels multiply the products of Q and K by: then they are
-                                    logits to base 2, or where they change natural ones */
-    double natural;              /* times a logit to base 2: the natural one */
+    const heed_program *program; /* from which it was made */
+    heed_modify_need need;       /* its scratch */
+    float factor;                /* by which kernels multiply the products of Q and K, for base-2
+                                    logits, or natural ones if the program changes them */
+    double natural;              /* converts a base-2 logit to a natural one */
     const float *sinks;          /* NULL: none */
-    const int32_t *starts;       /* first keys of queries; NULL: they see all from the first on */
-    const int32_t *lengths;      /* keys of batch elements; NULL: all have seq_k */
-    int64_t ahead;               /* keys that those count and that are not here */
-    const void *cu_q, *cu_k;     /* cumulative lengths of packed sequences; NULL: none are */
-    const int32_t *table;        /* pages of keys; NULL: they lie together */
+    const int32_t *starts;       /* first keys of queries; NULL: 0 */
+    const int32_t *lengths;      /* keys of batch elements; NULL: seq_k */
+    int64_t ahead;               /* keys that lengths include but K does not: the prefix */
+    const void *cu_q, *cu_k;     /* cumulative lengths of packed sequences; NULL: not packed */
+    const int32_t *table;        /* page table; NULL: no pages */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
-                       sum; of packed queries [heads_kv][tokens_q * group][splits][dim_v + 2] */
+                       sum; for packed queries [heads_kv][tokens_q * group][splits][dim_v + 2] */
 } heed_job;
 
-/* One block of rows against one range of keys. */
+/* One block of rows with one range of keys, for cut.heads key/value heads from head_kv on. */
 typedef struct heed_task {
     int64_t batch;
     int64_t head_kv;
@@ -63,12 +63,12 @@ typedef struct heed_task {
     int64_t split;
 } heed_task;
 
-/* Computes one task. @scratch is the thread's own, of the size that was given to heed_job_run(),
+/* Computes one task. @scratch belongs to the thread, has the size passed to heed_job_run(), and is
  * aligned to HEED_ALIGNMENT. */
 typedef void heed_task_fn(const heed_job *job, const heed_task *task, void *scratch);
 
-/* job.c: heed_job_tasks() returns how many tasks there are, INT64_MAX for more. Packed queries have
- * as many as their tokens need, and up to one for each sequence and head more, which is empty. */
+/* job.c: heed_job_tasks() returns the number of tasks, at most INT64_MAX. Packed queries have as
+ * many as their tokens need, plus up to one empty one for each sequence and head. */
 void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *cut);
 int64_t heed_job_tasks(const heed_job *job);
 size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int threads,
@@ -76,35 +76,41 @@ size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int 
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
                   heed_task_fn *run);
 
-/* Keys whose sums a kernel that adds few keys at a time keeps apart from those of the keys before:
- * the error of a sum grows with the number of its terms. */
+/* rows.c: heed_rows_run() calls @work with @data for each of @rows rows of about @elements
+ * elements, on as many threads of @context as are worth waking. */
+typedef void heed_row_fn(const void *data, int64_t row);
+void heed_rows_run(const heed_context *context, int64_t rows, int64_t elements, heed_row_fn *work,
+                   const void *data);
+
+/* Keys of a section. A kernel that adds few keys at a time sums sections separately, because the
+ * error of a sum grows with the number of its terms. */
 #define HEED_SECTION 1024
 
 /* Sums of one row over some keys. */
 typedef struct heed_sums {
-    float *o; /* of weights times values */
-    float *m; /* largest logit in base 2, which weights are relative to */
-    float *l; /* of weights */
+    float *o; /* sum of weights times values */
+    float *m; /* largest logit, base 2, to which weights are relative */
+    float *l; /* sum of weights */
 } heed_sums;
 
-/* Adds the sums of a section to those of all keys before it, and empties them, but for the
- * maximum, which is never below that of @all. @dim is that of O. */
+/* Adds the sums of a section to those of all keys before it, and clears them, except the maximum,
+ * which is never below that of @all. @dim is that of O. */
 void heed_sums_add(heed_sums all, heed_sums section, int64_t dim);
 
-/* Where a task leaves the result of @row: dim_v elements at @o, of the problem's type, or float32
+/* Where a task stores the result of @row: dim_v elements at @o, of the problem's type, or float32
  * if @partial is set. */
 typedef struct heed_target {
     void *o;
     bool partial;
 } heed_target;
 heed_target heed_job_target(const heed_job *job, const heed_task *task, int64_t row);
-/* The sum of the weights of @row with that of its sink, which O is to be divided by, if the task
- * stores the result; with splits merging adds it. */
+/* The sum of the weights of @row, including that of its sink, by which O must be divided if the
+ * task stores the final result; with splits the merge adds the sink. */
 float heed_job_total(const heed_job *job, const heed_task *task, int64_t row, float maximum,
                      float sum);
-/* And the largest of its logits, in base 2, with the sum of its weights, those being relative to
- * that one; a sum of 0 says that it saw no key. Together they are the LSE, but a sum of them would
- * lose the smaller one where logits are large. */
+/* Stores the row's largest logit, base 2, and the sum of its weights, which are relative to it; a
+ * sum of 0 means that it saw no key. Together they are the LSE, but a single number would lose
+ * precision where logits are large. */
 void heed_job_set_sums(const heed_job *job, const heed_task *task, int64_t row, float maximum,
                        float sum);
 
@@ -118,7 +124,7 @@ static inline int64_t heed_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The part of @keys among the @count keys from @first on, counted from there; maybe empty. */
+/* The part of @keys within the @count keys from @first on, relative to @first; may be empty. */
 static inline heed_interval heed_interval_within(heed_interval keys, int64_t first, int64_t count)
 {
     heed_interval within = { heed_max(keys.begin - first, 0), heed_min(keys.end - first, count) };
@@ -135,8 +141,8 @@ typedef struct heed_place {
     int64_t head;
 } heed_place;
 
-/* heed_job_place() returns where row @row is in Q and O. Without groups it needs no division, which
- * matters for short rows. */
+/* heed_job_place() returns the position of row @row in Q and O. Without groups it needs no
+ * division, which matters for short rows. */
 static inline heed_place heed_job_place(const heed_job *job, const heed_task *task, int64_t row)
 {
     if (job->group == 1)
@@ -144,7 +150,7 @@ static inline heed_place heed_job_place(const heed_job *job, const heed_task *ta
     return (heed_place){ row / job->group, task->head_kv * job->group + row % job->group };
 }
 
-/* Number @n of cumulative lengths. */
+/* Element @n of cumulative lengths. */
 static inline int64_t heed_job_cumulative(const void *lengths, heed_data type, int64_t n)
 {
     return type == HEED_DATA_I64 ? ((const int64_t *)lengths)[n] : ((const int32_t *)lengths)[n];
@@ -195,7 +201,7 @@ static inline int64_t heed_job_key_offset(const heed_job *job, const heed_task *
                job->element;
     if (!job->table)
         return heed_job_offset(job, task, strides, (heed_place){ j, task->head_kv });
-    uint32_t page = (uint32_t)j / (uint32_t)p->page; /* sooner than a division of 64 bits */
+    uint32_t page = (uint32_t)j / (uint32_t)p->page; /* faster than a 64-bit division */
     int64_t number = job->table[task->batch * p->table.strides.batch + page];
     return (number * strides->batch + (j - page * p->page) * strides->seq +
             task->head_kv * strides->head) *
@@ -210,6 +216,18 @@ static inline const void *heed_job_k(const heed_job *job, const heed_task *task,
 static inline const void *heed_job_v(const heed_job *job, const heed_task *task, int64_t j)
 {
     return (const char *)job->buffers->v + heed_job_key_offset(job, task, &job->problem->v, j);
+}
+
+#define HEED_CACHE_LINE 64 /* bytes */
+
+/* Requests the vectors of key @j for the second cache level. */
+static inline void heed_job_prefetch(const heed_job *job, const heed_task *task, int64_t j)
+{
+    const char *k = heed_job_k(job, task, j), *v = heed_job_v(job, task, j);
+    for (int64_t i = 0; i < job->problem->dim_qk * job->element; i += HEED_CACHE_LINE)
+        __builtin_prefetch(k + i, 0, 2);
+    for (int64_t i = 0; i < job->problem->dim_v * job->element; i += HEED_CACHE_LINE)
+        __builtin_prefetch(v + i, 0, 2);
 }
 
 /* Queries and keys of batch element @batch. */
@@ -238,7 +256,7 @@ static inline heed_interval heed_job_keys(const heed_job *job, const heed_task *
                              job->group == 1 ? row : row / job->group);
 }
 
-/* The same within a tile of @keys keys from @first on, and counted from there. */
+/* The same within a tile of @keys keys from @first on, relative to @first. */
 static inline heed_interval heed_job_tile_keys(const heed_job *job, const heed_task *task,
                                                int64_t row, int64_t first, int64_t keys)
 {
@@ -247,25 +265,26 @@ static inline heed_interval heed_job_tile_keys(const heed_job *job, const heed_t
 
 #define HEED_LOG2_E 1.44269504088896341f
 
-/* Does the program change logits? Products are then multiplied by the scale alone, and what it
- * makes of them by HEED_LOG2_E. */
+/* True if the program changes logits. Products are then only multiplied by the scale, and its
+ * results by HEED_LOG2_E. */
 static inline bool heed_job_changes(const heed_job *job)
 {
     return job->modify && job->modify->changes;
 }
 
-/* May a row of the task see any of @keys keys from @first on, as far as the program knows? */
+/* False if the program hides all @keys keys from @first on from every row of the task; true if it
+ * may not. */
 bool heed_job_may_see(const heed_job *job, const heed_task *task, int64_t first, int64_t keys);
 
-/* Computes what the program keeps of the @count rows from @row on; rows behind the end of the task
- * are like its last one. */
+/* Computes the program's values of @count rows from @row on; rows after the end of the task repeat
+ * its last one. */
 void heed_job_begin_rows(const heed_job *job, const heed_task *task, int64_t row, int64_t count,
                          float *kept);
 
 /* ---- Planning -------------------------------------------------------------------------------- */
 
-/* Work of one thread per second, for the cost model. Only the ratios between kernels matter, so the
- * figures of one machine serve all: an AMD EPYC (Zen 4) with a peak of 55e9 multiply-adds, in
+/* Work per second of one thread, for the cost model. Only the ratios between kernels matter, so
+ * figures of one machine are enough: an AMD EPYC (Zen 4) with a peak of 55e9 multiply-adds, in
  * November 2026. */
 typedef struct heed_rates {
     double multiply_adds; /* of the two products */
@@ -275,32 +294,32 @@ typedef struct heed_rates {
     bool bf16;        /* the products are bfloat16 dot products: times the machine's bf16_speed */
 } heed_rates;
 
-/* Facts about an instantiation for the backend; the code of a CPU kernel begins with one. */
+/* An instantiation's data for the backend; the code of a CPU kernel begins with it. */
 typedef struct heed_cpu_code heed_cpu_code;
 struct heed_cpu_code {
     heed_cut (*cut)(const heed_config *config);
-    /* Bytes of scratch that each thread needs, and @need of it for a program. */
+    /* Bytes of scratch that each thread needs, including @need for a program. */
     size_t (*scratch)(const heed_cpu_code *code, const heed_problem *problem, const heed_cut *cut,
                       const heed_modify_need *need);
     const heed_modifier *modifier;
-    heed_grid grid; /* of the patches that it hands over */
+    heed_grid grid; /* of the patches that it passes to programs */
+    int together;   /* maximum number of key/value heads in a task */
     heed_rates rates;
     heed_task_fn *run;
 };
 
 extern const heed_cpu_code heed_row_scalar;
 
-/* Waits until the thread's own accesses to memory are done: all that one more barrier would ask of
- * it, in builds with ABLATE_EXTRA_BARRIER. */
+/* Waits for the thread's own memory accesses, as an additional barrier would; in builds with
+ * ABLATE_EXTRA_BARRIER. */
 static inline void heed_cpu_extra_barrier(void)
 {
     if (ABLATED(ABLATE_EXTRA_BARRIER))
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* In builds with ABLATE_MISPREDICTED: says yes or no to every float or vector of them at @x as its
- * lowest bit says, which nothing predicts, so that what follows is a branch taken wrong half of the
- * time. */
+/* In builds with ABLATE_MISPREDICTED: returns the lowest bit of the float or vector at @x, which is
+ * unpredictable, so a branch on it is mispredicted half of the time. */
 static inline bool heed_cpu_mispredicts(const void *x)
 {
     uint32_t bits;
@@ -316,6 +335,9 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
 size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,
                           const heed_machine *machine, const heed_config *config);
 heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers);
+
+/* Executes the tasks of @plan by @run, in place of its kernel's own function. */
+void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_fn *run);
 
 /* convert.c: rows of @count elements of a problem's type, to and from float32, in portable C. */
 void heed_load_row(float *to, const void *from, int64_t count, heed_type type);

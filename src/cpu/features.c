@@ -1,5 +1,5 @@
 /*
- * features.c - the instructions of a CPU beyond the portable ones, as a set
+ * features.c - the CPU's instruction set extensions, as a set of features
  */
 #include "features.h"
 
@@ -7,6 +7,8 @@
 
 #ifdef HEED_X86
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 static bool always(void)
@@ -15,7 +17,7 @@ static bool always(void)
 }
 
 #ifdef HEED_X86
-/* clang 14 cannot be asked for F16C by name. */
+/* clang 14's __builtin_cpu_supports() does not have F16C. */
 static bool has_f16c(void)
 {
     unsigned eax, ebx, ecx, edx;
@@ -40,6 +42,19 @@ static bool has_avx512bf16(void)
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512bf16");
 }
+
+#define AMX_BF16 (1u << 22) /* of leaf 7 of cpuid, register edx */
+#define AMX_TILE (1u << 24)
+#define REQUEST_STATE 0x1023 /* arch_prctl's ARCH_REQ_XCOMP_PERM */
+#define TILE_STATE 18        /* XFEATURE_XTILEDATA */
+
+/* Linux gives a process the state of the tile registers on request alone (5.16 and later). */
+static bool has_amx(void)
+{
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & AMX_TILE) &&
+           (edx & AMX_BF16) && syscall(SYS_arch_prctl, REQUEST_STATE, TILE_STATE) == 0;
+}
 #else
 static bool never(void)
 {
@@ -48,6 +63,7 @@ static bool never(void)
 #define has_avx2 never
 #define has_avx512 never
 #define has_avx512bf16 never
+#define has_amx never
 #endif
 
 const heed_cpu_feature heed_cpu_features[] = {
@@ -55,6 +71,7 @@ const heed_cpu_feature heed_cpu_features[] = {
     { "avx2", HEED_CPU_AVX2, 0, has_avx2 },
     { "avx512", HEED_CPU_AVX512, HEED_CPU_AVX2, has_avx512 },
     { "avx512bf16", HEED_CPU_AVX512BF16, HEED_CPU_AVX512, has_avx512bf16 },
+    { "amx", HEED_CPU_AMX, HEED_CPU_AVX512BF16, has_amx },
     { NULL, 0, 0, NULL },
 };
 
@@ -67,7 +84,7 @@ unsigned heed_cpu_detect(const heed_cpu_feature *table)
     return features;
 }
 
-/* @features with all that they imply. Rows come behind those that they imply, so one pass from the
+/* @features with all that they imply. Rows come after those that they imply, so one pass from the
  * last row to the first finds all. */
 static unsigned closure(const heed_cpu_feature *table, unsigned features)
 {

@@ -6,39 +6,39 @@
 
 #include "cpu.h"
 
-#define FEW_KEYS                                                                    \
-    32 /* in a tile: K and V of it stay in the first cache level up to head dim 128 \
-        */
+#define FEW_KEYS 32 /* in a tile: its K and V fit into the L1 cache up to head dim 128 \ */
+
+#define FEW_HEADS 16 /* key/value heads in a task, at most */
 
 /* One instantiation. */
 typedef struct heed_few_code {
     heed_cpu_code cpu;
-    int64_t step; /* dims are filled up to a multiple of this */
-    int64_t rows; /* that are computed together */
+    int64_t step; /* dims are padded to a multiple of this */
+    int64_t rows; /* computed together */
 } heed_few_code;
 
 extern const heed_few_code heed_few_avx2;
 extern const heed_few_code heed_few_avx512;
 
-/* Where things lie in a thread's scratch, in floats. */
+/* Layout of a thread's scratch: offsets in floats. */
 typedef struct heed_few_layout {
-    int64_t dim_qk; /* filled up */
+    int64_t dim_qk; /* padded */
     int64_t dim_v;
     int64_t q;     /* [rows][dim_qk] */
     int64_t o;     /* [rows][dim_v] */
     int64_t m;     /* [rows]: running maximum */
     int64_t l;     /* [rows]: running sum */
-    int64_t all_o; /* the same of sections that are done */
+    int64_t all_o; /* the same, of finished sections */
     int64_t all_m;
     int64_t all_l;
-    int64_t k;       /* [FEW_KEYS][dim_qk] */
+    int64_t k;       /* [FEW_KEYS][dim_qk], of the head in turn */
     int64_t v;       /* [FEW_KEYS][dim_v] */
-    int64_t kept;    /* [rows][need.kept]: a program's values of rows, */
+    int64_t kept;    /* [rows][need.kept]: the program's values of rows, */
     int64_t program; /* and its scratch, for each of code->rows */
-    int64_t end;
+    int64_t end;     /* of one head: the next one has another such scratch */
 } heed_few_layout;
 
-/* attn_few.c: the layout, and what the instantiations put into their heed_cpu_code. */
+/* attn_few.c: the layout, and the functions for the instantiations' heed_cpu_code. */
 heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem *problem,
                                    const heed_cut *cut, const heed_modify_need *need);
 heed_cut heed_few_cut(const heed_config *config);

@@ -1,5 +1,5 @@
 /*
- * job.c - cut one execution into tasks, run them on the context's threads, merge what was split
+ * job.c - split an execution into tasks, run them on the context's threads, merge split keys
  */
 #include "../problem/problem.h"
 #include "bounds.h"
@@ -10,7 +10,7 @@
 
 #include "measure.h"
 
-/* The fields behind O in a partial result. */
+/* The fields after O in a partial result. */
 enum {
     PARTIAL_MAXIMUM,
     PARTIAL_SUM,
@@ -34,20 +34,20 @@ void heed_job_init(heed_job *job, const heed_problem *problem, const heed_cut *c
 
 /* ---- Packed queries ---- */
 
-/* The first row of packed sequence @batch among those of all. */
+/* The first row of packed sequence @batch among those of all sequences. */
 static int64_t first_row(const heed_job *job, int64_t batch)
 {
     return heed_job_first_q(job, batch) * job->group;
 }
 
-/* The first place of packed sequence @batch among those of all. It has room for the sequence's
- * blocks wherever its rows begin, and for one more at most. */
+/* The first slot of packed sequence @batch among those of all sequences. There are enough for the
+ * sequence's blocks wherever its rows begin, and at most one more. */
 static int64_t first_place(const heed_job *job, int64_t batch)
 {
     return first_row(job, batch) / job->cut.block_rows + batch;
 }
 
-/* The last packed sequence whose @first number is @number or less. */
+/* The last packed sequence whose @first is @number or less. */
 static int64_t find_sequence(const heed_job *job, int64_t number,
                              int64_t (*first)(const heed_job *job, int64_t batch))
 {
@@ -64,7 +64,7 @@ static int64_t find_sequence(const heed_job *job, int64_t number,
 
 /* ---- Jobs ---- */
 
-/* The same for an execution of @plan, whose program @modify has been made of. */
+/* Initializes a job for an execution of @plan; @modify is made from its program. */
 static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *buffers,
                       heed_modify *modify)
 {
@@ -96,7 +96,7 @@ static void begin_job(heed_job *job, const heed_plan *plan, const heed_buffers *
 int64_t heed_job_tasks(const heed_job *job)
 {
     int64_t tasks;
-    if (__builtin_mul_overflow(job->places, job->problem->heads_kv, &tasks) ||
+    if (__builtin_mul_overflow(job->places, job->problem->heads_kv / job->cut.heads, &tasks) ||
         __builtin_mul_overflow(tasks, job->cut.splits, &tasks))
         return INT64_MAX;
     return tasks;
@@ -152,7 +152,7 @@ static float sink_of(const heed_job *job, const heed_task *task, int64_t row)
         ->sinks[task->batch * strides->batch + heed_job_place(job, task, row).head * strides->head];
 }
 
-/* In float32 it may be infinite, where O is next to nothing. */
+/* In float32 it may be infinite, where O is almost 0. */
 static float add_sink(const heed_job *job, const heed_task *task, int64_t row, float maximum,
                       float sum)
 {
@@ -168,7 +168,7 @@ float heed_job_total(const heed_job *job, const heed_task *task, int64_t row, fl
     return job->cut.splits > 1 ? sum : add_sink(job, task, row, maximum, sum);
 }
 
-/* log(e^a + e^b). Infinities stay what they are, and a NaN of either side does. */
+/* log(e^a + e^b). Infinities and NaNs on either side propagate. */
 static double join(double a, double b)
 {
     double high = a > b ? a : b, low = a > b ? b : a;
@@ -177,8 +177,8 @@ static double join(double a, double b)
     return high + log1p(exp(low - high));
 }
 
-/* In float64, and by what the logits were really multiplied by: each rounding of a large logit on
- * the way to the LSE would be as large as that of the logit itself. */
+/* In float64, and with the factor that logits were actually multiplied by: each rounding of a large
+ * logit on the way to the LSE would be as large as that of the logit itself. */
 static void set_output_lse(const heed_job *job, const heed_task *task, int64_t row, float maximum,
                            float sum)
 {
@@ -269,7 +269,7 @@ static int64_t rows_of(const heed_job *job, int64_t batch)
  * the most keys: long tasks first leave the least imbalance at the end. */
 static heed_task task_at(const heed_job *job, int64_t index)
 {
-    const int64_t heads = job->problem->heads_kv;
+    const int64_t heads = job->problem->heads_kv / job->cut.heads; /* or several of them */
     heed_task task = { .split = index % job->cut.splits };
     index /= job->cut.splits;
     int64_t blocks = job->blocks;
@@ -281,11 +281,11 @@ static heed_task task_at(const heed_job *job, int64_t index)
         task.batch = index / (blocks * heads);
         index -= task.batch * blocks * heads;
     }
-    task.head_kv = index / blocks;
+    task.head_kv = index / blocks * job->cut.heads;
     int64_t block = blocks - 1 - index % blocks;
     task.row_begin = block * job->cut.block_rows;
     task.row_end = heed_min(task.row_begin + job->cut.block_rows, rows_of(job, task.batch));
-    if (task.row_end <= task.row_begin) /* in the place that a packed sequence does not need */
+    if (task.row_end <= task.row_begin) /* a slot that the packed sequence does not need */
         return task;
 
     int64_t end = heed_job_keys(job, &task, task.row_end - 1).end;
@@ -297,8 +297,8 @@ static heed_task task_at(const heed_job *job, int64_t index)
     return task;
 }
 
-/* Merges the partial results of one row: their maxima and sums tell how much each weighs. The
- * method is the merge of FlashDecoding: o = sum_s w_s o_s / sum_s w_s, w_s = l_s 2^(m_s - m). */
+/* Merges the partial results of one row, weighted by their maxima and sums, as in FlashDecoding: o
+ * = sum_s w_s o_s / sum_s w_s, w_s = l_s 2^(m_s - m). */
 static void merge_row(const heed_job *job, const heed_task *task, int64_t row)
 {
     int64_t dim = job->problem->dim_v;
@@ -329,15 +329,15 @@ static void merge_row(const heed_job *job, const heed_task *task, int64_t row)
     set_output_lse(job, task, row, top, sum);
 }
 
-/* State that the threads of one execution share. They take the units of work, first tasks and then
- * rows to merge, off a counter. */
+/* State shared by the threads of one execution. They take units of work, first tasks and then rows
+ * to merge, from a counter. */
 typedef struct region {
     heed_job job;
     heed_task_fn *run;
     char *scratch;
     size_t scratch_size;
     int64_t units;
-    const heed_context *watched; /* its end ends the tasks; NULL: nothing does */
+    const heed_context *watched; /* if it is stopped, the tasks end; NULL: never */
     atomic_llong next;
 } region;
 

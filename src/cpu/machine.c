@@ -1,5 +1,5 @@
 /*
- * machine.c - the machine as data: name, features in use, CPUs
+ * machine.c - detect the machine: name, features in use, number of CPUs
  */
 #include <sched.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #ifdef HEED_X86
 #include <cpuid.h>
 
-/* AMD's cores (Zen 4 and 5) do as many of these instructions as of float32 FMA, each with two
- * products a lane. Intel's (Sapphire Rapids: 243 GFLOP/s against 497) do a quarter as many. */
+/* AMD's cores (Zen 4 and 5) execute as many of these instructions as float32 FMAs, each with two
+ * products a lane. Intel's (Sapphire Rapids: 243 GFLOP/s against 497) execute a quarter as many. */
 static double detect_bf16_speed(void)
 {
     return __builtin_cpu_is("amd") ? 2.0 : 0.5;
@@ -61,7 +61,7 @@ static void detect_device(char *name, size_t size)
         snprintf(name, size, "unknown CPU");
 }
 
-/* CPUs that a control group's quota amounts to, rounded up; 0 if there is none. */
+/* The control group's CPU quota in CPUs, rounded up; 0 if there is none. */
 static int quota_cpus(void)
 {
     long long quota = 0;
@@ -90,14 +90,14 @@ static int available_cpus(void)
     return cpus < 1 ? 1 : cpus > 1024 ? 1024 : cpus;
 }
 
-/* "scalar, avx2, avx512 or avx512bf16" */
+/* "scalar, avx2, avx512, avx512bf16 or amx" */
 static void list_features(const heed_cpu_feature *table, heed_text *text)
 {
     for (const heed_cpu_feature *row = table; row->name; row++)
         heed_text_add(text, "%s%s", row == table ? "" : row[1].name ? ", " : " or ", row->name);
 }
 
-/* Takes away from *@features all that @cpu does not name. */
+/* Removes from *@features all that @cpu does not name. */
 static heed_status mask_features(unsigned *features, const char *cpu)
 {
     const char *field = "cpu";

@@ -1,14 +1,13 @@
 /*
- * pool.c - threads that wait for work
+ * pool.c - thread pool
  *
- * Attention calls come in rapid succession and can be shorter than it takes to wake a thread, so a
- * worker that has finished spins for a moment before it goes to sleep. One caller at a time has the
- * workers; another one that comes meanwhile does its work alone, which is right when all CPUs are
- * busy anyway.
+ * Attention calls come in rapid succession and can be shorter than waking a thread takes, so a
+ * worker that has finished spins for a moment before it sleeps. Only one caller at a time uses the
+ * workers; a concurrent one does its work alone, which is fine as all CPUs are busy anyway.
  *
- * A system whose other CPUs are busy wakes a worker on its caller's, and leaves it there call after
- * call: two threads are then as slow as one, and the other program has a CPU to itself. So a worker
- * that comes for work and meets its caller goes to another CPU, where there is one.
+ * If the other CPUs are busy, the scheduler wakes a worker on its caller's CPU, and keeps it there
+ * call after call: two threads are then as slow as one, while another program has a CPU to itself.
+ * So a worker that finds itself on its caller's CPU moves to another one if it can.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,13 +22,13 @@
 #define CACHE_LINE 64
 #define SPINS 4000 /* about 50 to 100 us */
 
-/* A worker moves once in this time at most. A move takes 20 to 40 us, and where there are more
- * threads than CPUs, or other programs have the other CPUs, the system may well undo it. */
+/* A worker moves at most once in this time. A move takes 20 to 40 us, and if there are more threads
+ * than CPUs, or other programs use the other CPUs, the scheduler may well undo it. */
 #define MOVE_NS 10000000
 
-/* A worker is offered work, accepts it, and is idle again when it has done it. An offer that has
- * not been accepted when the caller is done is withdrawn, so that a worker which the system has no
- * CPU for delays nobody. */
+/* A worker is offered work, accepts it, and is idle again when it is done. An offer that has not
+ * been accepted when the caller is done is withdrawn, so a worker that gets no CPU does not delay
+ * the caller. */
 enum {
     IDLE,
     OFFERED,
@@ -40,7 +39,7 @@ enum {
 typedef struct worker {
     _Alignas(CACHE_LINE) atomic_int state;
     atomic_bool asleep;
-    atomic_int cpu; /* where it last came for work */
+    atomic_int cpu; /* where it last took work */
     int index;
     int64_t moved_ns; /* when it last tried to move */
     heed_pool *pool;
@@ -51,12 +50,12 @@ typedef struct worker {
 
 struct heed_pool {
     int threads;
-    pid_t process; /* the owner of the threads: a child after fork() has none of them */
-    heed_parallel_fn *parallel; /* the caller's own pool, or NULL */
+    pid_t process; /* that created the threads: a child after fork() does not have them */
+    heed_parallel_fn *parallel; /* the user's pool, or NULL */
     void *user;
-    pthread_mutex_t busy; /* held by the caller that has the workers */
+    pthread_mutex_t busy; /* held by the caller that uses the workers */
     atomic_int cpu;       /* where that caller began */
-    int workers;          /* started: threads - 1, or 0 with a pool of the caller's */
+    int workers;          /* started: threads - 1, or 0 with the user's pool */
     worker *worker;
     void (*body)(void *data, int index); /* the job, written before any offer */
     void *data;
@@ -125,7 +124,7 @@ static void *work(void *argument)
         wait_for_offer(self);
         if (atomic_load(&self->state) == STOP)
             return NULL;
-        part_from_caller(self); /* before it accepts: until then nobody waits for it */
+        part_from_caller(self); /* before it accepts, while the caller does not wait for it */
         if (change_state(self, OFFERED, ACCEPTED)) {
             self->pool->body(self->pool->data, self->index);
             atomic_store_explicit(&self->state, IDLE, memory_order_release);
@@ -133,8 +132,8 @@ static void *work(void *argument)
     }
 }
 
-/* Are the workers another process's, which forked this one? Nobody will accept an offer then, and
- * a lock that one of them held is not given back. Asked only where waking a thread takes far
+/* True if the workers belong to the parent of this forked process. Then no worker accepts an offer,
+ * and a lock that one of them held is never released. Only called where waking a thread takes far
  * longer. */
 static bool is_inherited(const heed_pool *pool)
 {

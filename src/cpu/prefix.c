@@ -1,22 +1,15 @@
 /*
- * prefix.c - attention over a prefix and over the rest merged, on a CPU
+ * prefix.c - merge attention over a prefix with that over the remaining keys, on a CPU
  */
 #include "../prefix.h"
 
 #include <math.h>
-#include <stdatomic.h>
 
 #include "cpu.h"
-
-/* Elements that a thread merges sooner than another one wakes up. */
-#define ELEMENTS_MIN ((int64_t)1 << 15)
 
 typedef struct merge_job {
     const heed_merge *merge;
     const heed_merged *at;
-    int64_t rows; /* of all heads each */
-    int64_t step; /* rows that a thread takes at a time */
-    atomic_llong next;
 } merge_job;
 
 static int64_t offset(const heed_strides *s, int64_t batch, int64_t seq, int64_t head)
@@ -24,7 +17,7 @@ static int64_t offset(const heed_strides *s, int64_t batch, int64_t seq, int64_t
     return batch * s->batch + seq * s->seq + head * s->head;
 }
 
-/* Finds the weights of both parts, each of which is normalized; returns the LSE of all. */
+/* Finds the weights of both parts, each of which is normalized; returns the LSE of all keys. */
 static float weigh(float rest, float part, float weight[2])
 {
     const double top = rest > part || isnan(rest) ? rest : part;
@@ -57,32 +50,22 @@ static void merge_vector(const merge_job *job, int64_t batch, int64_t seq, int64
         job->at->lse[lse] = all;
 }
 
-static void merge_rows(void *data, int index)
+/* The row of all heads. */
+static void merge_row(const void *data, int64_t row)
 {
-    merge_job *job = data;
+    const merge_job *job = data;
     const heed_merge *m = job->merge;
-    (void)index;
-    for (;;) {
-        const int64_t first = atomic_fetch_add_explicit(&job->next, job->step,
-                                                        memory_order_relaxed);
-        if (first >= job->rows)
-            return;
-        for (int64_t r = first; r < heed_min(first + job->step, job->rows); r++)
-            for (int64_t h = 0; h < m->heads; h++)
-                merge_vector(job, r / m->seq, r % m->seq, h);
-    }
+    for (int64_t h = 0; h < m->heads; h++)
+        merge_vector(job, row / m->seq, row % m->seq, h);
 }
 
 void heed_prefix_on_cpu(const heed_plan *plan, const heed_buffers *buffers, const heed_merged *at)
 {
     const heed_problem *p = &plan->problem;
     const heed_merge *m = &plan->prefix->merge;
-    merge_job job = { .merge = m, .at = at, .rows = m->batch * m->seq };
+    const merge_job job = { .merge = m, .at = at };
+    int64_t rows = m->batch * m->seq;
     if (p->tokens_q > 0)
-        job.rows = heed_job_cumulative(buffers->cu_seqlens_q, p->cu_seqlens_q.type, p->batch);
-    job.step = heed_div_up(ELEMENTS_MIN, m->heads * m->dim);
-    const int64_t pieces = heed_div_up(job.rows, job.step);
-    const int threads = (int)heed_min(pieces, plan->context->machine.threads);
-    if (threads > 0)
-        heed_pool_run(plan->context->pool, merge_rows, &job, threads);
+        rows = heed_job_cumulative(buffers->cu_seqlens_q, p->cu_seqlens_q.type, p->batch);
+    heed_rows_run(plan->context, rows, m->heads * m->dim, merge_row, &job);
 }

@@ -1,8 +1,8 @@
 /*
  * simd_any.h - the vector operations of modify_template.h for any machine: four lanes, which the
- * compiler maps to what it has
+ * compiler maps to the machine's vectors
  *
- * simd_avx512.h says what each one does.
+ * simd_avx512.h describes them.
  */
 #ifndef HEED_SIMD_H
 #define HEED_SIMD_H

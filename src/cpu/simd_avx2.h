@@ -1,7 +1,7 @@
 /*
  * simd_avx2.h - the vector operations of the kernel templates, for AVX2 with FMA and F16C
  *
- * simd_avx512.h says what each one does.
+ * simd_avx512.h describes them.
  */
 #ifndef HEED_SIMD_H
 #define HEED_SIMD_H
@@ -98,23 +98,24 @@ static inline float v_top(vf x)
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* A float that says n in its last bits: n = -127 to 0, plus what makes the exponent field of 2^n.
- */
+/* Added to a float, leaves n = -127 to 0 in the low bits, plus the bias of the exponent field of
+ * 2^n. */
 #define POWER_BITS (0x1.8p23f + 127)
 
-/* Adding POWER_BITS rounds t to an integer n, and shifting the sum leaves an exponent field. From
- * t = -127 down that is zero, so that the product is too. The polynomial is one for -1/2 to 1/2:
- * error 9.4e-8. */
+/* Subtracting almost 1/2 and adding POWER_BITS rounds t down to an integer n, and shifting the sum
+ * leaves an exponent field. For t below -126 that is zero, and so is the product: denormal weights
+ * would make all products with them about a hundred times slower. The polynomial is that of
+ * simd_avx512.h. */
 static inline vf v_exp2(vf t)
 {
-    t = v_max(v_set(-127.0f), t);
-    vf n = v_add(t, v_set(POWER_BITS));
+    t = v_max(v_set(-126.75f), t);
+    vf n = v_add(v_sub(t, v_set(0.49999f)), v_set(POWER_BITS));
     vf f = v_sub(t, v_sub(n, v_set(POWER_BITS)));
-    vf p = v_set(0x1.5bd89ep-10f);
-    p = v_fma(p, f, v_set(0x1.3ce8bep-7f));
-    p = v_fma(p, f, v_set(0x1.c6b6dcp-5f));
-    p = v_fma(p, f, v_set(0x1.ebf9c2p-3f));
-    p = v_fma(p, f, v_set(0x1.62e42ap-1f));
+    vf p = v_set(0x1.e974fap-10f);
+    p = v_fma(p, f, v_set(0x1.277856p-7f));
+    p = v_fma(p, f, v_set(0x1.c91ce6p-5f));
+    p = v_fma(p, f, v_set(0x1.ebdb56p-3f));
+    p = v_fma(p, f, v_set(0x1.62e4bap-1f));
     p = v_fma(p, f, v_set(1.0f));
     return v_mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(n), 23)));
 }

@@ -1,8 +1,9 @@
 /*
- * simd_rows.h - rows of a problem's element type to and from float32, with the vectors of simd_*.h
+ * simd_rows.h - convert rows between a problem's element type and float32, with the vectors of
+ * simd_*.h
  *
- * Include it after one of them. The last elements go through a small buffer, so that nothing
- * outside the row is touched.
+ * Include it after one of them. The last elements go through a small buffer, so nothing outside the
+ * row is accessed.
  */
 #ifndef HEED_SIMD_ROWS_H
 #define HEED_SIMD_ROWS_H

@@ -1,5 +1,5 @@
 /*
- * simd_weight.h - the exponential that makes weights of logits, with the vectors of simd_*.h
+ * simd_weight.h - the exponential of the softmax, with the vectors of simd_*.h
  *
  * Include it after one of them.
  */
@@ -14,7 +14,7 @@ static inline vf power_of_two(vf x)
     if (ABLATED(ABLATE_NO_EXP))
         return x;
     if (heed_cpu_mispredicts(&x)) {
-        __asm__ volatile(""); /* or both branches would become one */
+        __asm__ volatile(""); /* otherwise the branches would be merged */
         return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
     }
     return v_exp2(x);

@@ -1,13 +1,10 @@
 /*
- * tile_load.h - how a task of attn_tile_template.h reads Q, K and V: strips of queries, packed
- * tiles of keys and values
+ * tile_load.h - loads of attn_tile_template.h: strips of queries, packed tiles of keys and values
  *
  * A part of attn_tile_template.h.
  */
 #ifndef HEED_TILE_LOAD_H
 #define HEED_TILE_LOAD_H
-
-#define CACHE_LINE 64
 
 /* Transposes rows of the row buffer to the columns of a strip of @steps rows. */
 static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t steps, float factor)
@@ -23,8 +20,8 @@ static void rows_to_strip(float *strip, const float *rows, int64_t row, int64_t 
         }
 }
 
-/* Reads the rows of one strip of Q, with what unit_scale() can take of the factor of logits; rows
- * past the end of the block are zero. */
+/* Reads the rows of one strip of Q, scaled by the part of the logit factor that unit_scale() can
+ * apply; rows past the end of the block are zero. */
 static void load_queries(const tile_state *t, int64_t strip)
 {
     const heed_problem *p = t->job->problem;
@@ -45,23 +42,9 @@ static void load_queries(const tile_state *t, int64_t strip)
                         kept_of(t, strip));
 }
 
-/* NR keys from number @j of the tile on where they lie, to be read from there; NULL: they are
- * packed. */
-static inline const float *keys_in_place(const tile_state *t, int64_t j)
-{
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    const heed_problem *p = t->job->problem;
-    if (UNIT == 1 && p->type == HEED_F32 && p->seq_k % NR == 0 && !t->job->table)
-        return heed_job_k(t->job, t->task, t->first + j);
-#endif
-    (void)t;
-    (void)j;
-    return NULL;
-}
-
 #if HEED_ABLATE == ABLATE_STRIDED
 
-/* load_keys() down the columns, one vector of each row at a time. */
+/* load_keys() column by column, one vector of each row at a time. */
 static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -76,8 +59,8 @@ static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
 
 #endif
 
-/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last
- * step is filled up. */
+/* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last step
+ * is padded. */
 static void load_keys(const tile_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -103,46 +86,24 @@ static void load_keys(const tile_state *t, int64_t first, int64_t keys)
     }
 }
 
-static void load_values(const tile_state *t, int64_t first, int64_t keys)
-{
-    const heed_problem *p = t->job->problem;
-    float *v = t->base + t->y.v;
-    for (int64_t j = 0; j < keys; j += UNIT) {
-        const void *rows[UNIT];
-        for (int64_t u = 0; u < UNIT; u++)
-            rows[u] = j + u < keys ? heed_job_v(t->job, t->task, first + j + u) : NULL;
-        float *to = v + j / UNIT * t->y.dims;
-        unit_load_values(to, rows, p->dim_v, p->type);
-        memset(to + p->dim_v, 0, (size_t)(t->y.dims - p->dim_v) * sizeof *to);
-    }
-}
-
-/* Asks for the rows of K and V that strip @strip of @strips has to see to, of the tile that begins
- * at @first: packing it would otherwise wait for memory, all the more where the rows of a head lie
- * far apart. */
+/* Prefetches the share of strip @strip of @strips of the rows of K and V of the tile that begins at
+ * @first: otherwise packing it would wait for memory, especially where the rows of a head are far
+ * apart. */
 static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int64_t strips)
 {
-    const heed_problem *p = t->job->problem;
-    int64_t size = t->job->element;
     int64_t keys = heed_min(t->y.keys, t->task->key_end - first);
     if (ABLATED(ABLATE_NO_OVERLAP))
         return;
-    for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++) {
-        const char *k = heed_job_k(t->job, t->task, first + j);
-        const char *v = heed_job_v(t->job, t->task, first + j);
-        for (int64_t i = 0; i < p->dim_qk * size; i += CACHE_LINE)
-            __builtin_prefetch(k + i, 0, 2);
-        for (int64_t i = 0; i < p->dim_v * size; i += CACHE_LINE)
-            __builtin_prefetch(v + i, 0, 2);
-    }
+    for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++)
+        heed_job_prefetch(t->job, t->task, first + j);
 }
 
-/* Is every value of @keys packed keys finite? The exponent of others is all ones. */
+/* True if all values of @keys packed keys are finite. The exponent of others is all ones. */
 static bool all_finite(const tile_state *t, int64_t keys)
 {
     const float *v = t->base + t->y.v;
     uint32_t other = 0;
-    for (int64_t i = 0; i < heed_div_up(keys, UNIT) * t->y.dims; i++) {
+    for (int64_t i = 0; i < value_units(t, keys); i++) {
         uint32_t bits;
         memcpy(&bits, &v[i], sizeof bits);
         other |= (bits & 0x7f800000) == 0x7f800000;

@@ -1,15 +1,18 @@
 /*
- * tile_product.h - the micro-kernel of attn_tile_template.h: NR broadcast operands times the MV
- * vectors of a strip
+ * tile_product.h - both products of attn_tile_template.h by one micro-kernel: NR broadcast operands
+ * times the MV vectors of a strip
  *
- * A part of attn_tile_template.h.
+ * A part of attn_tile_template.h. tile_product_amx.h has the same functions.
  */
 #ifndef HEED_TILE_PRODUCT_H
 #define HEED_TILE_PRODUCT_H
 
-/* Products that a sum takes one after the other: its error grows with their number, so long sums
- * are made of parts. One more part costs what adding NR * MV vectors does, up to 2 % of a tile, so
- * parts are short where little work depends on it: logits of a few rows, O of few columns. */
+#define TILE_STEP NR  /* a strip's range of keys begins at a multiple of this */
+#define EXACT_RANGE 1 /* accumulate() reads the values of its keys alone */
+
+/* Products in one sequential sum: its error grows with their number, so long sums are split into
+ * parts. Each part costs an addition of NR * MV vectors, up to 2 % of a tile, so parts are short
+ * where that is little work: logits of a few rows, O of few columns. */
 #define PART_LONG 128
 #define PART_SHORT 32
 #define COLUMNS_FEW 16
@@ -63,6 +66,107 @@ static inline void store_part(vf acc[NR][MV], float *sums)
     for (int r = 0; r < NR; r++)
         for (int v = 0; v < MV; v++)
             v_store(sums + r * WIDTH + v * LANES, acc[r][v]);
+}
+
+static inline void begin_products(tile_state *t)
+{
+    t->qk_part = t->strips == 1 ? PART_SHORT : PART_LONG;
+    t->pv_part = t->y.dims > COLUMNS_FEW ? PART_LONG : PART_SHORT;
+}
+
+static inline void end_products(void) {}
+
+/* ---- S = K Q ---- */
+
+/* S = K Q for NR keys from @j on. If @plain, all of them are visible to all rows, and @top is
+ * raised to the maximum. */
+static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
+                               vf top[MV])
+{
+    const float *k = t->base + t->y.k + j * TILE_PANEL;
+    float *s = t->base + t->y.s + j * WIDTH;
+    vf acc[NR][MV];
+    clear(acc);
+    for (int64_t c = 0, end = 0; c < t->y.steps; c = end) {
+        end = heed_min(c + t->qk_part, t->y.steps);
+        if (c > 0)
+            clear(acc);
+        for (int64_t i = c; i < end; i += TILE_PANEL) {
+            int64_t steps = heed_min(end - i, TILE_PANEL);
+            if (keys_in_place(t, j))
+                multiply(acc, keys_in_place(t, j) + i, t->job->problem->k.seq, 1, q + i * WIDTH,
+                         steps);
+            else
+                multiply(acc, k + i / TILE_PANEL * t->y.keys * TILE_PANEL + i % TILE_PANEL,
+                         TILE_PANEL, 1, q + i * WIDTH, steps);
+        }
+        if (c > 0)
+            add_part(acc, s);
+        store_part(acc, s);
+    }
+    if (plain)
+        for (int r = 0; r < NR; r++)
+            for (int v = 0; v < MV; v++)
+                top[v] = v_max(acc[r][v], top[v]);
+}
+
+/* ---- O = V P ---- */
+
+/* Packs the values of @keys keys from @first on: [keys / UNIT][dims]. */
+static void load_values(const tile_state *t, int64_t first, int64_t keys)
+{
+    const heed_problem *p = t->job->problem;
+    float *v = t->base + t->y.v;
+    for (int64_t j = 0; j < keys; j += UNIT) {
+        const void *rows[UNIT];
+        for (int64_t u = 0; u < UNIT; u++)
+            rows[u] = j + u < keys ? heed_job_v(t->job, t->task, first + j + u) : NULL;
+        float *to = v + j / UNIT * t->y.dims;
+        unit_load_values(to, rows, p->dim_v, p->type);
+        memset(to + p->dim_v, 0, (size_t)(t->y.dims - p->dim_v) * sizeof *to);
+    }
+}
+
+/* Units of the packed values of @keys keys. */
+static inline int64_t value_units(const tile_state *t, int64_t keys)
+{
+    return heed_div_up(keys, UNIT) * t->y.dims;
+}
+
+/* Column @c of the value of key @j of the tile. */
+static inline float value_at(const tile_state *t, int64_t j, int64_t c)
+{
+    return unit_element(t->base[t->y.v + j / UNIT * t->y.dims + c], j % UNIT);
+}
+
+/* O = O alpha + V P over @keys keys from @begin on, both multiples of UNIT, except at the end. */
+static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_t keys,
+                       const float *alpha)
+{
+    float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
+    const float *v = t->base + t->y.v + begin / UNIT * t->y.dims;
+    const float *s = t->base + t->y.s + begin / UNIT * WIDTH;
+    int64_t units = heed_div_up(keys, UNIT);
+    for (int64_t c = 0; c < t->y.dims; c += NR) {
+        vf acc[NR][MV];
+        float sums[NR * WIDTH];
+        clear(acc);
+        for (int64_t j = 0, end = 0; j < units; j = end) {
+            end = heed_min(j + t->pv_part, units);
+            if (j > 0)
+                clear(acc);
+            multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, end - j);
+            if (j > 0)
+                add_part(acc, sums);
+            if (end < units)
+                store_part(acc, sums);
+        }
+        for (int r = 0; r < NR; r++)
+            for (int i = 0; i < MV; i++) {
+                float *to = o + (c + r) * WIDTH + i * LANES;
+                v_store(to, v_fma(v_load(to), v_load(alpha + i * LANES), acc[r][i]));
+            }
+    }
 }
 
 #endif /* HEED_TILE_PRODUCT_H */

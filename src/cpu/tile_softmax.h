@@ -1,5 +1,6 @@
 /*
- * tile_softmax.h - the online softmax of attn_tile_template.h: logits are masked and become weights
+ * tile_softmax.h - the online softmax of attn_tile_template.h: mask logits and turn them into
+ * weights
  *
  * A part of attn_tile_template.h.
  */
@@ -10,10 +11,11 @@
 
 /* Which keys of a tile the rows of a strip see. */
 typedef struct strip_keys {
-    heed_interval any, all; /* at least one row, and every row; */
-    float end[WIDTH];       /* each row those before it, unless all see the whole tile in steps */
-    float begin[WIDTH];     /* of NR; from here on, */
-    bool late;              /* where that is not the first key for all */
+    heed_interval any, all; /* keys that at least one row sees, and that every row sees */
+    float end[WIDTH];       /* end of each row's keys; not set if all see the whole tile, in steps
+                               of NR */
+    float begin[WIDTH];     /* and their begin, */
+    bool late;              /* if that is not the first key of the tile for all */
 } strip_keys;
 
 /* Returns whether all rows see the whole tile. */
@@ -50,8 +52,8 @@ static void mask_logits(const tile_state *t, const strip_keys *seen, int64_t beg
         }
 }
 
-/* Above this the shift of a row, rounded where its logits are not, may be so far from the largest
- * one that the weights overflow or vanish. */
+/* Above this, the shift of a row, which is rounded while its logits are not, may be so far from the
+ * largest logit that weights overflow or vanish. */
 #define FAR 0x1p20f
 
 /* Multiplies @keys rows of logits by @factor, each rounded as the shift was. */
@@ -77,8 +79,8 @@ static inline vf weigh_run(float *s, int64_t begin, int64_t end, vf factor, vf m
     return sum;
 }
 
-/* Turns the rows of logits from @begin to @end into weights, updates m and l, and returns in @alpha
- * what O must be multiplied by. */
+/* Turns the rows of logits from @begin to @end into weights, updates m and l, and returns the
+ * rescale factors of O in @alpha. */
 static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end, const vf top[MV],
                   float alpha[WIDTH])
 {
@@ -89,7 +91,7 @@ static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end
         float *l = t->base + t->y.l + strip * WIDTH + v * LANES;
         vf old = v_load(m);
         vf now = v_max(v_mul(top[v], factor), old);
-        vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite where no key was seen yet */
+        vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite even if no key was seen yet */
         vf shrink = v_exp2(v_sub(old, shift));
         vf minus = v_sub(v_zero(), shift);
         if ((UNIT > 1 || t->factor != 1) && v_any_beyond(shift, FAR)) {

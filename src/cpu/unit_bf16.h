@@ -2,8 +2,8 @@
  * unit_bf16.h - the products of the tile kernel in bfloat16: a unit is a pair of elements
  *
  * The instruction adds both products of a pair to one float32 sum: twice the rate of float32. It
- * takes subnormals for zero. unit_f32.h says what the functions do. Include it after
- * simd_avx512.h and simd_rows.h.
+ * treats subnormals as zero. unit_f32.h describes the functions. Include it after simd_avx512.h and
+ * simd_rows.h.
  */
 #ifndef HEED_UNIT_H
 #define HEED_UNIT_H
@@ -15,7 +15,7 @@ static inline vf unit_dot(vf a, vf b, vf c)
     return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
 }
 
-/* Neighbours in memory are a pair already; an odd last element is paired with zero. */
+/* Neighbours in memory already form a pair; an odd last element is paired with zero. */
 static inline void unit_load_row(float *units, const void *from, int64_t count, heed_type type)
 {
     (void)type;
@@ -40,7 +40,7 @@ static inline __m512i widen(const uint16_t *from)
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
 }
 
-/* A pair is the same column of two rows of V; a missing second row is NULL and stands for zeros. */
+/* A pair is the same column of two rows of V; a missing second row is NULL and counts as zeros. */
 static inline void unit_load_values(float *units, const void *const rows[UNIT], int64_t count,
                                     heed_type type)
 {

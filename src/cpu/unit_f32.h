@@ -20,13 +20,14 @@ static inline void unit_load_row(float *units, const void *from, int64_t count, 
     load_row(units, from, count, type);
 }
 
-/* Units of Q times the factor of logits, or as much of it as they can hold; */
+/* Units of Q times the logit factor, or the part of it that they can represent; */
 static inline vf unit_scale(vf units, float factor)
 {
     return v_mul(units, v_set(factor));
 }
 
-/* and what remains of it, not negative. Logits are then exact beside their maximum. */
+/* and the remaining factor, not negative. The difference of a logit to the maximum is then
+ * exact. */
 static inline float unit_factor(float factor)
 {
     (void)factor;

@@ -1,8 +1,9 @@
 /*
- * append.c - new keys and values into the cache, and queries rotated, on a CUDA device: a launch
- * ahead of the kernel's
+ * append.c - append new keys and values to the KV cache, and rotate queries, on a CUDA device: a
+ * launch before the kernel
  *
- * Head dims, lengths and strides are arguments, so one compilation serves all problems of a type.
+ * Head dims, lengths and strides are arguments, so compiled code is shared by all problems of a
+ * type.
  */
 #include "append.h"
 
@@ -14,15 +15,13 @@
 #include "backend.h"
 #include "beside.h"
 
-#define ALIGNED 16
-
 /* plan->append->code */
 typedef struct append_code {
     heed_cuda_beside code;
-    heed_cuda_append_args args; /* but for the addresses */
+    heed_cuda_append_args args; /* without addresses */
 } append_code;
 
-/* The number of a type as device code has it. */
+/* The number of a type in device code. */
 static int type_of(heed_data data)
 {
     return (int)data - (int)HEED_DATA_F32;
@@ -40,11 +39,6 @@ int heed_cuda_append_defines(const heed_problem *problem, heed_define defines[HE
     if (problem->append_packed || (problem->rotary > 0 && problem->tokens_q > 0))
         defines[count++] = (heed_define){ "HEED_VARLEN", problem->append_packed ? 2 : 1 };
     return count;
-}
-
-static heed_cuda_strides strides_of(const heed_strides *s)
-{
-    return (heed_cuda_strides){ s->batch, s->seq, s->head };
 }
 
 static unsigned size_of(int64_t size)
@@ -69,12 +63,12 @@ heed_status heed_cuda_append_fill(heed_cuda_append_args *args, const heed_proble
         .length_stride = p->lengths.strides.batch,
         .table_stride = p->table.strides.batch,
         .page = heed_cuda_divide_by(size_of(p->page)),
-        .q_stride = strides_of(&p->q),
-        .queries_stride = strides_of(&rest.q),
-        .k_stride = strides_of(&p->k),
-        .v_stride = strides_of(&p->v),
-        .k_new_stride = strides_of(&p->k_new),
-        .v_new_stride = strides_of(&p->v_new),
+        .q_stride = heed_cuda_strides_of(&p->q),
+        .queries_stride = heed_cuda_strides_of(&rest.q),
+        .k_stride = heed_cuda_strides_of(&p->k),
+        .v_stride = heed_cuda_strides_of(&p->v),
+        .k_new_stride = heed_cuda_strides_of(&p->k_new),
+        .v_new_stride = heed_cuda_strides_of(&p->v_new),
         .append = heed_cuda_divide_by(size_of(p->append)),
         .seq_q = heed_cuda_divide_by(size_of(p->seq_q)),
         .heads_kv = heed_cuda_divide_by(size_of(p->heads_kv)),
@@ -114,7 +108,7 @@ unsigned heed_cuda_append_grid(const heed_cuda_append_args *args)
     return (unsigned)heed_div_up(args->vectors, HEED_APPEND_VECTORS);
 }
 
-/* Are they multiples of @unit elements, as far as vectors are apart by them? */
+/* True if dims and the strides in use are multiples of @unit elements. */
 static bool are_multiples(const heed_problem *p, int64_t unit)
 {
     const heed_problem rest = heed_append_rest(p);
@@ -126,15 +120,14 @@ static bool are_multiples(const heed_problem *p, int64_t unit)
                                         p->rotary > 0 ? &rest.q : &p->k };
     bool fit = p->dim_qk % unit == 0 && (p->shared || p->dim_v % unit == 0);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        fit = fit && all[i]->batch % unit == 0 && all[i]->seq % unit == 0 &&
-              all[i]->head % unit == 0;
+        fit = fit && heed_cuda_beside_fits(all[i], unit);
     return fit;
 }
 
 bool heed_cuda_append_wide(const heed_problem *problem)
 {
     const heed_problem *p = problem;
-    const int64_t unit = ALIGNED / (int64_t)heed_type_size(p->type);
+    const int64_t unit = HEED_BESIDE_BYTES / (int64_t)heed_type_size(p->type);
     const int64_t turns = p->interleaved ? p->rotary : p->rotary / 2;
     return are_multiples(p, unit) && turns % unit == 0 &&
            (p->rotary == 0 || heed_problem_turned(p) % unit == 0);
@@ -146,7 +139,7 @@ bool heed_cuda_append_aligned(const heed_cuda_append_args *args)
                            (uintptr_t)(args->values > args->keys ? args->v_new : NULL) |
                            (uintptr_t)(args->rotary > 0 ? args->q : NULL) |
                            (uintptr_t)args->queries;
-    return bits % ALIGNED == 0;
+    return bits % HEED_BESIDE_BYTES == 0;
 }
 
 /* ---- Plans ---- */
@@ -180,7 +173,7 @@ void heed_append_release_cuda(heed_plan *plan)
 
 /* ---- Executions ---- */
 
-/* All pointers are checked before anything is written. */
+/* Checks all pointers before anything is written. */
 static heed_status check_pointers(const heed_plan *plan, const heed_buffers *buffers, void *queries)
 {
     const bool turns = plan->append->problem.rotary > 0;

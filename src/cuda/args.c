@@ -1,5 +1,5 @@
 /*
- * args.c - the arguments of a CUDA kernel, from a problem
+ * args.c - fill in the arguments of a CUDA kernel from a problem
  */
 #include <limits.h>
 
@@ -34,12 +34,12 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
     return splits == 1 || heads <= INT_MAX / all_rows;
 }
 
-static heed_cuda_strides strides_of(const heed_strides *strides)
+heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides)
 {
     return (heed_cuda_strides){ strides->batch, strides->seq, strides->head };
 }
 
-/* How tiles of @keys keys are listed. */
+/* Fills in the arguments for lists of tiles of @keys keys. */
 static void fill_lists(heed_cuda_args *args, const heed_problem *problem, int64_t keys)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
@@ -49,7 +49,8 @@ static void fill_lists(heed_cuda_args *args, const heed_problem *problem, int64_
                                                                      : args->heads);
 }
 
-/* Where there is one block of @rows rows for each sequence, it needs no search. */
+/* Fills in the arguments for packed sequences. With one block of @rows rows for each sequence no
+ * search is needed. */
 static void fill_packed(heed_cuda_args *args, const heed_problem *problem, int64_t rows)
 {
     int64_t all = problem->tokens_q * heed_problem_group(problem);
@@ -57,10 +58,9 @@ static void fill_packed(heed_cuda_args *args, const heed_problem *problem, int64
     args->changes.places = args->blocks > 1 ? (unsigned)(all / rows + problem->batch) : 0;
 }
 
-/* The last block to end may be a long one that began late; others leave it more of the memory's
- * bandwidth. An H100 takes 53 us for b16 h32/8 s1/4096 d128 with lengths from 1 to all in one
- * round, 88 with all keys; a third more is about what lengths cost that differ by a factor of 40.
- */
+/* The last block to end may be a long one that began late; finished blocks leave it more memory
+ * bandwidth. An H100 takes 53 us for b16 h32/8 s1/4096 d128 with lengths from 1 to all keys in one
+ * round, 88 with all keys; lengths that differ by a factor of 40 cost about a third more. */
 double heed_cuda_unequal(const heed_problem *problem, double rounds)
 {
     if (!heed_problem_varies_k(problem))
@@ -84,10 +84,10 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
     int64_t section = heed_cuda_section(problem, gpu, launch);
     int64_t rest = heads % section ? heads % section : section;
     *args = (heed_cuda_args){
-        .q_stride = strides_of(&problem->q),
-        .k_stride = strides_of(&problem->k),
-        .v_stride = strides_of(&problem->v),
-        .o_stride = strides_of(&problem->o),
+        .q_stride = heed_cuda_strides_of(&problem->q),
+        .k_stride = heed_cuda_strides_of(&problem->k),
+        .v_stride = heed_cuda_strides_of(&problem->v),
+        .o_stride = heed_cuda_strides_of(&problem->o),
         .visible = view.first + view.right + 1,
         .hidden = view.first - view.left,
         .first = view.first,
@@ -114,7 +114,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         fill_lists(args, problem, launch->list_keys);
 }
 
-/* Bytes of all lists, at most: beyond, tiles are computed that might be hidden. */
+/* Maximum size of all lists in bytes: with more, tiles that might be hidden are computed. */
 #define LISTS_MAX 0x1p28
 
 int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t keys)
@@ -125,7 +125,7 @@ int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t k
     lists *= (double)heed_div_up(problem->seq_q * heed_problem_group(problem), rows);
     double bytes = lists * (double)(heed_div_up(problem->seq_k, keys) + 2) * sizeof(unsigned);
     if (problem->invariant && (needs.per_batch || needs.per_head))
-        return 0; /* else the batch would decide, and lists change the order of the tiles */
+        return 0; /* else it would depend on the batch, and lists change the order of the tiles */
     return needs.lists && bytes <= LISTS_MAX ? keys : 0;
 }
 

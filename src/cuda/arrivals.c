@@ -1,5 +1,5 @@
 /*
- * arrivals.c - which counters an execution may use
+ * arrivals.c - assigns arrival counters to workspaces
  */
 #include "arrivals.h"
 
@@ -10,7 +10,7 @@ struct heed_cuda_arrivals {
     heed_cuda *cuda;
     unsigned *counters; /* [HEED_CUDA_ARRIVAL_SETS][count], in device memory */
     size_t count;
-    /* The owner of a set, 0: nobody yet. Sets are given away in order and never taken back. */
+    /* The owner of a set, 0: free. Sets are assigned in order and never released. */
     atomic_uintptr_t owner[HEED_CUDA_ARRIVAL_SETS];
 };
 

@@ -1,9 +1,9 @@
 /*
  * backend.c - plans and executions on a CUDA device
  *
- * A plan holds compiled and loaded code and the arguments of its launches, so that an execution
- * only fills in the addresses. Code that reads 16 bytes at a time is accompanied by a config that
- * does not, for an execution whose addresses are not multiples of 16.
+ * A plan holds loaded code and the arguments of its launches, so an execution only fills in the
+ * addresses. For code that reads 16 bytes at a time there is a fallback config that does not, for
+ * executions whose addresses are not multiples of 16.
  */
 #include "backend.h"
 
@@ -20,7 +20,7 @@
 #include "score/score.h"
 
 #define ALIGNED 16
-#define SEQ_STRIDE_MAX (INT64_C(1) << 23) /* bytes: 256 keys, the most of a tile, span 2^31 */
+#define SEQ_STRIDE_MAX (INT64_C(1) << 23) /* bytes: 256 keys, the largest tile, span 2^31 */
 #define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32; of long rows, one (combine.cuh) */
 #define COMBINE_LONG 256
 #define COMBINE_THREADS 128
@@ -28,9 +28,9 @@
 /* One kernel, ready to be launched. */
 typedef struct program {
     heed_cuda_function *function;
-    heed_cuda_function *list;      /* goes ahead of it; NULL: nothing does */
-    heed_cuda_args args;           /* but for the addresses */
-    heed_cuda_mapped_args *mapped; /* likewise; where the function takes these, with args in them */
+    heed_cuda_function *list;      /* launched before it; NULL: none */
+    heed_cuda_args args;           /* without addresses */
+    heed_cuda_mapped_args *mapped; /* likewise, for functions that take these, which include args */
     unsigned grid;
     unsigned threads;
     unsigned smem;
@@ -39,15 +39,15 @@ typedef struct program {
 
 /* plan->code */
 typedef struct cuda_plan {
-    program main;                 /* for aligned tensors, if there are any */
-    program fallback;             /* for others */
-    program combine;              /* after main, if that splits keys and does not merge by itself */
-    heed_cuda_arrivals *arrivals; /* by which main merges, if it splits keys */
+    program main;                 /* for aligned tensors, if any */
+    program fallback;             /* for other tensors */
+    program combine;              /* after main, if it splits keys and does not merge them itself */
+    heed_cuda_arrivals *arrivals; /* for the merge in main, if it splits keys */
     bool strides_aligned;
-    bool pairs; /* main reads elements of operands two at a time */
+    bool pairs; /* main reads operand elements two at a time */
     int operand_count, source_count;
     heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX];
-    int64_t parts; /* rows of all splits: where their LSEs begin in the workspace, over dim_v */
+    int64_t parts; /* rows of all splits; times dim_v: the offset of their LSEs in the workspace */
 } cuda_plan;
 
 static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *problem,
@@ -57,8 +57,8 @@ static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *probl
     return code->cut(problem, config);
 }
 
-/* Rows of the partial results of a launch, of all splits: each batch element has places for the
- * most rows where keys are spread (spread.cuh), else packed sequences have as many as there are. */
+/* Rows of the partial results of a launch, for all splits: with spread keys (spread.cuh) each batch
+ * element has room for the most rows, else packed sequences have room for their own. */
 static int64_t part_rows(const heed_problem *problem, const heed_launch_facts *launch)
 {
     bool packed = problem->tokens_q > 0 && !launch->spread;
@@ -66,7 +66,7 @@ static int64_t part_rows(const heed_problem *problem, const heed_launch_facts *l
     return problem->heads_q * queries * launch->splits;
 }
 
-/* Bytes of these: O and LSE of each row. */
+/* Bytes of the partial results: O and LSE of each row. */
 static size_t parts_size(const heed_problem *problem, const heed_launch_facts *launch)
 {
     if (launch->splits == 1)
@@ -74,7 +74,7 @@ static size_t parts_size(const heed_problem *problem, const heed_launch_facts *l
     return (size_t)(part_rows(problem, launch) * (problem->dim_v + 1)) * sizeof(float);
 }
 
-/* Bytes of the lists of tiles of what is launched as @launch says. */
+/* Bytes of the tile lists of a launch. */
 static size_t lists_size(const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch)
 {
@@ -86,7 +86,7 @@ static size_t lists_size(const heed_problem *problem, const heed_gpu *gpu,
     return heed_cuda_list_bytes(&args);
 }
 
-/* Parts are followed by lists. */
+/* Partial results come first, then lists. */
 size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,
                            const heed_machine *machine, const heed_config *config)
 {
@@ -101,8 +101,8 @@ size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *proble
     return size > other ? size : other;
 }
 
-/* Do all rows of elements of @size bytes begin at multiples of 16, if the tensors do, and do the
- * keys of a tile lie within 2^31 bytes, so that 32 bits say how far apart they are? */
+/* True if all rows of elements of @size bytes begin at multiples of 16 when the tensor does, and
+ * the keys of a tile are within 2^31 bytes, so their offsets fit in 32 bits. */
 static bool aligned_strides(const heed_strides *strides, int64_t size)
 {
     int64_t unit = ALIGNED / size; /* elements */
@@ -110,7 +110,7 @@ static bool aligned_strides(const heed_strides *strides, int64_t size)
            strides->seq <= SEQ_STRIDE_MAX / size;
 }
 
-/* Can a program that is launched as @launch says run for some addresses? */
+/* True if a program with this launch can run for suitable addresses. */
 static bool main_can(const heed_problem *p, const heed_launch_facts *launch)
 {
     const int64_t size = (int64_t)heed_type_size(p->type);
@@ -121,7 +121,7 @@ static bool main_can(const heed_problem *p, const heed_launch_facts *launch)
 
 /* ---- Plans ---- */
 
-/* One compilation, which may run beside another. */
+/* One compilation, which may run in parallel to another. */
 typedef struct compilation {
     const heed_plan *plan;
     const heed_kernel *kernel;
@@ -148,7 +148,7 @@ static void *compile(void *data)
     return NULL;
 }
 
-/* Compiles @count configs side by side; finding compiled ones is no work for two. */
+/* Compiles @count configs in parallel; looking up compiled ones does not need a second thread. */
 static heed_status compile_all(compilation *all, int count)
 {
     pthread_t thread;
@@ -184,7 +184,7 @@ static heed_status load_maps(program *made, const heed_plan *plan, const heed_cu
     return status;
 }
 
-/* Loads what was compiled as @made. */
+/* Loads compiled code into @made. */
 static heed_status load(program *made, const compilation *from)
 {
     const heed_plan *plan = from->plan;
@@ -227,7 +227,7 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
                           &combine->function);
 }
 
-/* Loads the program for aligned tensors, and what it needs beside its launch. */
+/* Loads the program for aligned tensors, and everything that its launch needs. */
 static heed_status load_main(cuda_plan *made, const compilation *from)
 {
     const heed_launch_facts *launch = &from->facts.launch;
@@ -271,8 +271,8 @@ heed_status heed_cuda_prepare(heed_plan *plan)
     return make_programs(made, plan);
 }
 
-/* Puts the code of @from into @plan, whose fallback is a built-in kernel, in front of that or in
- * its place. */
+/* Adds the code of @from to @plan, whose program is a built-in kernel: that becomes the fallback or
+ * is replaced. */
 static heed_status add_foreign(heed_plan *plan, const compilation *from)
 {
     cuda_plan *made = plan->code;
@@ -368,7 +368,8 @@ heed_status heed_cuda_check_buffers(const heed_plan *plan, const heed_buffers *b
         { "v", buffers->v },     { "o", buffers->o },
         { "lse", buffers->lse }, { "workspace", plan->workspace_size ? buffers->workspace : NULL }
     };
-    const cuda_plan *made = heed_later_serving(plan)->code; /* its operands are those of all */
+    const cuda_plan *made = heed_later_serving(plan)->code; /* all programs have the same
+                                                               operands */
     heed_status status = HEED_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == HEED_OK; i++)
         if (all[i].pointer)
@@ -403,7 +404,7 @@ static size_t span(const heed_problem *problem, heed_role role)
     return (size_t)heed_tensor_extent(&tensor) * heed_type_size(problem->type);
 }
 
-/* The memory to keep in the L2: K and V where they lie close together, else K. */
+/* The memory to keep in the L2: K and V if they are close together, else K. */
 static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_problem *p = &plan->problem;
@@ -416,7 +417,7 @@ static void set_window(heed_cuda_launch *launch, const heed_plan *plan, const he
     launch->window_size = both ? (size_t)(end - begin) : k_size;
 }
 
-/* Lists the tiles that @what, which gets @args, looks at. */
+/* Starts the kernel that lists the tiles for @what, whose arguments are @args. */
 static heed_status start_list(const heed_plan *plan, const program *what,
                               const heed_cuda_args *args, void *stream)
 {
@@ -453,7 +454,7 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
         if (status != HEED_OK)
             return status;
     }
-    /* All kernels wait for the launch ahead of theirs by themselves. */
+    /* All kernels wait for the preceding launch themselves. */
     heed_cuda_launch launch = { .function = what->function,
                                 .grid = { what->grid, 1, 1 },
                                 .threads = what->threads,
@@ -474,7 +475,7 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
     return heed_cuda_start(plan->context->cuda, &launch, buffers->stream);
 }
 
-/* Are the tensors of this execution aligned as the main program needs them? */
+/* True if the tensors of this execution have the alignment that the main program needs. */
 static bool aligned(const cuda_plan *made, const heed_buffers *buffers)
 {
     uintptr_t bits = (uintptr_t)buffers->q | (uintptr_t)buffers->k | (uintptr_t)buffers->v |
@@ -487,7 +488,7 @@ static bool aligned(const cuda_plan *made, const heed_buffers *buffers)
     return made->strides_aligned && bits % ALIGNED == 0 && pairs;
 }
 
-/* The main program merges what it splits; where it has no counters, a second launch does. */
+/* The main program merges split keys itself; without counters, a second launch does. */
 static heed_status start_main(const heed_plan *plan, const heed_buffers *buffers)
 {
     const cuda_plan *made = plan->code;
@@ -507,7 +508,7 @@ heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    if (!plan->append && !plan->prefix) /* else they have been checked */
+    if (!plan->append && !plan->prefix) /* else they have been checked already */
         status = heed_cuda_check_buffers(plan, buffers);
     if (status == HEED_OK && aligned(made, buffers))
         status = start_main(plan, buffers);

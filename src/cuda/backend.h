@@ -15,11 +15,11 @@ extern const heed_algorithm heed_algorithm_cuda_mla;
 extern const heed_algorithm heed_algorithm_cuda_wide;
 extern const heed_algorithm heed_algorithm_cuda_wide32;
 
-/* How a config cuts a problem up. */
+/* How a config splits a problem into blocks. */
 typedef struct heed_cuda_cut {
-    heed_launch_facts launch; /* from rows on: decided by the config alone */
-    heed_config fallback; /* if aligned: the config that takes over where addresses are not ... */
-    const heed_kernel *fallback_kernel; /* ... of this kernel, or if NULL of the same */
+    heed_launch_facts launch; /* from rows on: depends only on the config */
+    heed_config fallback;     /* if aligned: the fallback config for other addresses ... */
+    const heed_kernel *fallback_kernel; /* ... of this kernel, or of the same one if NULL */
 } heed_cuda_cut;
 
 /* The backend's view of a kernel; the code of a CUDA kernel points to one. */
@@ -41,41 +41,44 @@ heed_status heed_cuda_prepare(heed_plan *plan);
 void heed_cuda_release_plan(heed_plan *plan);
 heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers);
 
-/* heed_cuda_check_buffers() says whether all pointers of @buffers that the kernel of @plan gets are
- * memory that the device can reach. To be called
- * between heed_cuda_enter() and heed_cuda_leave(). */
+/* heed_cuda_check_buffers() checks that the device can access all pointers of @buffers that the
+ * kernel of @plan gets. Call it between heed_cuda_enter() and heed_cuda_leave(). */
 heed_status heed_cuda_check_buffers(const heed_plan *plan, const heed_buffers *buffers);
 
 /* heed_cuda_launch_of() is heed_device_launch_of(). */
 heed_device_launch heed_cuda_launch_of(const heed_plan *plan);
 
-/* heed_cuda_fits() says whether the counts that kernels keep in 32 bits fit, with blocks of @rows
- * rows; if not, *why says which does not. */
+/* heed_cuda_fits() returns true if the counts that kernels keep in 32 bits fit, with blocks of
+ * @rows rows; if not, *why is the reason. */
 bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, const char **why);
 
-/* heed_cuda_divide_by() returns what divides numbers below 2^31 by @value, 1 or more. */
+/* heed_cuda_divide_by() returns the divisor for divisions of numbers below 2^31 by @value, 1 or
+ * more. */
 heed_cuda_divisor heed_cuda_divide_by(unsigned value);
 
-/* heed_cuda_unequal() returns how many times as long blocks take, of which each multiprocessor has
- * @rounds, where the lengths of batch elements differ. */
+/* heed_cuda_strides_of() returns strides as kernels take them. */
+heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides);
+
+/* heed_cuda_unequal() returns the factor by which different lengths of batch elements prolong a
+ * launch of @rounds blocks per multiprocessor. */
 double heed_cuda_unequal(const heed_problem *problem, double rounds);
 
-/* heed_cuda_merge_apart_seconds() returns what a second launch takes to merge the parts of rows of
- * @problem, of @splits splits each; 0 if that is 1. */
+/* heed_cuda_merge_apart_seconds() returns the seconds of a second launch that merges the parts of
+ * each row of @problem, @splits of them; 0 if that is 1. */
 double heed_cuda_merge_apart_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits);
 
-/* heed_cuda_item_count() returns how many blocks of rows a launch goes through. */
+/* heed_cuda_item_count() returns the number of items (blocks of rows) of a launch. */
 unsigned heed_cuda_item_count(const heed_cuda_args *args);
 
-/* heed_cuda_fill_args() writes all of @args but the addresses. Needs heed_cuda_fits(). */
+/* heed_cuda_fill_args() writes all of @args except the addresses. Requires heed_cuda_fits(). */
 void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, const heed_gpu *gpu,
                          const heed_launch_facts *launch);
 
-/* heed_cuda_list_keys() returns the keys of a tile, @keys, if tiles of @problem are to be listed
- * for blocks of @rows rows, else 0: steps do not tell which tiles are hidden, or lists would be
- * large. heed_cuda_list_count() returns how many lists of tiles heed_list() makes, a block for
- * each, with so many threads and bytes of shared memory, and heed_cuda_list_bytes() how large they
- * are together. */
+/* heed_cuda_list_keys() returns @keys, the keys of a tile, if tiles of @problem should be listed
+ * for blocks of @rows rows, else 0: the steps do not show which tiles are hidden, or lists would be
+ * large. heed_cuda_list_count() returns the number of lists of tiles that heed_list() makes, one
+ * per block, with the threads and bytes of shared memory below, and heed_cuda_list_bytes() their
+ * total size. */
 #define HEED_CUDA_LIST_THREADS 1024
 #define HEED_CUDA_LIST_SMEM 256
 int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t keys);
@@ -87,7 +90,7 @@ heed_status heed_cuda_facts_of(const heed_kernel *kernel, const heed_problem *pr
                                const heed_machine *machine, const heed_config *config,
                                heed_cuda_facts *facts);
 
-/* sections.c: key/value heads of a section, whose blocks follow each other (order.cuh). */
+/* sections.c: number of key/value heads in a section, whose blocks are consecutive (order.cuh). */
 int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_launch_facts *launch);
 

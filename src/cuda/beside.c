@@ -1,5 +1,5 @@
 /*
- * beside.c - a kernel that runs ahead of a plan's own or behind it
+ * beside.c - an auxiliary kernel that runs before or after a plan's kernel
  */
 #include "beside.h"
 
@@ -26,6 +26,11 @@ void heed_cuda_beside_unload(heed_cuda_beside *code, const heed_context *context
         heed_cuda_unload(context->cuda, code->wide);
     if (code->any)
         heed_cuda_unload(context->cuda, code->any);
+}
+
+bool heed_cuda_beside_fits(const heed_strides *strides, int64_t unit)
+{
+    return strides->batch % unit == 0 && strides->seq % unit == 0 && strides->head % unit == 0;
 }
 
 heed_status heed_cuda_beside_start(const heed_cuda_beside *code, const heed_context *context,

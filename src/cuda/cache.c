@@ -1,5 +1,5 @@
 /*
- * cache.c - compiled kernels on disk
+ * cache.c - on-disk cache of compiled kernels
  */
 #include "cache.h"
 
@@ -16,15 +16,15 @@
 
 #include "number.h"
 
-/* The file: this, then the log, then the code. In the byte order of the machine, which another
- * one's magic number would not fit. */
+/* The file: this, then the log, then the code. In native byte order; the magic number does not
+ * match with another one. */
 typedef struct header {
     uint64_t magic;
     uint32_t version;
     uint32_t ptx;
     uint64_t log_size;
     uint64_t size;
-    uint8_t hash[SHA256_DIGEST_LENGTH]; /* of the key, the fields above, and what follows */
+    uint8_t hash[SHA256_DIGEST_LENGTH]; /* of the key, the fields above, and the payload */
 } header;
 
 #define MAGIC UINT64_C(0x6e69627563646565) /* "eedcubin" */
@@ -61,7 +61,7 @@ void heed_cache_key(const heed_cache_part *parts, size_t count, char key[HEED_CA
         snprintf(key + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* With the key, a file under the name of another one is no entry. */
+/* The hash includes the key, so an entry under another entry's name is invalid. */
 static void hash_file(const char *key, const header *head, const unsigned char *payload,
                       uint8_t digest[SHA256_DIGEST_LENGTH])
 {
@@ -118,7 +118,7 @@ static bool file_path(const char *key, const char *suffix, char path[PATH_MAX])
            snprintf(path, PATH_MAX, "%s/%s%s", folder, key, suffix) < PATH_MAX;
 }
 
-/* Makes the folder of the cache, and those above it. Nobody else may read it. */
+/* Makes the cache folder and its parents, readable only by the owner. */
 static bool make_folder(void)
 {
     char path[PATH_MAX];
@@ -151,7 +151,7 @@ static bool read_all(int file, void *data, size_t size)
     return true;
 }
 
-/* Is it the header of a whole file of @file_size bytes? */
+/* True if it is the header of a complete file of @file_size bytes. */
 static bool fits(const header *head, uint64_t file_size)
 {
     return head->magic == MAGIC && head->version == VERSION && head->ptx <= 1 && head->size > 0 &&
@@ -178,7 +178,7 @@ static bool fill_entry(heed_cache_entry *entry, const header *head, const unsign
     return true;
 }
 
-/* Reads an open file. *@damaged tells a file that is no entry from a lack of memory. */
+/* Reads an open file. *@damaged distinguishes an invalid file from a lack of memory. */
 static bool read_entry(int file, uint64_t file_size, const char *key, heed_cache_entry *entry,
                        bool *damaged)
 {
@@ -201,20 +201,20 @@ static bool read_entry(int file, uint64_t file_size, const char *key, heed_cache
     return good;
 }
 
-/* Marks the file as used, at most once a day: reading should not cost a write each time. */
+/* Marks the file as used, at most once a day, to avoid a write for each read. */
 static void touch(int file, const struct stat *info)
 {
     if (time(NULL) - info->st_mtime > DAY_SECONDS)
         futimens(file, NULL);
 }
 
-/* Reads the entry of @key from the file @path. If it is @kept, it is marked as used, or removed
- * where it is damaged. */
+/* Reads the entry of @key from the file @path. If @kept, it is marked as used, or removed if it is
+ * damaged. */
 static bool load_file(const char *path, const char *key, heed_cache_entry *entry, bool kept)
 {
     struct stat info;
     bool damaged = false, good = false;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
     if (file < 0)
         return false;
     if (fstat(file, &info) == 0 && S_ISREG(info.st_mode)) {
@@ -274,7 +274,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-/* Only files that look like ours are ever removed. */
+/* True for names of cache files. Other files are never removed. */
 static bool is_ours(const char *name)
 {
     return strspn(name, "0123456789abcdef") == HEED_CACHE_KEY_SIZE - 1 &&
@@ -300,7 +300,7 @@ static bool add_stored(inventory *all, const char *name, const struct stat *info
     return true;
 }
 
-/* Lists the files, and removes what a process that was killed has left half written. */
+/* Lists the files, and removes incomplete ones that killed processes left behind. */
 static void take_inventory(DIR *folder, inventory *all)
 {
     const struct dirent *item;
@@ -327,7 +327,7 @@ static int by_use(const void *a, const void *b)
     return strcmp(one->name, other->name);
 }
 
-/* Removes the files that were not used for longest, but not the one named @kept. */
+/* Removes the least recently used files, but not the one named @kept. */
 static void keep_limit(const char *kept)
 {
     char path[PATH_MAX];
@@ -353,8 +353,8 @@ static void keep_limit(const char *kept)
 /* Store                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Another process with the same number may have left files behind, and other threads of this one
- * may be storing the same entry, so a few names are tried. */
+/* An earlier process with the same ID may have left files behind, and other threads of this one may
+ * be storing the same entry, so a few names are tried. */
 #define NAMES_TRIED 100
 
 static int open_beside(const char *path, char name[PATH_MAX])
@@ -384,7 +384,7 @@ static bool write_all(int file, const void *data, size_t size)
     return true;
 }
 
-/* Writes the parts to a new file and gives it the name @path once it is whole. */
+/* Writes the parts to a new file and renames it to @path once it is complete. */
 static bool write_file(const char *path, const heed_cache_part *parts, size_t count)
 {
     char name[PATH_MAX];
@@ -423,7 +423,7 @@ static bool store_file(const char *path, const char *key, const heed_cache_entry
     return written;
 }
 
-/* Is it one that would be read again? */
+/* True if the entry could be read again. */
 static bool may_be_stored(const heed_cache_entry *entry)
 {
     return entry->size > 0 && entry->size <= HEED_CACHE_ENTRY_MAX &&
@@ -447,7 +447,7 @@ bool heed_cache_write(const char *folder, const char *key, const heed_cache_entr
     char path[PATH_MAX];
     return may_be_stored(entry) &&
            snprintf(path, PATH_MAX, "%s/%s.cubin", folder, key) < PATH_MAX &&
-           store_file(path, key, entry) && chmod(path, 0644) == 0; /* for all to read */
+           store_file(path, key, entry) && chmod(path, 0644) == 0; /* readable by all */
 }
 
 bool heed_cache_keep_log(const char *key, const char *log, char path[PATH_MAX])

@@ -1,22 +1,23 @@
 /*
- * costs.c - constants of the cost models, as fitted to devices
+ * costs.c - constants of the cost models, fitted to devices
  *
- * All are of one NVIDIA H200 so far; other devices are predicted by its constants and by their own
- * data sheets. docs/roofline.md says what the models are worth, and tests/src/cuda/test_costs.c
- * holds them to the recorded times in tests/data/times-h200.txt.
+ * So far all are fitted to one NVIDIA H200; other devices are predicted with its constants and
+ * their own data sheets. docs/roofline.md has the accuracy of the models, and
+ * tests/src/cuda/test_costs.c compares them with the recorded times in tests/data/times-h200.txt.
  */
 #include "costs.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Of the times of attn_mma below. */
+/* Fitted to the times of attn_mma below. */
 static const heed_memory_costs h200_memory = { .latency = 1.1e-6,
                                                .share = 0.87,
                                                .hindrance = 0.03 };
 
-/* b16 h16 s1024 d128 takes 147 us with 32 items in a section, 152 with 8. Of 64 heads of 4096 keys
- * of 128, sections of 16 take 8 % less than one of all: boxes ask for ten times the sharing. */
+/* b16 h16 s1024 d128 takes 147 us with 32 items in a section, 152 with 8. For 64 heads of 4096 keys
+ * of 128, sections of 16 take 8 % less than a single one: copies of boxes need ten times the
+ * reuse. */
 static const heed_order_costs h200_order = { .operations = 2048,
                                              .running = 2,
                                              .mapped_reuse = 10,
@@ -24,16 +25,15 @@ static const heed_order_costs h200_order = { .operations = 2048,
                                              .worth = 0.04,
                                              .item_tiles = 1.5 };
 
-/* The share of the bandwidth is not measured. */
+/* The share of the bandwidth was not measured. */
 static const heed_naive_costs h200_naive = { .flops_per_clock = 12,
                                              .launch = 4e-6,
                                              .bandwidth_share = 0.5 };
 
-/* Clocks of instructions were measured by themselves. Those of steps and spills are fitted to the
+/* Clocks of instructions were measured separately. Those of steps and spills are fitted to the
  * recorded sweep of 90 points (tests/lab/inspect/test_roofline.c); those of splits and masks, and
- * the last two, to 1400 times of 146 problems. Those of spreading are of the times of version 14
- * (docs/kernels/attn_mma.md), and those of sharing rows and of a launch that merges are estimates.
- */
+ * the last two, to 1400 times of 146 problems. Those of spreading are from the times of version 14
+ * (docs/kernels/attn_mma.md), and those of sharing rows and of a merge launch are estimates. */
 static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .other_clocks = 1.1,
                                          .exp_clocks = 8,
@@ -83,14 +83,14 @@ static const heed_wgmma_costs h200_wgmma = {
                [3] = { 0, 1.94, 0.6, 0.98, 0, { 0.74, 0.62 } } },
 };
 
-/* Fitted to seven times (docs/kernels/attn_mla.md), of which four are 0.85 to 1.08 of what this
- * says. */
+/* Fitted to seven times (docs/kernels/attn_mla.md), four of which are 0.85 to 1.08 times the
+ * prediction. */
 static const heed_mla_costs h200_mla = {
     .matrix_share = 0.73, .block_bytes = 90e3, .block = 5.5e-6, .launch = 1e-6, .merge_share = 0.4
 };
 
-/* Not fitted: the L2's figure is that of attn_wgmma's times, the rest is estimated. Three times
- * taken since are 0.79 to 1.24 of what this says (docs/kernels/attn_wide.md). */
+/* Not fitted: the L2's figure is from attn_wgmma's times, the others are estimates. Three times
+ * measured since are 0.79 to 1.24 times the prediction (docs/kernels/attn_wide.md). */
 static const heed_wide_costs h200_wide = { .clock_share = 0.9,
                                            .matrix_share = 0.8,
                                            .l2_bytes = 39.5,
@@ -110,8 +110,8 @@ static const heed_wide32_costs h200_wide32 = { .clock_share = 0.9,
                                                .block = 4e-6,
                                                .launch = 1e-6 };
 
-/* Blocks by threes were seen on the H200 alone (docs/roofline.md), so that is for its architecture;
- * the rest is for all. */
+/* Uneven threes of blocks were only observed on the H200 (docs/roofline.md), so that flag is for
+ * its architecture; everything else is for all. */
 const heed_costs heed_cost_rows[] = {
     { NULL, 90, true, &h200_memory, &h200_order, &h200_naive, &h200_mma, &h200_wgmma, &h200_mla,
       &h200_wide, &h200_wide32 },

@@ -1,5 +1,5 @@
 /*
- * custom.c - a kernel that computes no attention, run on the device of a context
+ * custom.c - run an arbitrary kernel on the device of a context
  */
 #include "custom.h"
 
@@ -19,7 +19,7 @@ static heed_status check_context(const heed_context *context, const char *entry)
 {
     if (context->cuda)
         return HEED_OK;
-    return heed_fail(HEED_ERR_UNSUPPORTED, "%s: the context is not of a CUDA device", entry);
+    return heed_fail(HEED_ERR_UNSUPPORTED, "%s: the context is not for a CUDA device", entry);
 }
 
 static heed_status load(heed_custom **custom, heed_context *context, const heed_cubin *cubin,

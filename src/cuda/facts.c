@@ -1,5 +1,5 @@
 /*
- * facts.c - how the code of a CUDA kernel is made and launched
+ * facts.c - how the code of a CUDA kernel is compiled and launched
  */
 #include "facts.h"
 
@@ -14,7 +14,7 @@
 #include "gpu.h"
 #include "score/score.h"
 
-/* The config that @text spells, or without one the best for the problem. */
+/* The config that @text names, or the best one for the problem if it is NULL. */
 static heed_status choose_config(const heed_kernel *kernel, const char *text,
                                  const heed_problem *problem, const heed_machine *machine,
                                  heed_config *config, double *seconds)
@@ -56,7 +56,7 @@ heed_status heed_cuda_facts_for(const char *name, const heed_problem *problem, c
     heed_status status = heed_problem_read_normal(&normal, problem);
     if (status != HEED_OK)
         return status;
-    normal = heed_append_rest(&normal); /* the kernel computes the rest, */
+    normal = heed_append_rest(&normal); /* the kernel computes the remaining problem, */
     normal = heed_prefix_rest(&normal);
     const char *rejected = heed_plan_reject(kernel, &normal, &machine);
     if (rejected || !kernel->algorithm->facts)
@@ -82,12 +82,12 @@ heed_status heed_cuda_facts_find(const char *name, const heed_problem *problem, 
     if (!heed_kernel_find(name, &text))
         return heed_fail(HEED_ERR_INVALID, "there is no kernel \"%s\"", name);
     if (!heed_gpu_arch(&gpu, arch))
-        return heed_fail(HEED_ERR_UNSUPPORTED, "the limits of sm_%d are not known", arch);
+        return heed_fail(HEED_ERR_UNSUPPORTED, "the limits of sm_%d are unknown", arch);
     return heed_cuda_facts_for(name, problem, &gpu, facts);
 }
 
-/* A number that tells one program.cuh from another: sources compiled with the same macros are the
- * same code. */
+/* A hash that identifies program.cuh, so that sources compiled with the same macros are the same
+ * code. */
 static long long number_of(const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -106,9 +106,8 @@ static heed_status add_steps(heed_cuda_facts *facts, const heed_problem *problem
     free(text);
     if (length >= HEED_CUDA_PROGRAM_SIZE)
         return heed_fail(HEED_ERR_UNSUPPORTED,
-                         "the steps from product to logit take %zu bytes; %d "
-                         "are the most",
-                         length, HEED_CUDA_PROGRAM_SIZE - 1);
+                         "the steps from product to logit take %zu bytes; the limit is %d", length,
+                         HEED_CUDA_PROGRAM_SIZE - 1);
     facts->steps = true;
     facts->problem = *problem;
     return HEED_OK;
@@ -124,7 +123,7 @@ heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *p
         status = add_steps(facts, problem, &number);
     const struct {
         heed_define define;
-        bool always; /* else only if it is not 0, which kernels take it for without the macro */
+        bool always; /* else only if it is not 0, the default without the macro */
     } common[] = {
         { { "HEED_MASKED", heed_cuda_masked(problem) }, true },
         { { "HEED_HIDES_FIRST", heed_problem_hides_first(problem) || needs.starts }, false },

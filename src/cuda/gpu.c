@@ -12,12 +12,12 @@
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
 
-/* Facts that all devices of an architecture share. Registers, threads, blocks and shared memory
- * are those of the table "Technical specifications per compute capability" in the CUDA C++
- * Programming Guide, fma and exp of its table "Throughput of native arithmetic instructions",
- * operations by a multiprocessor in a clock; matrix are the most operations on 16-bit matrices of
- * any sum type, by the white papers of the architectures. The latter three are 0 where nothing here
- * is predicted for the architecture. */
+/* Properties that all devices of an architecture share. Registers, threads, blocks and shared
+ * memory are from the table "Technical specifications per compute capability" in the CUDA C++
+ * Programming Guide; fma and exp are from its table "Throughput of native arithmetic instructions",
+ * in operations per multiprocessor and clock; matrix is the peak of operations on 16-bit matrices
+ * with any accumulator type, from the white papers of the architectures. These three are 0 where
+ * nothing here is predicted for the architecture. */
 typedef struct architecture {
     int arch;
     int threads, blocks;
@@ -48,8 +48,8 @@ static const struct {
 /* clang-format on */
 #define MACHINES (sizeof machines / sizeof *machines)
 
-/* Registers are handed out to warps in units of this many, and a thread has at most so many. A
- * multiprocessor has four parts with a quarter of the registers each, which warps cannot share. */
+/* Registers are allocated to warps in units of this many, and limited per thread. A multiprocessor
+ * has four partitions with a quarter of the registers each, which a warp cannot span. */
 #define REGISTER_UNIT 256
 #define PARTS 4
 #define SMEM_UNIT 128
@@ -98,7 +98,7 @@ bool heed_gpu_at(heed_gpu *gpu, size_t index, const char **brief)
     return true;
 }
 
-/* Is @name, however its letters are and with blanks and dashes left out, called @known? */
+/* True if @name equals @known, ignoring case, blanks and dashes. */
 static bool same_name(const char *name, const char *known)
 {
     for (;; name++, known++) {

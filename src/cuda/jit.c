@@ -1,5 +1,5 @@
 /*
- * jit.c - kernels compiled when they are needed
+ * jit.c - compile kernels at run time
  */
 #include "jit.h"
 
@@ -22,28 +22,28 @@
 #define OPTIONS_MAX (HEED_DEFINES_MAX + HEED_FOLDERS_MAX + 8)
 #define FOLDER_SIZE (PATH_MAX + 16)
 
-/* A build that is under way. */
+/* A build in progress. */
 typedef struct jit_job {
     const heed_build *build;
     const char *text;
     const heed_nvrtc *nvrtc;
     bool ptx;
     char options[OPTIONS_MAX][OPTION_SIZE];
-    char folders[HEED_FOLDERS_MAX][FOLDER_SIZE]; /* the options that name them */
+    char folders[HEED_FOLDERS_MAX][FOLDER_SIZE]; /* include options for the folders */
     const char *option_list[OPTIONS_MAX];
     int option_count;
     heed_source headers[HEADERS_MAX];
     const char *header_texts[HEADERS_MAX];
     const char *header_names[HEADERS_MAX];
     int header_count;
-    char steps[HEED_CUDA_PROGRAM_SIZE]; /* one of them */
+    char steps[HEED_CUDA_PROGRAM_SIZE]; /* the text of one of them */
 } jit_job;
 
 /* -------------------------------------------------------------------------- */
 /* The job                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Is @name what a macro may be called? */
+/* True if @name is a valid macro name. */
 static bool is_identifier(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
@@ -88,15 +88,15 @@ static void add_option(jit_job *job, const char *option)
     job->option_list[job->option_count++] = room;
 }
 
-/* sm_90 is what runs on every 9.x; the instructions of Hopper's own are in sm_90a, and likewise of
- * what came after it. Code compiled here is for this very architecture, and what came with the
- * library is by an NVRTC that knows these. */
+/* sm_90 code runs on every 9.x; Hopper's specific instructions need sm_90a, and likewise for later
+ * architectures. Code compiled here is for exactly this architecture, and shipped code was compiled
+ * by an NVRTC that supports these. */
 static const char *arch_suffix(const jit_job *job)
 {
     return job->build->arch >= 90 && (!job->nvrtc || job->nvrtc->major >= 12) ? "a" : "";
 }
 
-/* Machine code where NVRTC makes it, else the PTX nearest to it. Without NVRTC precompiled
+/* Machine code if NVRTC supports the architecture, else the nearest PTX. Without NVRTC precompiled
  * code, which is machine code. */
 static heed_status choose_arch(jit_job *job, char option[OPTION_SIZE])
 {
@@ -142,7 +142,7 @@ static heed_status choose_options(jit_job *job)
     add_option(job, "--std=c++17");
     add_option(job, "-default-device");
     if (!job->ptx)
-        add_option(job, "--ptxas-options=-v"); /* spills are told nowhere else */
+        add_option(job, "--ptxas-options=-v"); /* the only report of spills */
     if (build->registers > 0) {
         snprintf(option, sizeof option, "--maxrregcount=%d", build->registers);
         add_option(job, option);
@@ -184,7 +184,7 @@ static heed_cache_part part_of(const char *text)
     return (heed_cache_part){ text, strlen(text) };
 }
 
-/* The compiler, as part of a key, which those of the library's folder leave out. */
+/* The compiler as part of a key; keys of the library's folder do not include it. */
 static void name_compiler(const jit_job *job, char text[96])
 {
     if (job->nvrtc)
@@ -194,7 +194,7 @@ static void name_compiler(const jit_job *job, char text[96])
         snprintf(text, 96, "that of the library's folder");
 }
 
-/* The source, by its digest if it is one of the library's. */
+/* The source as part of a key: its digest if it is one of the library's. */
 static heed_cache_part source_part(const jit_job *job)
 {
     heed_source source;
@@ -209,7 +209,7 @@ static heed_cache_part header_part(const heed_source *header)
                           : (heed_cache_part){ header->text, header->size };
 }
 
-/* Everything that the code depends on. */
+/* Makes the key from everything that the code depends on. */
 static void make_key(const jit_job *job, char key[HEED_CACHE_KEY_SIZE])
 {
     heed_cache_part parts[4 + OPTIONS_MAX + 2 * HEADERS_MAX];
@@ -240,8 +240,8 @@ static heed_status fail_nvrtc(const jit_job *job, const char *action, int result
                      job->nvrtc->minor, action, job->nvrtc->error(result));
 }
 
-/* Is it "FILE(2): error: ...", "error #20: ..." or "ptxas error   : ...", and no name with that
- * word in a warning? */
+/* True for "FILE(2): error: ...", "error #20: ..." and "ptxas error   : ...", but not for a name
+ * with that word in a warning. */
 static bool tells_error(const char *line, size_t size)
 {
     static const char word[] = "error";
@@ -271,8 +271,8 @@ static long shared_bytes(const char *log)
     return most;
 }
 
-/* Why it does not compile, in a line. NVRTC's log has no word of it where a function has more
- * static shared memory than the architecture gives without being asked: only how much it is. */
+/* Writes why compilation failed, in one line. If a function has more static shared memory than the
+ * architecture allows, NVRTC's log has no error, only the size. */
 static void explain_log(const char *log, char *text, size_t size)
 {
     enum {
@@ -289,14 +289,13 @@ static void explain_log(const char *log, char *text, size_t size)
     long bytes = shared_bytes(log);
     if (bytes > SHARED_USUAL)
         snprintf(text, size,
-                 "%ld bytes of static shared memory; %d are the most, and what is more must be "
-                 "dynamic",
+                 "%ld bytes of static shared memory; the limit is %d: use dynamic shared memory",
                  bytes, SHARED_USUAL);
     else
         snprintf(text, size, "the compiler gives no reason");
 }
 
-/* The source is wrong: keeps the log where the user finds it. */
+/* The source has errors: stores the log for the user. */
 static heed_status fail_compilation(const jit_job *job, const heed_cubin *cubin)
 {
     char path[PATH_MAX];
@@ -313,12 +312,12 @@ static heed_status take_log(const jit_job *job, nvrtc_program *program, heed_cub
     size_t size = 0;
     int result = job->nvrtc->log_size(program, &size);
     if (result != NVRTC_SUCCESS)
-        return fail_nvrtc(job, "tell its log's size", result);
+        return fail_nvrtc(job, "return its log's size", result);
     cubin->log = calloc(size + 1, 1);
     if (!cubin->log)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a log of %zu bytes", size);
     result = size > 0 ? job->nvrtc->log(program, cubin->log) : NVRTC_SUCCESS;
-    return result == NVRTC_SUCCESS ? HEED_OK : fail_nvrtc(job, "give its log", result);
+    return result == NVRTC_SUCCESS ? HEED_OK : fail_nvrtc(job, "return its log", result);
 }
 
 static heed_status take_code(const jit_job *job, nvrtc_program *program, heed_cubin *cubin)
@@ -327,17 +326,17 @@ static heed_status take_code(const jit_job *job, nvrtc_program *program, heed_cu
     size_t size = 0;
     int result = (job->ptx ? nvrtc->ptx_size : nvrtc->cubin_size)(program, &size);
     if (result != NVRTC_SUCCESS || size == 0)
-        return fail_nvrtc(job, "tell the code's size", result);
+        return fail_nvrtc(job, "return the code's size", result);
     cubin->data = malloc(size);
     if (!cubin->data)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for %zu bytes of code", size);
     cubin->size = size;
     cubin->ptx = job->ptx;
     result = (job->ptx ? nvrtc->ptx : nvrtc->cubin)(program, (char *)cubin->data);
-    return result == NVRTC_SUCCESS ? HEED_OK : fail_nvrtc(job, "give the code", result);
+    return result == NVRTC_SUCCESS ? HEED_OK : fail_nvrtc(job, "return the code", result);
 }
 
-/* NVRTC before 12.6.2 reads numbers as the thread's locale has them, and may change that. */
+/* NVRTC before 12.6.2 reads numbers in the thread's locale, and may change the locale. */
 static int compile_in_c_locale(const jit_job *job, nvrtc_program *program)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -368,7 +367,7 @@ static heed_status compile(const jit_job *job, heed_cubin *cubin)
     int result = job->nvrtc->create(&program, job->text, job->build->source, job->header_count,
                                     job->header_texts, job->header_names);
     if (result != NVRTC_SUCCESS)
-        return fail_nvrtc(job, "take the source", result);
+        return fail_nvrtc(job, "load the source", result);
     heed_status status = compile_program(job, program, cubin);
     job->nvrtc->destroy(&program);
     return status;
@@ -378,7 +377,7 @@ static heed_status compile(const jit_job *job, heed_cubin *cubin)
 /* The cache around it                                                        */
 /* -------------------------------------------------------------------------- */
 
-/* An entry of the wrong kind cannot be: the options are part of the key. */
+/* An entry cannot be of the wrong kind: the options are part of the key. */
 static bool load(heed_cubin *cubin, bool (*find)(const char *key, heed_cache_entry *entry))
 {
     heed_cache_entry entry;
@@ -392,7 +391,7 @@ static bool load(heed_cubin *cubin, bool (*find)(const char *key, heed_cache_ent
     return true;
 }
 
-/* Writes to @cubin the key of what comes with a library. */
+/* Writes the key for shipped code to @cubin. */
 static heed_status make_shipped_key(jit_job *job, heed_cubin *cubin)
 {
     const heed_nvrtc *nvrtc = job->nvrtc;
@@ -420,10 +419,10 @@ static void store(const heed_cubin *cubin)
                                      .log = cubin->log,
                                      .log_size = strlen(cubin->log),
                                      .ptx = cubin->ptx };
-    heed_cache_store(cubin->key, &entry); /* without it the next process compiles again */
+    heed_cache_store(cubin->key, &entry); /* if it fails, the next process compiles again */
 }
 
-/* Finds the compiler. The library's folder may make up for it, but lacks the code. */
+/* Finds the compiler, needed because the library's folder, if any, does not have the code. */
 static heed_status find_compiler(jit_job *job)
 {
     int major, minor;
@@ -432,7 +431,7 @@ static heed_status find_compiler(jit_job *job)
         return status;
     char why[HEED_MESSAGE_SIZE / 2];
     snprintf(why, sizeof why, "%s", heed_message());
-    return heed_fail(status, "%s for this problem is not among the kernels that came with heed: %s",
+    return heed_fail(status, "%s for this problem is not among the kernels shipped with heed: %s",
                      job->build->source, why);
 }
 
@@ -467,10 +466,10 @@ static void trace_build(const heed_trace *trace, const heed_build *build)
     heed_trace_begin(trace, HEED_TRACE_COMPILE, name);
 }
 
-/* Begins a job; NULL, after heed_fail(), if there is no memory. */
+/* Begins a job; NULL, after heed_fail(), if out of memory. */
 static jit_job *begin(const heed_build *build, const char *text)
 {
-    jit_job *job = calloc(1, sizeof *job); /* some kilobytes, which a caller's stack may not have */
+    jit_job *job = calloc(1, sizeof *job); /* some kilobytes, too much for a caller's stack */
     if (!job) {
         heed_fail(HEED_ERR_NO_MEMORY, "%s: no memory to compile it", build->source);
         return NULL;
@@ -511,7 +510,7 @@ heed_status heed_jit_build_text(const heed_build *build, const char *text, heed_
     return status;
 }
 
-/* Takes the lines out of @log that are other ones each time. */
+/* Removes the lines of @log that differ from run to run. */
 static void drop_times(char *log)
 {
     char *kept = log;
@@ -558,7 +557,7 @@ heed_status heed_jit_pack(const heed_build *build, const char *folder, heed_cubi
     if (status != HEED_OK)
         return status;
     if (build->fresh || !heed_source_find(build->source, &source))
-        return heed_fail(HEED_ERR_INVALID, "%s: only the library's own sources come with it",
+        return heed_fail(HEED_ERR_INVALID, "%s: only the library's own sources can be shipped",
                          build->source);
     jit_job *job = begin(build, source.text);
     return job ? end(job, pack(job, folder, cubin), cubin) : HEED_ERR_NO_MEMORY;

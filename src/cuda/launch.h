@@ -1,9 +1,9 @@
 /*
  * launch.h - how the code of a CUDA kernel is launched
  *
- * One block for each @rows rows of each key/value head (args.cuh says what rows are), times @splits
- * that share the keys, in one dimension. Kernels that are built in and those that are not, plans,
- * trials and records all say it by this struct.
+ * The grid has one dimension: a block for each @rows rows of each key/value head (args.cuh defines
+ * rows), times @splits that share the keys. Built-in and other kernels, plans, trials and records
+ * all use this struct.
  */
 #ifndef HEED_CUDA_LAUNCH_H
 #define HEED_CUDA_LAUNCH_H
@@ -17,21 +17,24 @@ typedef struct heed_launch_facts {
     int registers;     /* cap per thread for the compiler; 0: none */
     int64_t smem;      /* dynamic shared memory per block, bytes */
     int64_t rows;      /* of a block, 1 or more */
-    int64_t splits; /* blocks that share the keys of the same rows; 1: none. If more, it merges them
-                       by args.arrived, and the code has heed_combine() (combine.cuh) too */
-    int64_t mapped; /* it takes a heed_cuda_mapped_args (maps.cuh), with boxes of so many keys; 0: a
-                       heed_cuda_args */
-    int map_columns;   /* of its boxes, if mapped: 8, 16, 32, or 64, which 0 stands for */
-    int resident;      /* if mapped: blocks that a multiprocessor has room for; 0: not known */
-    bool rows_apart;   /* if mapped: only k and v are; it finds rows of any heads by itself */
-    bool spread;       /* keys are split by shares of equal size (spread.cuh) */
-    int64_t list_keys; /* heed_list(), which is in the code too, runs first and lists tiles of so
-                          many keys (tile_list.cuh); 0: it does not */
+    int64_t splits;    /* blocks that share the keys of the same rows; 1: no splits. If more, the
+                          kernel merges them with args.arrived, and the code also has heed_combine()
+                          (combine.cuh) */
+    int64_t mapped;  /* the kernel takes a heed_cuda_mapped_args (maps.cuh), with boxes of this many
+                        keys; 0: a heed_cuda_args */
+    int map_columns; /* of its boxes, if mapped: 8, 16, 32 or 64; 0 means 64 */
+    int resident;    /* if mapped: resident blocks per multiprocessor; 0: unknown */
+    bool rows_apart; /* if mapped: only k and v are mapped; the kernel addresses rows of any heads
+                        itself */
+    bool spread;     /* keys are split into shares of equal size (spread.cuh) */
+    int64_t list_keys; /* heed_list(), which is in the code too, runs first and lists tiles of this
+                          many keys (tile_list.cuh); 0: no lists */
     bool aligned; /* it reads and writes 16 bytes at a time: tensors and strides must be multiples
-                     of 16 bytes, or a built-in kernel takes over. Splits and maps need that */
+                     of 16 bytes, or a built-in kernel runs instead. Required for splits and maps */
     bool window;  /* K and V should stay in the L2 */
-    bool in_turn; /* no more blocks than multiprocessors: each takes several items in turn */
-    bool paired;  /* two blocks, a cluster, do what else one does */
+    bool in_turn; /* persistent: no more blocks than multiprocessors, each of which processes
+                     several items */
+    bool paired;  /* two blocks, a cluster, share the work of one */
 } heed_launch_facts;
 
 #endif /* HEED_CUDA_LAUNCH_H */

@@ -1,5 +1,5 @@
 /*
- * maps.c - tensors described to the tensor memory accelerator
+ * maps.c - tensor maps for the tensor memory accelerator (TMA)
  */
 #include "maps.h"
 
@@ -13,10 +13,10 @@
 #define ELEMENT 2 /* bytes */
 #define DIMS 4
 #define SIZE_MAX_MAPPED (INT64_C(1) << 32)
-#define UNIT 8 /* elements of 16 bytes, whose multiples strides must be */
+#define UNIT 8 /* elements in 16 bytes; strides must be multiples */
 #define STRIDE_END ((INT64_C(1) << 40) / ELEMENT) /* elements */
 
-/* Any address that is aligned: a map is not used before it has another one. */
+/* Any aligned address: it is replaced before the map is used. */
 #define NOWHERE ((void *)(uintptr_t)4096)
 
 _Static_assert(sizeof(heed_cuda_map) == 128 && _Alignof(heed_cuda_map) == 64,
@@ -44,8 +44,8 @@ typedef struct map_fault {
     int64_t value, least, most, unit;
 } map_fault;
 
-/* Finds the first one; false if there is none. The stride of a dimension of size 1 is never used,
- * and not looked at. */
+/* Finds the first one; returns false if there is none. The stride of a dimension of size 1 is never
+ * used, and not checked. */
 static bool find_fault(const heed_tensor *tensor, map_fault *fault)
 {
     outer dims[3];
@@ -89,7 +89,7 @@ heed_problem heed_cuda_mapped_problem(const heed_problem *problem)
     return seen;
 }
 
-/* Columns that are swizzled together are as wide as the box. */
+/* The swizzle is as wide as the box. */
 static int swizzle_of(int columns)
 {
     switch (columns) {
@@ -104,13 +104,13 @@ static int swizzle_of(int columns)
     }
 }
 
-/* Sizes that all boxes have in common. */
+/* Sizes common to all boxes. */
 typedef struct box_size {
-    int64_t tile; /* keys of K's and V's */
+    int64_t tile; /* keys in boxes of K and V */
     int columns;
 } box_size;
 
-/* Those of K and V do not reach beyond a page. */
+/* Boxes of K and V do not cross a page boundary. */
 static int64_t keys_of_box(const heed_problem *problem, int64_t tile)
 {
     return problem->page > 0 && problem->page < tile ? problem->page : tile;
@@ -151,7 +151,7 @@ static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int in
     outer_dims(&tensor, dims);
     for (int i = 0; i < 3; i++) {
         sizes[i + 1] = (uint64_t)dims[i].size;
-        /* one that is never used must be valid all the same */
+        /* even an unused one must be valid */
         strides[i] = (uint64_t)(dims[i].size > 1 ? dims[i].stride : UNIT) * ELEMENT;
     }
     int result = cuda->driver->map_encode(

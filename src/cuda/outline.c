@@ -1,5 +1,5 @@
 /*
- * outline.c - a launch of a kernel, complete but for addresses, strides and the device
+ * outline.c - a kernel launch without addresses, strides and device
  */
 #include "outline.h"
 

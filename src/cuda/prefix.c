@@ -1,8 +1,9 @@
 /*
- * prefix.c - attention over a prefix and over the rest merged, on a CUDA device: a launch behind
- * both
+ * prefix.c - merge attention over a prefix with that over the remaining keys, on a CUDA device: a
+ * launch after both
  *
- * The head dim, sizes and strides are arguments, so one compilation serves all problems of a type.
+ * The head dim, sizes and strides are arguments, so compiled code is shared by all problems of a
+ * type.
  */
 #include "prefix.h"
 
@@ -13,12 +14,10 @@
 #include "backend.h"
 #include "beside.h"
 
-#define ALIGNED 16
-
 /* plan->prefix->code */
 typedef struct merge_code {
     heed_cuda_beside code;
-    heed_cuda_merge_args args; /* but for the addresses */
+    heed_cuda_merge_args args; /* without addresses */
 } merge_code;
 
 int heed_cuda_merge_defines(heed_type type, heed_define defines[HEED_MERGE_DEFINES])
@@ -27,11 +26,6 @@ int heed_cuda_merge_defines(heed_type type, heed_define defines[HEED_MERGE_DEFIN
     defines[count++] = (heed_define){ "HEED_TYPE", (int)type };
     defines[count++] = (heed_define){ "HEED_MASKED", 0 };
     return count;
-}
-
-static heed_cuda_strides strides_of(const heed_strides *s)
-{
-    return (heed_cuda_strides){ s->batch, s->seq, s->head };
 }
 
 heed_status heed_cuda_merge_fill(heed_cuda_merge_args *args, const heed_merge *merge)
@@ -44,10 +38,10 @@ heed_status heed_cuda_merge_fill(heed_cuda_merge_args *args, const heed_merge *m
             "with a prefix there are %lld x %lld queries of %lld heads: more rows than "
             "31 bits count",
             (long long)m->batch, (long long)m->seq, (long long)m->heads);
-    *args = (heed_cuda_merge_args){ .o_stride = strides_of(&m->o),
-                                    .part_stride = strides_of(&m->part),
-                                    .lse_stride = strides_of(&m->lse),
-                                    .part_lse_stride = strides_of(&m->part_lse),
+    *args = (heed_cuda_merge_args){ .o_stride = heed_cuda_strides_of(&m->o),
+                                    .part_stride = heed_cuda_strides_of(&m->part),
+                                    .lse_stride = heed_cuda_strides_of(&m->lse),
+                                    .part_lse_stride = heed_cuda_strides_of(&m->part_lse),
                                     .seq = heed_cuda_divide_by((unsigned)m->seq),
                                     .heads = heed_cuda_divide_by((unsigned)m->heads),
                                     .rows = (unsigned)rows,
@@ -75,18 +69,17 @@ unsigned heed_cuda_merge_grid(const heed_cuda_merge_args *args)
 
 bool heed_cuda_merge_wide(const heed_merge *merge)
 {
-    const int64_t unit = ALIGNED / (int64_t)heed_type_size(merge->type);
+    const int64_t unit = HEED_BESIDE_BYTES / (int64_t)heed_type_size(merge->type);
     const heed_strides *const all[] = { &merge->o, &merge->part };
     bool fit = merge->dim % unit == 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        fit = fit && all[i]->batch % unit == 0 && all[i]->seq % unit == 0 &&
-              all[i]->head % unit == 0;
+        fit = fit && heed_cuda_beside_fits(all[i], unit);
     return fit;
 }
 
 bool heed_cuda_merge_aligned(const heed_cuda_merge_args *args)
 {
-    return ((uintptr_t)args->o | (uintptr_t)args->part) % ALIGNED == 0;
+    return ((uintptr_t)args->o | (uintptr_t)args->part) % HEED_BESIDE_BYTES == 0;
 }
 
 /* ---- Plans ---- */

@@ -1,16 +1,16 @@
 /*
- * sections.c - how many key/value heads blocks work on at a time, by simulating who gets which
+ * sections.c - choose how many key/value heads blocks work on at a time, by simulating the schedule
  */
 #include "backend.h"
 #include "score/score.h"
 
-/* Key/value heads that may be worked on at the same time. Without a mask one after another, so that
- * the blocks of a head share its K and V in the L2. Under a mask the longest blocks of all heads
- * should come first; but a device whose memory is slow for its arithmetic needs some sharing then
- * too: a block computes as many operations per byte as it has rows, times the blocks of a head that
- * run at the same time. Kernels that copy boxes wait for them all the more, twice as fast and with
- * a block for each multiprocessor: on an H200, 16 of 64 heads of 4096 keys of 128 take 8 % less
- * than all. */
+/* Maximum number of key/value heads processed at the same time. Without a mask one after another,
+ * so the blocks of a head share its K and V in the L2. With a mask the longest blocks of all heads
+ * should come first; but a device with little memory bandwidth for its arithmetic needs some reuse
+ * then too: the operations per byte of a block are its rows times the blocks of a head that run at
+ * the same time. Kernels that copy boxes need it even more, as they are twice as fast and have one
+ * block per multiprocessor: on an H200, 16 of 64 heads of 4096 keys of 128 take 8 % less than
+ * all. */
 static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_launch_facts *launch)
 {
@@ -29,12 +29,12 @@ static int64_t most_heads(const heed_problem *problem, const heed_gpu *gpu,
     return most >= (double)heads ? heads : most < 1 ? 1 : (int64_t)most;
 }
 
-#define BLOCKS_MAX 1024 /* that are looked at, and items: enough to see what repeats */
+#define BLOCKS_MAX 1024 /* blocks, and items, that are simulated: enough for a pattern */
 #define ITEMS_MAX 4096
 #define SECTIONS_MAX 32
-#define SECTIONS_SMALL 8 /* all up to here are looked at */
+#define SECTIONS_SMALL 8 /* all up to here are tried */
 
-/* Tiles of keys that the @block-th block of rows looks at. */
+/* Number of key tiles that the @block-th block of rows processes. */
 static int64_t tiles_of(const heed_problem *problem, const heed_launch_facts *launch, int64_t block)
 {
     int64_t first = block * launch->rows / heed_problem_group(problem);
@@ -45,8 +45,8 @@ static int64_t tiles_of(const heed_problem *problem, const heed_launch_facts *la
            heed_problem_keys(problem, lengths, first).begin / launch->mapped;
 }
 
-/* Tiles of the block that has most to do, over those of one that has its share, where sections are
- * of @section heads and blocks take items as order.cuh and item_number() say. */
+/* Tiles of the busiest block relative to the average, with sections of @section heads and items
+ * assigned to blocks as in order.cuh and item_number(). */
 static double imbalance(const heed_problem *problem, const heed_gpu *gpu,
                         const heed_launch_facts *launch, int64_t section)
 {
@@ -64,7 +64,7 @@ static double imbalance(const heed_problem *problem, const heed_gpu *gpu,
     return most / (all / (double)takers);
 }
 
-/* The section that is looked at as number @i: small ones, all heads, and some between. */
+/* The @i-th section size to try: small ones, all heads, and some in between. */
 static int64_t candidate(int64_t i, int64_t heads)
 {
     int64_t step = (heads - 1) / (SECTIONS_MAX - 1);
@@ -73,12 +73,13 @@ static int64_t candidate(int64_t i, int64_t heads)
     return i == SECTIONS_SMALL ? heads : i * (step > 0 ? step : 1);
 }
 
-/* Heads of a section. Where blocks take items in turn and a mask makes these unequal, few lengths
- * of a section let all blocks have about as much to do, and some make a few have half as much
- * again: b2 h16 s8192 d128 on an H200 takes 778 us with 1 head, 1099 with 2 and 834 with 7; b1 h16
- * s16384 d128 takes 1710 with 3, as many as the L2 holds, and 1537 with all 16. So it is the best,
- * but a small one where that is about as good. Where all blocks run at once the longest come first;
- * but those that begin two on a multiprocessor, since there is room, should not all be long. */
+/* Heads of a section. Where persistent blocks process several items and a mask makes these unequal,
+ * few section sizes balance the work of all blocks, and some give a few blocks half as much again:
+ * b2 h16 s8192 d128 on an H200 takes 778 us with 1 head, 1099 with 2 and 834 with 7; b1 h16 s16384
+ * d128 takes 1710 with 3, as many as the L2 holds, and 1537 with all 16. So the best one is chosen,
+ * or a small one if it is about as good. Where all blocks run at once the longest come first; but
+ * if two fit on a multiprocessor, the first blocks, which share multiprocessors, should not all be
+ * long. */
 int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
                           const heed_launch_facts *launch)
 {

@@ -1,5 +1,5 @@
 /*
- * shipped.c - compiled kernels that came with the library
+ * shipped.c - compiled kernels shipped with the library
  */
 #include "shipped.h"
 
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file of the folder that says who compiled the others. */
+/* The file in the folder that names the compiler of the others. */
 #define COMPILER_FILE "compiler"
 #define COMPILER_TEXT "NVRTC %d.%d\n"
 
-/* The folder of the file that has this code, a library or a program. */
+/* The folder of the file that contains this code, a library or a program. */
 static bool own_folder(char path[PATH_MAX])
 {
     static const char here;
@@ -21,7 +21,7 @@ static bool own_folder(char path[PATH_MAX])
     if (dladdr(&here, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
         if (!realpath(info.dli_fname, path))
             return false;
-    } else { /* a program that the shell found on PATH */
+    } else { /* a program that was found on PATH */
         ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
         if (length <= 0)
             return false;

@@ -1,10 +1,11 @@
 /*
- * shipped.h - compiled kernels that came with the library
+ * shipped.h - compiled kernels shipped with the library
  *
- * A folder beside the library, written when that is packed (heed_jit_pack), has entries as the
- * cache has (cache.h), which only differ in their keys: those do not know the compiler, which need
- * not be on the machine. All else that code depends on is in them, so that an entry of other
- * sources or options is not found, and a file that is damaged, or another entry's, is refused.
+ * A folder next to the library, written when the library is packaged (heed_jit_pack), has the same
+ * entries as the cache (cache.h), except for their keys: these do not include the compiler, which
+ * need not be on the machine. They include everything else that code depends on, so an entry for
+ * other sources or options is not found. A file that is damaged, or belongs to another entry, is
+ * refused.
  */
 #ifndef HEED_CUDA_SHIPPED_H
 #define HEED_CUDA_SHIPPED_H
@@ -12,19 +13,19 @@
 #include "cache.h"
 
 /* heed_shipped_folder() writes the folder: HEED_CUBINS if that is set, else "cubins" or
- * "heed/cubins" beside the file that has this code, else "../lib/heed/cubins". Returns false, with
- * an empty @path, if there is none, or if HEED_CUBINS is set and empty, which turns it off. */
+ * "heed/cubins" next to the file that contains this code, else "../lib/heed/cubins". Returns false,
+ * with an empty @path, if there is none, or if HEED_CUBINS is set and empty, which turns it off. */
 bool heed_shipped_folder(char path[PATH_MAX]);
 
-/* heed_shipped_compiler() says which NVRTC made the code; false, with zeros, if there is no folder,
- * or it does not say. Then nothing in it is used. */
+/* heed_shipped_compiler() returns the version of the NVRTC that compiled the code; false, with
+ * zeros, if there is no folder, or it does not name one. Then nothing in it is used. */
 bool heed_shipped_compiler(int *major, int *minor);
 
-/* heed_shipped_load() does as heed_cache_load() with precompiled kernels, but removes nothing. */
+/* heed_shipped_load() is heed_cache_load() for shipped kernels, but removes nothing. */
 bool heed_shipped_load(const char *key, heed_cache_entry *entry);
 
-/* heed_shipped_store() writes an entry to @folder, and heed_shipped_sign() which NVRTC made all of
- * them. Return false if they could not. */
+/* heed_shipped_store() writes an entry to @folder, and heed_shipped_sign() the version of the NVRTC
+ * that compiled all of them. They return false on failure. */
 bool heed_shipped_store(const char *folder, const char *key, const heed_cache_entry *entry);
 bool heed_shipped_sign(const char *folder, int major, int minor);
 

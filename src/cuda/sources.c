@@ -1,10 +1,9 @@
 /*
- * sources.c - the device sources, which the library carries as text
+ * sources.c - the device sources, embedded in the library as text
  *
- * The assembler copies each file into the constants as it is, so what is compiled at run time is
- * what is read in kernels/, and nothing is generated. A file is added by a row of sources.def.
- * HEED_KERNELS is the folder, from CMake, which also knows that this object depends on what is in
- * it.
+ * The assembler copies each file unchanged into read-only data, so the code compiled at run time is
+ * exactly that in kernels/, and nothing is generated. A file is added by a row of sources.def.
+ * CMake defines HEED_KERNELS, the folder, and makes this object depend on its files.
  */
 #include "sources.h"
 
@@ -30,7 +29,7 @@
 #include "sources.def"
 #undef HEED_SOURCE
 
-/* The end, and not the size: the distance of two symbols is no constant expression. */
+/* The end instead of the size: the difference of two symbols is not a constant expression. */
 static const struct {
     const char *name, *text, *end;
 } files[] = {
@@ -47,8 +46,7 @@ static size_t size_of(size_t index)
     return (size_t)(files[index].end - files[index].text);
 }
 
-/* Constants as the files are, but made when they are first asked for: every plan needs all of them,
- * and together they take two milliseconds. */
+/* Computed on first use: every plan needs all of them, and together they take two milliseconds. */
 static uint8_t digests[FILES][HEED_CACHE_DIGEST_SIZE];
 static pthread_once_t digested = PTHREAD_ONCE_INIT;
 

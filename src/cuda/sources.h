@@ -1,5 +1,5 @@
 /*
- * sources.h - the device sources, which the library carries as text
+ * sources.h - the device sources, embedded in the library as text
  */
 #ifndef HEED_CUDA_SOURCES_H
 #define HEED_CUDA_SOURCES_H
@@ -17,11 +17,12 @@ typedef struct heed_source {
 } heed_source;
 
 /* heed_source_at() fills @source with the @index-th file; false past the last. heed_source_find()
- * does so with the file @name; false, with @source undefined, if there is none. */
+ * does the same for the file @name; false, with @source undefined, if there is none. */
 bool heed_source_at(size_t index, heed_source *source);
 bool heed_source_find(const char *name, heed_source *source);
 
-/* heed_source_is_header() says whether other files include @source: a .cuh does not stand alone. */
+/* heed_source_is_header() returns true if @source is a header (.cuh), which is not compiled
+ * alone. */
 bool heed_source_is_header(const heed_source *source);
 
 #endif /* HEED_CUDA_SOURCES_H */

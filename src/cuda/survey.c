@@ -1,5 +1,5 @@
 /*
- * survey.c - the parts of CUDA that this machine has, for reports on missing ones
+ * survey.c - which parts of CUDA this machine has, for reports on missing ones
  */
 #include "../survey.h"
 
@@ -66,7 +66,7 @@ static void look_for_nvml(heed_survey_part *part)
         note_failure(part);
 }
 
-/* An attribute of a device; 0 if it does not tell. */
+/* An attribute of a device; 0 if unknown. */
 static int ask(const heed_driver *driver, int device, int attribute)
 {
     int value = 0;

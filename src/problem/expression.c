@@ -1,8 +1,8 @@
 /*
- * expression.c - the expressions of heed.h, from text to steps
+ * expression.c - parser of the expressions of heed.h, from text to steps
  *
- * A parser by recursive descent, one function for each level of precedence, which adds steps as it
- * reads. There is nothing to allocate, and no way from an expression to anything but arithmetic.
+ * A recursive descent parser, one function for each level of precedence, which adds steps as it
+ * reads. It allocates nothing, and an expression can do nothing but arithmetic.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "operand.h"
 #include "program.h"
 
-#define DEPTH_MAX 48  /* parentheses, indices and calls in one another */
+#define DEPTH_MAX 48  /* nesting of parentheses, indices and calls */
 #define STEPS_MAX 80  /* of one expression */
 #define NAME_SHOWN 20 /* characters of a name that a message quotes */
 
@@ -53,7 +53,7 @@ static void skip(reader *r)
         r->at++;
 }
 
-/* Is @sign next? Then it is passed. It must not be the beginning of a longer one. */
+/* Skips @sign if it comes next, and is not the beginning of a longer sign; returns true if so. */
 static bool take(reader *r, const char *sign)
 {
     static const char *const longer[] = { "//", "<=", ">=", "==", "!=", "&&", "||" };
@@ -82,7 +82,7 @@ static int add(reader *r, const char *at, heed_op op, heed_kind kind, int a, int
     return step;
 }
 
-/* The value as a float; -1 stays what it is. */
+/* Converts the value to float; -1 stays -1. */
 static int as_float(reader *r, const char *at, int step)
 {
     if (step < 0 || kind_of(r, step) == HEED_KIND_FLOAT)
@@ -104,7 +104,7 @@ static int expect_kind(reader *r, const char *at, int step, heed_kind kind)
     return fail(r, at, "this is %s, where %s is needed", names[kind_of(r, step)], names[kind]);
 }
 
-/* Makes both values numbers of one kind. False after an error. */
+/* Converts both values to numbers of one kind. Returns false after an error. */
 static bool match(reader *r, const char *at, int *a, int *b)
 {
     if (*a < 0 || *b < 0)
@@ -121,12 +121,12 @@ static bool match(reader *r, const char *at, int *a, int *b)
 static int constant(reader *r, const char *at, int64_t size)
 {
     if (size > INT32_MAX)
-        return fail(r, at, "this size is %lld here, and whole numbers end at %d", (long long)size,
+        return fail(r, at, "this size is %lld here; a whole number is at most %d", (long long)size,
                     INT32_MAX);
     return heed_program_int(r->program, HEED_KIND_INT, (int32_t)size);
 }
 
-/* The variable of this name; -2 if there is none. */
+/* Reads the variable of this name; returns -2 if there is none. */
 static int read_variable(reader *r, const char *at, const char *name)
 {
     static const struct {
@@ -144,8 +144,7 @@ static int read_variable(reader *r, const char *at, const char *name)
                   { "queries", r->problem->seq_q },
                   { "keys", r->problem->seq_k } };
     if (strcmp(name, "s") == 0)
-        return r->score >= 0 ? r->score
-                             : fail(r, at, "s is the logit, which visible does not know");
+        return r->score >= 0 ? r->score : fail(r, at, "s is the logit, which visible cannot use");
     for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++)
         if (strcmp(name, leaves[i].name) == 0)
             return leaves[i].op == HEED_OP_POSITION ? heed_program_position(r->program, r->problem)
@@ -158,8 +157,8 @@ static int read_variable(reader *r, const char *at, const char *name)
     return -2;
 }
 
-/* Reads what stands between the brackets behind a name, up to @most values. Returns their number,
- * or -1. */
+/* Reads the values between the brackets after a name, up to @most of them. Returns their number, or
+ * -1. */
 static int read_list(reader *r, const char *close, int most, int values[])
 {
     int count = 0;
@@ -207,11 +206,11 @@ static int read_element(reader *r, const char *at, const char *name)
                : step;
 }
 
-/* How a function treats its values. */
+/* How a function treats its arguments. */
 typedef enum treat {
-    FLOATS,  /* they are made floats, and so is the result */
-    NUMBERS, /* of one kind, as is the result */
-    CONVERTS /* any kind but that of the result, which stays as it is */
+    FLOATS,  /* arguments are converted to float, and the result is one */
+    NUMBERS, /* arguments are converted to one kind, which the result has too */
+    CONVERTS /* converts any other kind; an argument of the result's kind stays as it is */
 } treat;
 
 static const struct {
@@ -219,7 +218,7 @@ static const struct {
     heed_op op;
     int values;
     treat treat;
-    heed_kind kind; /* of what CONVERTS */
+    heed_kind kind; /* of the result of CONVERTS */
 } functions[] = {
     { "abs", HEED_OP_ABS, 1, NUMBERS, 0 },
     { "min", HEED_OP_MIN, 2, NUMBERS, 0 },
@@ -306,7 +305,7 @@ static int read_number(reader *r)
     if (whole) {
         int64_t number = 0;
         if (heed_number_int(at, &number) == 0 || number > INT32_MAX)
-            return fail(r, at, "whole numbers end at %d", INT32_MAX);
+            return fail(r, at, "a whole number is at most %d", INT32_MAX);
         r->at += length;
         return heed_program_int(r->program, HEED_KIND_INT, (int32_t)number);
     }
@@ -317,7 +316,7 @@ static int read_number(reader *r)
     }
     float real;
     if (!heed_number_float(at, length, &real))
-        return fail(r, at, "this is no number in the range of float32");
+        return fail(r, at, "this number is beyond the range of float32");
     r->at += length;
     return heed_program_float(r->program, real);
 }
@@ -345,7 +344,7 @@ static int read_unary(reader *r)
     skip(r);
     const char *at = r->at;
     if (++r->depth > DEPTH_MAX)
-        return fail(r, at, "more than %d levels within one another", DEPTH_MAX);
+        return fail(r, at, "more than %d levels of nesting", DEPTH_MAX);
     int step;
     if (take(r, "-")) {
         step = read_unary(r);
@@ -384,7 +383,7 @@ static int read_product(reader *r)
             b = expect_kind(r, at, b, (heed_kind)signs[i].kind);
         }
         a = match(r, at, &a, &b) ? add(r, at, signs[i].op, kind_of(r, a), a, b, -1) : -1;
-        i = (size_t)-1; /* from the first sign on again */
+        i = (size_t)-1; /* start again at the first sign */
     }
     return a;
 }
@@ -410,7 +409,7 @@ static int read_comparison(reader *r)
     static const struct {
         const char *sign;
         heed_op op;
-        bool turned; /* sides change places */
+        bool turned; /* swap the sides */
     } signs[] = { { "<=", HEED_OP_LESS_EQUAL, false }, { ">=", HEED_OP_LESS_EQUAL, true },
                   { "==", HEED_OP_EQUAL, false },      { "!=", HEED_OP_NOT_EQUAL, false },
                   { "<", HEED_OP_LESS, false },        { ">", HEED_OP_LESS, true } };
@@ -431,7 +430,7 @@ static int read_comparison(reader *r)
     return a;
 }
 
-/* Values that && (@either 0) or || (1) joins. */
+/* Reads values joined by && (@either 0) or || (1). */
 static int read_joined(reader *r, int either)
 {
     int a = either ? read_joined(r, 0) : read_comparison(r);
@@ -454,7 +453,7 @@ static int read_choice(reader *r)
     skip(r);
     const char *at = r->at;
     if (++r->depth > DEPTH_MAX)
-        return fail(r, at, "more than %d levels within one another", DEPTH_MAX);
+        return fail(r, at, "more than %d levels of nesting", DEPTH_MAX);
     int a = read_joined(r, 1);
     if (a >= 0 && take(r, "?")) {
         a = expect_kind(r, at, a, HEED_KIND_BOOL);

@@ -18,7 +18,7 @@ static int64_t clip(int64_t x, int64_t low, int64_t high)
     return most(low, least(x, high));
 }
 
-/* The first key of the chunk that @position is in, which may be negative. */
+/* The first key of the chunk that contains @position, which may be negative. */
 static int64_t chunk_begin(int64_t position, int64_t chunk)
 {
     int64_t rest = position % chunk;
@@ -52,7 +52,7 @@ heed_lengths heed_problem_lengths(const heed_problem *problem)
     return (heed_lengths){ problem->seq_q, problem->seq_k };
 }
 
-/* That of a batch element of these lengths. */
+/* The view of a batch element of these lengths. */
 static heed_view view_of(const heed_problem *problem, heed_lengths lengths)
 {
     const heed_window *window = &problem->window;
@@ -130,7 +130,7 @@ static void open_side(heed_window *window, unsigned side)
         window->right = 0;
 }
 
-/* Do chunks hide no key that @view shows without them? */
+/* True if chunks hide no key that @view shows without them. */
 static bool chunks_hide_nothing(const heed_problem *problem, const heed_view *view)
 {
     int64_t last = problem->seq_q - 1 + view->first;
@@ -171,17 +171,17 @@ void heed_mask_normalize(heed_problem *problem)
 /* Pairs                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* The sum of clip(i + @offset, 0, @limit) for i from @begin up to @end and without it. Exact, for
- * 2^62 is the most. */
+/* The sum of clip(i + @offset, 0, @limit) for i from @begin up to but not including @end. Exact, as
+ * it is at most 2^62. */
 static int64_t sum_clipped(int64_t begin, int64_t end, int64_t offset, int64_t limit)
 {
-    int64_t low = clip(-offset, begin, end);         /* those before it give 0, */
-    int64_t high = clip(limit - offset, begin, end); /* those from it on the limit */
+    int64_t low = clip(-offset, begin, end);         /* terms before it are 0, */
+    int64_t high = clip(limit - offset, begin, end); /* terms from it on are the limit */
     int64_t rising = high - low;
     return rising * (low + offset) + rising * (rising - 1) / 2 + (end - high) * limit;
 }
 
-/* Pairs of the positions from @begin up to @end with the keys below @keys. */
+/* Counts the pairs of the positions from @begin up to @end with the keys below @keys. */
 static int64_t count_pairs(const heed_view *view, int64_t begin, int64_t end, int64_t keys)
 {
     return sum_clipped(begin, end, view->right + 1, keys) -
@@ -204,13 +204,13 @@ int64_t heed_problem_pairs(const heed_problem *caller)
     int64_t keys = problem->seq_k, begin = view.first, end = view.first + problem->seq_q;
     if (!view.chunk)
         return count_pairs(&view, begin, end, keys);
-    begin = most(begin, 0); /* positions without keys in their chunk see none */
+    begin = most(begin, 0); /* positions whose chunk has no keys see none */
     end = least(end, heed_div_up(keys, view.chunk) * view.chunk);
     if (begin >= end)
         return 0;
     int64_t index = begin / view.chunk, last = (end - 1) / view.chunk;
     int64_t pairs = chunk_pairs(&view, begin, end, keys, index);
-    if (last > index) /* those between are alike */
+    if (last > index) /* all chunks in between are alike */
         pairs += chunk_pairs(&view, begin, end, keys, last);
     if (last > index + 1)
         pairs += (last - index - 1) * chunk_pairs(&view, begin, end, keys, index + 1);

@@ -104,7 +104,7 @@ bool heed_problem_has_operands(const heed_problem *problem)
 /* Strides                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Elements along the last dimension, words of bits. */
+/* Elements along the last dimension; for bits, words. */
 static int64_t row_size(const heed_problem *problem, const heed_operand *operand)
 {
     if (operand->along & HEED_ALONG_PAGE)
@@ -118,7 +118,7 @@ static int64_t row_size(const heed_problem *problem, const heed_operand *operand
     return operand->type == HEED_DATA_BITS ? heed_div_up(problem->seq_k, 32) : problem->seq_k;
 }
 
-/* Elements along one of the others. */
+/* Elements along another dimension. */
 static int64_t size_along(const heed_problem *problem, const heed_operand *operand, unsigned bit)
 {
     if (!(operand->along & bit))
@@ -128,7 +128,7 @@ static int64_t size_along(const heed_problem *problem, const heed_operand *opera
                                     : problem->seq_q;
 }
 
-/* Dimensions from the innermost outwards, where their strides are, and what those are called. */
+/* Dimensions from the innermost outwards, with the offsets of their strides and their names. */
 static const struct {
     unsigned bit;
     size_t stride;
@@ -179,7 +179,7 @@ int64_t heed_operand_extent(const heed_problem *problem, const heed_operand *ope
     return extent;
 }
 
-/* The share of positions that new keys and queries may stand at. */
+/* The fraction of positions that new keys and queries may have. */
 static double used_positions(const heed_problem *problem)
 {
     int64_t most = problem->append > problem->seq_q ? problem->append : problem->seq_q;
@@ -187,7 +187,7 @@ static double used_positions(const heed_problem *problem)
     return used < 1 ? used : 1;
 }
 
-/* Elements that differ in their address, of pairs that are seen. */
+/* Elements with distinct addresses that visible pairs use. */
 static double distinct(const heed_problem *problem, const heed_operand *operand)
 {
     heed_strides strides = strides_of(problem, operand);
@@ -231,8 +231,8 @@ double heed_operands_bytes(const heed_problem *problem)
 /* Check                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Is a stride wrong along a dimension that the operand must have? That is its last one, which is
- * contiguous, or the batch, whose elements have numbers of their own. */
+/* Checks the stride along a dimension that the operand must have: its last one, which is
+ * contiguous, or the batch, whose elements must not share their numbers. */
 static bool stride_fault(const heed_problem *problem, const heed_operand_row *row,
                          const heed_operand *operand, heed_fault *fault)
 {
@@ -243,14 +243,14 @@ static bool stride_fault(const heed_problem *problem, const heed_operand_row *ro
         if (row->needs & order[i].bit && size_along(problem, operand, order[i].bit) > 1 &&
             (own ? stride < 1 : stride != 1))
             return heed_fault_set(
-                fault, row->part, "%s strides are %lld:%lld:%lld; that of %s must be 1%s",
+                fault, row->part, "%s strides are %lld:%lld:%lld; the %s stride must be 1%s",
                 row->name, (long long)s.batch, (long long)s.seq, (long long)s.head, order[i].name,
                 own ? " or more: each batch element has its own" : ", as elements are contiguous");
     }
     return false;
 }
 
-/* The dimensions of @along in words. */
+/* Writes the names of the dimensions of @along. */
 static const char *along_names(unsigned along, char text[64])
 {
     static const char *const names[] = { "batch", "head",     "query",   "key",
@@ -370,15 +370,15 @@ static bool pages_fault(const heed_problem *problem, heed_fault *fault)
         return heed_fault_set(fault, HEED_PART_PAGE, "pages is %lld; it must be 0 to %d",
                               (long long)problem->pages, INT32_MAX);
     if (problem->page > 0 && heed_problem_pages(problem) > INT32_MAX)
-        return heed_fault_set(
-            fault, HEED_PART_PAGE,
-            "pages is 0, which stands for %lld, batch * seq_k / page; the limit is "
-            "%d",
-            (long long)heed_problem_pages(problem), INT32_MAX);
+        return heed_fault_set(fault, HEED_PART_PAGE,
+                              "pages is 0, which means %lld, batch * seq_k / page; the limit is "
+                              "%d",
+                              (long long)heed_problem_pages(problem), INT32_MAX);
     return false;
 }
 
-/* One side of packed sequences: @tokens of up to @batch_tokens, by the lengths @cu. */
+/* Checks one side of packed sequences: @tokens of up to batch * @seq, with the cumulative lengths
+ * @cu. */
 static bool packed_fault(const heed_operand_row *row, const heed_operand *cu, int64_t tokens,
                          int64_t batch, int64_t seq, heed_fault *fault)
 {
@@ -429,10 +429,10 @@ static bool append_fault(const heed_problem *problem, heed_fault *fault)
     if (p->append_packed && p->tokens_q == 0)
         return heed_fault_set(fault, HEED_PART_APPEND,
                               "append_packed is 1 and tokens_q is 0; new keys are packed as "
-                              "queries are: it must be 1 or more");
+                              "queries are, so it must be 1 or more");
     if (p->append_packed && p->append != p->seq_q)
         return heed_fault_set(fault, HEED_PART_APPEND,
-                              "append is %lld; packed as queries are, it must be %lld, which is "
+                              "append is %lld; as new keys are packed, it must be %lld, which is "
                               "seq_q",
                               (long long)p->append, (long long)p->seq_q);
     if (p->append > p->seq_k)
@@ -503,7 +503,7 @@ bool heed_operands_fault(const heed_problem *problem, heed_fault *fault)
 /* Normal form                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* Dimensions along which it does not change are left out, and strides written out. */
+/* Removes dimensions along which it is constant, and writes out its strides. */
 static void normalize(const heed_problem *problem, const heed_operand_row *row,
                       heed_operand *operand)
 {

@@ -1,6 +1,5 @@
 /*
- * prefix.c - keys that all batch elements have in common: when a problem may have them, and the two
- * problems that it is then
+ * prefix.c - shared key prefix: when a problem may have one, and its split into two problems
  */
 #include "problem.h"
 
@@ -24,11 +23,10 @@ heed_prefix_orders heed_prefix_order(const heed_problem *problem)
                                          : HEED_PREFIX_APART;
 }
 
-/* The batch stride of one batch element: any but 0, as three zeros would stand for dense strides.
- */
+/* The batch stride of one batch element: any but 0, as three zeros would mean dense strides. */
 #define UNUSED 1
 
-/* Makes the queries of @part those of one batch element, if their order lets them be. */
+/* Makes the queries of @part those of a single batch element, if their order allows it. */
 static void gather_queries(heed_problem *part, const heed_problem *problem)
 {
     const heed_prefix_orders order = heed_prefix_order(problem);
@@ -67,7 +65,7 @@ heed_problem heed_prefix_part(const heed_problem *problem)
     part.mask = HEED_MASK_NONE;
     part.lengths = part.sinks = part.cu_seqlens_q = none;
     part.o = (heed_strides){ 0, 0, 0 };
-    if (part.page == 0) /* all batch elements have the keys of the first one */
+    if (part.page == 0) /* all batch elements use the keys of the first one */
         part.k.batch = part.v.batch = part.batch == 1 ? UNUSED : 0;
     heed_problem_normalize_own(&part);
     return part;
@@ -82,14 +80,14 @@ static bool order_fault(const heed_problem *problem, heed_fault *fault)
     const heed_strides *s = &problem->q;
     return heed_fault_set(
         fault, HEED_PART_Q,
-        "q strides are %lld:%lld:%lld; with a prefix in pages all queries must be "
-        "equally far apart: that of batch seq_q times that of seq, or that of seq "
-        "batch times that of batch",
+        "q strides are %lld:%lld:%lld; with a prefix and pages queries must be evenly spaced: the "
+        "batch stride must be seq_q times the seq stride, or the seq stride batch times the batch "
+        "stride",
         (long long)s->batch, (long long)s->seq, (long long)s->head);
 }
 
-/* Has K or V one vector for all keys and heads? Then one for all batch elements too would have no
- * stride but 0. */
+/* Checks that neither K nor V has a single vector for all keys and heads: shared by all batch
+ * elements too, all its strides would be 0, which means dense. */
 static bool repeats_fault(const heed_problem *problem, heed_fault *fault)
 {
     for (int role = HEED_ROLE_K; role <= HEED_ROLE_V; role++) {
@@ -98,19 +96,19 @@ static bool repeats_fault(const heed_problem *problem, heed_fault *fault)
         if (s.seq == 0 && s.head == 0)
             return heed_fault_set(
                 fault, (heed_part)(HEED_PART_Q + role),
-                "%s strides are %lld:0:0; with a prefix that of seq or that of head must be 1 or "
-                "more, unless all queries are equally far apart",
+                "%s strides are %lld:0:0; with a prefix the seq or head stride must be 1 or more, "
+                "unless queries are evenly spaced",
                 tensor.role->name, (long long)s.batch);
     }
     return false;
 }
 
-/* Does anything make the prefix look otherwise to one query than to another? */
+/* Checks that all queries see the prefix in the same way. */
 static bool prefix_unequal(const heed_problem *problem, heed_fault *fault)
 {
     const heed_problem *p = problem;
-    static const char own[] = "shows each query keys of its own";
-    static const char place[] = "depends on places, which are not the same in all batch elements";
+    static const char own[] = "shows each query different keys";
+    static const char place[] = "depends on positions, which differ between batch elements";
     const struct {
         const char *name, *why;
         heed_part part;

@@ -235,7 +235,7 @@ static bool sizes_fault(const heed_problem *problem, heed_fault *fault)
     return false;
 }
 
-/* Is one side of the window wrong? @bit is that of the side. */
+/* Checks one side of the window; @bit is that of the side. */
 static bool side_fault(const heed_window *window, unsigned bit, int64_t keys, heed_fault *fault)
 {
     const char *name = bit == HEED_WINDOW_LEFT ? "left" : "right";
@@ -308,7 +308,7 @@ static bool expressions_fault(const heed_problem *problem, heed_fault *fault)
     return false;
 }
 
-/* Is V said to be a part of K that it cannot be? */
+/* Checks that V can be a part of K, if it is shared. */
 static bool shared_fault(const heed_problem *problem, heed_fault *fault)
 {
     const heed_strides given = strides_of(problem, HEED_ROLE_V);
@@ -418,8 +418,8 @@ static int sorted_dimensions(const heed_tensor *tensor, dimension dimensions[3])
     return count;
 }
 
-/* Elements of @tensor, or -1 for more than HEED_EXTENT_MAX. Elements repeated by a zero stride
- * count each time. */
+/* Elements of @tensor, or -1 for more than HEED_EXTENT_MAX. Elements repeated by a zero stride are
+ * counted each time. */
 static int64_t count_elements(const heed_tensor *tensor)
 {
     int64_t count = tensor->dim;
@@ -438,9 +438,9 @@ static bool extent_add(int64_t *extent, const dimension *step)
            !__builtin_add_overflow(*extent, span, extent) && *extent <= HEED_EXTENT_MAX;
 }
 
-/* Checks one tensor. No two elements of an output may share an address. That is granted if every
- * dimension steps over all of the ones inside it, which any layout made by slicing or permuting a
- * dense array does. */
+/* Checks one tensor. No two elements of an output may share an address. This is guaranteed if each
+ * dimension steps over all of the ones inside it, as in any layout made by slicing or permuting a
+ * dense array. */
 static bool tensor_fault(const heed_tensor *tensor, bool written, heed_part part, heed_fault *fault)
 {
     const heed_strides *s = &tensor->strides;
@@ -479,7 +479,7 @@ static bool tensor_fault(const heed_tensor *tensor, bool written, heed_part part
     return false;
 }
 
-/* Strides of a tensor that the problem does not have. */
+/* Checks the strides of a tensor that the problem does not have. */
 static bool absent_fault(const heed_tensor *tensor, heed_part part, heed_fault *fault)
 {
     if (strides_zero(tensor->strides))
@@ -497,7 +497,7 @@ bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
     for (int i = 0; i < HEED_ALL_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
         heed_part part = (heed_part)(HEED_PART_Q + i);
-        if (i == HEED_ROLE_V && shared_fault(problem, fault)) /* K is known to be right */
+        if (i == HEED_ROLE_V && shared_fault(problem, fault)) /* K has been checked */
             return true;
         if (heed_problem_has(problem, i)
                 ? tensor_fault(&tensor, heed_problem_writes(problem, i), part, fault)

@@ -1,6 +1,6 @@
 /*
- * problem.h - shared by problem.c and the two halves of the spec: the parts of a problem, and its
- * tensors
+ * problem.h - the parts of a problem, its faults and its tensors; shared by the check, the parser
+ * and the printer
  */
 #ifndef HEED_PROBLEM_H
 #define HEED_PROBLEM_H
@@ -9,7 +9,7 @@
 
 #include "../internal.h"
 
-/* The parts of a problem that can be wrong. Those before HEED_PART_SIZES are sizes. */
+/* The parts of a problem that can have a fault. Those before HEED_PART_SIZES are sizes. */
 typedef enum heed_part {
     HEED_PART_BATCH,
     HEED_PART_HEADS_Q,
@@ -63,7 +63,7 @@ typedef enum heed_part {
 /* An error in a problem. */
 typedef struct heed_fault {
     heed_part part;
-    size_t at;      /* of an expression: the character that is meant */
+    size_t at;      /* in an expression: the offending character */
     char text[192]; /* names field, value and limit */
 } heed_fault;
 
@@ -71,7 +71,7 @@ typedef struct heed_fault {
 bool heed_fault_set(heed_fault *fault, heed_part part, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Name of a size as in heed.h, its limits, and where it is in the struct. */
+/* Name of a size as in heed.h, its limits, and its offset in the struct. */
 typedef struct heed_size {
     const char *name;
     int64_t min, max;
@@ -82,9 +82,9 @@ extern const heed_size heed_sizes[HEED_PART_SIZES];
 int64_t heed_problem_size(const heed_problem *problem, heed_part part);
 void heed_problem_set_size(heed_problem *problem, heed_part part, int64_t size);
 
-/* The tensors, in this order wherever they are counted. Those before HEED_ALL_TENSORS have the
- * problem's type, a head dim, and strides in the problem; those before HEED_TENSORS are what
- * kernels compute with, and every problem has them. */
+/* The tensors, always numbered in this order. Those before HEED_ALL_TENSORS have the problem's
+ * type, a head dim, and strides in the problem; those before HEED_TENSORS are used by kernels, and
+ * every problem has them. */
 typedef enum heed_role {
     HEED_ROLE_Q,
     HEED_ROLE_K,
@@ -98,12 +98,12 @@ typedef enum heed_role {
     HEED_ROLES
 } heed_role;
 
-/* A role as heed.h has it. */
+/* A tensor's names, sizes and fields. */
 typedef struct heed_role_row {
     const char *name;
-    heed_part heads, seq, dim; /* its sizes, beside the batch */
-    size_t strides;            /* where they are in heed_problem, */
-    size_t buffer;             /* and where its address is in heed_buffers */
+    heed_part heads, seq, dim; /* its sizes besides the batch */
+    size_t strides;            /* their offset in heed_problem, */
+    size_t buffer;             /* and that of its address in heed_buffers */
     bool output;
     bool optional; /* its address may be NULL */
 } heed_role_row;
@@ -119,11 +119,11 @@ static inline const void *heed_buffer(const heed_buffers *buffers, heed_role rol
 
 void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address);
 
-/* heed_problem_has() says whether @problem has the tensor @role. */
+/* heed_problem_has() returns true if @problem has the tensor @role. */
 bool heed_problem_has(const heed_problem *problem, int role);
 
-/* heed_problem_writes() says whether an execution writes to the tensor @role: to an output, and to
- * K and V where new ones are appended. */
+/* heed_problem_writes() returns true if an execution writes to the tensor @role: an output, or K
+ * and V where new keys are appended. */
 bool heed_problem_writes(const heed_problem *problem, int role);
 
 /* heed_problem_turned() returns the first column of Q and of new keys that may be rotated. */
@@ -139,15 +139,15 @@ typedef struct heed_tensor {
     heed_strides strides;
 } heed_tensor;
 
-/* heed_problem_tensor() returns that of @role, below HEED_ALL_TENSORS. */
+/* heed_problem_tensor() returns the tensor of @role, below HEED_ALL_TENSORS. */
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role);
 
-/* heed_problem_tokens() returns how many rows a packed tensor of @role has; 0 of others. */
+/* heed_problem_tokens() returns the number of rows of a packed tensor of @role; 0 for others. */
 int64_t heed_problem_tokens(const heed_problem *problem, int role);
 void heed_problem_set_strides(heed_problem *problem, int role, heed_strides strides);
 
-/* heed_tensor_extent() returns the elements of @tensor, at normal strides, from its first to its
- * last. */
+/* heed_tensor_extent() returns the number of elements from the first to the last of @tensor, which
+ * has normal strides. */
 int64_t heed_tensor_extent(const heed_tensor *tensor);
 
 /* Orders of the dense dimensions, the default first; ends with NULL. */
@@ -164,27 +164,26 @@ heed_strides heed_strides_normal(const heed_tensor *tensor, heed_strides strides
 
 bool heed_strides_equal(heed_strides a, heed_strides b);
 
-/* heed_problem_read() copies the caller's @problem, of whatever size, to @own. Returns
+/* heed_problem_read() copies the caller's @problem, of any struct size, to @own. Returns
  * HEED_ERR_INVALID, with a message, if it is NULL or its size is wrong. */
 heed_status heed_problem_read(heed_problem *own, const heed_problem *problem);
 
-/* heed_problem_normalize_own() brings @problem, which heed_problem_check() grants, into its normal
- * form. */
+/* heed_problem_normalize_own() normalizes @problem, which must be valid. */
 void heed_problem_normalize_own(heed_problem *problem);
 
-/* heed_problem_read_normal() is heed_problem_normalize() with a struct of the library's for @own:
+/* heed_problem_read_normal() is heed_problem_normalize() with the library's own struct for @own:
  * the caller's may be longer. */
 heed_status heed_problem_read_normal(heed_problem *own, const heed_problem *problem);
 
-/* heed_problem_find_fault() looks for the first thing that heed_problem_check() refuses. Returns
- * true and fills @fault if there is one. */
+/* heed_problem_find_fault() finds the first fault of @problem. Returns true and fills @fault if
+ * there is one. */
 bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault);
 
-/* prefix.c: heed_prefix_fault() is the part of heed_problem_find_fault() that a prefix adds. */
+/* prefix.c: heed_prefix_fault() is the part of heed_problem_find_fault() for a prefix. */
 bool heed_prefix_fault(const heed_problem *problem, heed_fault *fault);
 
-/* How the queries of all batch elements lie: those of one behind those of the one before; those of
- * the same number beside each other; or neither. */
+/* The order of the queries of all batch elements in memory: those of one batch element after those
+ * of the previous one; those with the same number next to each other; or neither. */
 typedef enum heed_prefix_orders {
     HEED_PREFIX_BEHIND,
     HEED_PREFIX_BESIDE,
@@ -192,10 +191,10 @@ typedef enum heed_prefix_orders {
 } heed_prefix_orders;
 heed_prefix_orders heed_prefix_order(const heed_problem *problem);
 
-/* heed_prefix_rest() returns what is left of @problem, normalized, without its prefix: of the keys
- * behind it, which lengths count from 0 on. heed_prefix_part() returns attention over the prefix:
- * the queries of all batch elements are those of one, in their order; where they have none, of as
- * many with the same keys. */
+/* heed_prefix_rest() returns @problem, normalized, without its prefix: for the keys after it, which
+ * are counted from 0. heed_prefix_part() returns the problem of attention over the prefix: the
+ * queries of all batch elements become those of one; where their order does not allow that, it
+ * keeps the batch elements, all with the same keys. */
 heed_problem heed_prefix_rest(const heed_problem *problem);
 heed_problem heed_prefix_part(const heed_problem *problem);
 

@@ -1,7 +1,7 @@
 /*
- * problem_parse.c - a problem from its spec
+ * problem_parse.c - parse a problem from its spec
  *
- * Reads the line word by word and looks at the whole at the end. The words are in
+ * Reads the line word by word and checks the whole problem at the end. The words are in
  * problem_words.c. An error shows the spec and points at the character.
  */
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 /* A longer spec is shown only around the error, this many characters of it. */
 #define WINDOW 60
 
-/* A longer word or value is not quoted whole. */
+/* A longer word or value is quoted in part. */
 #define QUOTE 40
 
 /* -------------------------------------------------------------------------- */
@@ -53,8 +53,8 @@ heed_status heed_parse_fail(const heed_parser *p, const char *at, const char *fo
 /* Words                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Names for the parts that are given twice or not at all, and a word that gives each part which
- * every spec must have. */
+/* Names of parts for messages about missing or repeated words, and an example word for each
+ * required part. */
 static const struct {
     heed_part part;
     const char *name;
@@ -163,7 +163,7 @@ static heed_status check_characters(const heed_parser *p)
     return HEED_OK;
 }
 
-/* A word ends at a blank; an expression in double quotes behind the second of them. */
+/* A word ends at a blank, or after the second double quote of an expression. */
 static const char *word_end(const char *at)
 {
     size_t length = strcspn(at, " \t\"");
@@ -189,7 +189,7 @@ static heed_status read_words(heed_parser *p)
     return HEED_OK;
 }
 
-/* Windows, chunks and the like must say how they are aligned, unless queries = keys. */
+/* Windows, chunks and ALiBi need an alignment, unless queries = keys. */
 static heed_status check_aligned(const heed_parser *p)
 {
     static const struct {
@@ -225,14 +225,14 @@ static heed_status check_complete(const heed_parser *p)
     return check_aligned(p);
 }
 
-/* The alignment is that of a causal mask that has none of its own. */
+/* The word align= also applies to a causal mask without an alignment. */
 static void apply_align(heed_parser *p)
 {
     if (p->plain_causal && p->problem.align == HEED_ALIGN_BOTTOM_RIGHT)
         p->problem.mask = HEED_MASK_CAUSAL_BOTTOM_RIGHT;
 }
 
-/* Writes the strides of the layout for the tensors that have none of their own. */
+/* Writes the strides of the layout for the tensors without strides of their own. */
 static void apply_layout(heed_parser *p)
 {
     for (int i = 0; i < HEED_ALL_TENSORS && p->layout != NULL; i++) {
@@ -247,7 +247,7 @@ static void apply_layout(heed_parser *p)
 static heed_status check_problem(const heed_parser *p)
 {
     static const struct {
-        heed_part part, of; /* the word that gives a part which may have none of its own */
+        heed_part part, of; /* the part whose word also gives this one */
     } before[] = { { HEED_PART_TABLE, HEED_PART_PAGE },  { HEED_PART_CU_Q, HEED_PART_VARLEN },
                    { HEED_PART_CU_K, HEED_PART_VARLEN }, { HEED_PART_COS, HEED_PART_ROTARY },
                    { HEED_PART_SIN, HEED_PART_ROTARY },  { HEED_PART_K_NEW, HEED_PART_APPEND },

@@ -1,5 +1,5 @@
 /*
- * problem_print.c - a problem as its canonical spec
+ * problem_print.c - print a problem as its canonical spec
  */
 #include "../number.h"
 #include "operand.h"
@@ -37,7 +37,7 @@ static void print_mask(heed_text *text, const heed_problem *problem)
         heed_text_add(text, " chunk=%lld", (long long)problem->chunk);
 }
 
-/* Is anything there that is aligned, without a causal mask? */
+/* True if an alignment is needed without a causal mask. */
 static bool needs_alignment(const heed_problem *problem)
 {
     return problem->mask == HEED_MASK_NONE && heed_problem_aligned(problem) &&
@@ -80,12 +80,12 @@ static void print_operand(heed_text *text, const heed_problem *problem, int inde
     bool typed = row->type == HEED_DATA_NONE;
     if (operand->type == HEED_DATA_NONE)
         return;
-    if (index == HEED_OPERAND_TABLE) { /* there is one wherever there are pages */
+    if (index == HEED_OPERAND_TABLE) { /* implied by pages */
         print_pages(text, problem);
         if (heed_strides_equal(operand->strides, dense))
             return;
     }
-    if (row->along & HEED_ALONG_ALONE) { /* likewise where sequences are packed, and rotated */
+    if (row->along & HEED_ALONG_ALONE) { /* implied by packed sequences, and by rotation */
         if (operand->type != row->type)
             heed_text_add(text, " %s=%s", row->word, heed_data_name(operand->type));
         return;
@@ -109,7 +109,7 @@ static void print_array(heed_text *text, const heed_array *array)
         heed_text_add(text, "%c%lld", i == 0 ? ':' : 'x', (long long)array->size[i]);
 }
 
-/* All that happens to logits. */
+/* Prints everything that changes logits. */
 static void print_modifiers(heed_text *text, const heed_problem *problem)
 {
     if (problem->softcap != 0) {
@@ -142,14 +142,14 @@ static void print_scale(heed_text *text, const heed_problem *problem)
     }
 }
 
-/* Are the strides of @tensor those of the dense @layout? */
+/* True if the strides of @tensor are those of the dense @layout. */
 static bool has_layout(const heed_tensor *tensor, const char *layout)
 {
     heed_strides dense = heed_strides_normal(tensor, heed_layout_strides(tensor, layout));
     return heed_strides_equal(heed_strides_normal(tensor, tensor->strides), dense);
 }
 
-/* Are the strides of a tensor those of another one, whatever they are, or is there no tensor? */
+/* True if the strides of a tensor are implied by another tensor's, or there is no such tensor. */
 static bool follows(const heed_problem *problem, int role)
 {
     return (role == HEED_ROLE_V && problem->shared) || !heed_problem_has(problem, role);

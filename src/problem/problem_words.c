@@ -1,7 +1,7 @@
 /*
  * problem_words.c - the words of a spec
  *
- * One table says for every word which part of the problem it gives and which function reads its
+ * One table maps each word to the part of the problem that it gives and the function that reads its
  * value.
  */
 #include <stddef.h>
@@ -11,16 +11,22 @@
 #include "operand.h"
 #include "problem_parse.h"
 
-/* No name of a word is longer. */
+/* Longest word name. */
 #define NAME_MAX_LENGTH 9
 
 /* -------------------------------------------------------------------------- */
 /* Values                                                                     */
 /* -------------------------------------------------------------------------- */
 
+static heed_status fail_unexpected(const heed_parser *p, const char *at)
+{
+    const char *form = heed_word_find(p)->form;
+    return heed_parse_fail(p, at, "unexpected '%c'; this word is written %s", *at, form);
+}
+
 static heed_status expect_end(const heed_parser *p, const char *at)
 {
-    return at == p->end ? HEED_OK : heed_parse_fail(p, at, "unexpected '%c'", *at);
+    return at == p->end ? HEED_OK : fail_unexpected(p, at);
 }
 
 /* Reads a whole number of @min to @max at *@at and moves *@at past it. */
@@ -86,7 +92,7 @@ static heed_status read_causal(heed_parser *p, const heed_word *word, const char
     return expect_end(p, value);
 }
 
-/* A field that is 1 where the word is there. */
+/* Sets a field to 1. */
 static heed_status read_flag(heed_parser *p, const heed_word *word, const char *value)
 {
     *(int64_t *)((char *)&p->problem + word->option) = 1;
@@ -122,7 +128,7 @@ static heed_status read_align(heed_parser *p, const heed_word *word, const char 
     return HEED_OK;
 }
 
-/* Reads one side of a window, which ends before @end; nothing is an open side. */
+/* Reads one side of a window, which ends before @end; an empty one is open. */
 static heed_status read_side(heed_parser *p, const char **at, const char *end, unsigned side)
 {
     heed_window *window = &p->problem.window;
@@ -134,7 +140,7 @@ static heed_status read_side(heed_parser *p, const char **at, const char *end, u
                        HEED_SIZE_MAX, left ? &window->left : &window->right);
 }
 
-/* Reads L:R, of which either may be left out. */
+/* Reads L:R; either side may be omitted. */
 static heed_status read_window(heed_parser *p, const heed_word *word, const char *value)
 {
     const char *colon = memchr(value, ':', (size_t)(p->end - value));
@@ -142,11 +148,11 @@ static heed_status read_window(heed_parser *p, const heed_word *word, const char
     if (colon == NULL || (colon == value && colon + 1 == p->end)) {
         return heed_parse_fail(p, value,
                                "window= must be followed by L:R, L: or :R, the numbers of keys "
-                               "before and behind the query's own position");
+                               "before and after the query's position");
     }
     heed_status status = read_side(p, &value, colon, HEED_WINDOW_LEFT);
     if (status == HEED_OK && value != colon)
-        return heed_parse_fail(p, value, "unexpected '%c'", *value);
+        return fail_unexpected(p, value);
     value++;
     if (status == HEED_OK)
         status = read_side(p, &value, p->end, HEED_WINDOW_RIGHT);
@@ -233,8 +239,7 @@ static heed_status read_scale(heed_parser *p, const heed_word *word, const char 
             heed_parse_quote(value, p->end), value);
     }
     if (p->problem.scale == 0.0F) {
-        return heed_parse_fail(p, value,
-                               "scale is 0 in float32, which stands for the default; leave it out");
+        return heed_parse_fail(p, value, "scale is 0 in float32, which means the default; omit it");
     }
     return HEED_OK;
 }
@@ -288,8 +293,8 @@ static heed_status read_strides(heed_parser *p, const heed_word *word, const cha
         }
     }
     if (strides[0] == 0 && strides[1] == 0 && strides[2] == 0) {
-        return heed_parse_fail(
-            p, value, "strides of 0:0:0 stand for the dense layout; leave %s out", word->text);
+        return heed_parse_fail(p, value, "strides of 0:0:0 mean the dense layout; omit %s",
+                               word->text);
     }
     heed_problem_set_strides(&p->problem, (int)word->part - (int)HEED_PART_Q,
                              (heed_strides){ strides[0], strides[1], strides[2] });
@@ -336,12 +341,12 @@ static heed_status read_operand_strides(heed_parser *p, const char **at, heed_st
         status = read_number(p, at, names[i], 0, HEED_EXTENT_MAX, all[i]);
     }
     if (status == HEED_OK && strides->batch == 0 && strides->seq == 0 && strides->head == 0)
-        return heed_parse_fail(p, value, "strides of 0:0:0 stand for dense ones; leave them out");
+        return heed_parse_fail(p, value, "strides of 0:0:0 mean dense ones; omit them");
     return status;
 }
 
-/* Reads the type, unless the operand has but one, the dimensions and the strides of an operand;
- * without a value it is as its row says. */
+/* Reads the type (unless the operand has only one), the dimensions and the strides of an operand;
+ * without a value the defaults of its row apply. */
 static heed_status read_operand(heed_parser *p, const heed_word *word, const char *value)
 {
     const heed_operand_row *row = &heed_operand_rows[word->option];
@@ -365,7 +370,7 @@ static heed_status read_operand(heed_parser *p, const heed_word *word, const cha
         return expect_end(p, value);
     if (value < p->end && *value != '@') {
         if (row->type == HEED_DATA_NONE && *value++ != ':')
-            return heed_parse_fail(p, value - 1, "unexpected '%c'", value[-1]);
+            return fail_unexpected(p, value - 1);
         operand->along = read_along(&value, p->end) |
                          (row->needs & (HEED_ALONG_KEY | HEED_ALONG_PAGE));
     }
@@ -407,7 +412,7 @@ static heed_status read_array(heed_parser *p, const heed_word *word, const char 
     return status;
 }
 
-/* Reads an expression, in double quotes or not; @option is where it belongs. */
+/* Reads an expression, in double quotes or not. */
 static heed_status read_expression(heed_parser *p, const heed_word *word, const char *value)
 {
     char *to = word->part == HEED_PART_SCORE ? p->problem.score : p->problem.visible;
@@ -433,54 +438,56 @@ static heed_status read_expression(heed_parser *p, const heed_word *word, const 
 /* -------------------------------------------------------------------------- */
 
 static const heed_word words[] = {
-#define HEED_TYPE(type, data, name, size) { name, HEED_PART_TYPE, read_type, type },
+#define HEED_TYPE(type, data, name, size) { name, HEED_PART_TYPE, read_type, type, NULL },
 #include "types.def"
 #undef HEED_TYPE
-    { "shared", HEED_PART_SHARED, read_flag, offsetof(heed_problem, shared) },
-    { "invariant", HEED_PART_INVARIANT, read_flag, offsetof(heed_problem, invariant) },
-    { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT },
-    { "causal=", HEED_PART_MASK, read_alignment, 0 },
-    { "align=", HEED_PART_ALIGN, read_align, 0 },
-    { "window=", HEED_PART_WINDOW, read_window, 0 },
-    { "chunk=", HEED_PART_CHUNK, read_chunk, 0 },
-    { "softcap=", HEED_PART_SOFTCAP, read_softcap, 0 },
-    { "bias=", HEED_PART_BIAS, read_operand, HEED_OPERAND_BIAS },
-    { "alibi", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES },
-    { "alibi=", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES },
-    { "sinks", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS },
-    { "sinks=", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS },
-    { "starts", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
-    { "starts=", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS },
-    { "shown=", HEED_PART_SHOWN, read_operand, HEED_OPERAND_SHOWN },
-    { "lengths", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
-    { "lengths=", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS },
-    { "paged=", HEED_PART_PAGE, read_paged, 0 },
-    { "table=", HEED_PART_TABLE, read_operand, HEED_OPERAND_TABLE },
-    { "varlen=", HEED_PART_VARLEN, read_varlen, 0 },
-    { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q },
-    { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K },
-    { "append=", HEED_PART_APPEND, read_append, 0 },
-    { "prefix=", HEED_PART_PREFIX, read_one_size, 0 },
-    { "rotary=", HEED_PART_ROTARY, read_rotary, 0 },
-    { "cos=", HEED_PART_COS, read_operand, HEED_OPERAND_COS },
-    { "sin=", HEED_PART_SIN, read_operand, HEED_OPERAND_SIN },
-    { "array=", HEED_PART_ARRAYS, read_array, 0 },
-    { "score=", HEED_PART_SCORE, read_expression, 0 },
-    { "visible=", HEED_PART_VISIBLE, read_expression, 0 },
-    { "scale=", HEED_PART_SCALE, read_scale, 0 },
-    { "acc=", HEED_PART_ACCUMULATE, read_accumulate, 0 },
-    { "products=", HEED_PART_PRODUCTS, read_products, 0 },
-    { "layout=", HEED_PART_LAYOUT, read_layout, 0 },
-    { "b", HEED_PART_BATCH, read_one_size, 0 },
-    { "h", HEED_PART_HEADS_Q, read_two_sizes, 0 },
-    { "s", HEED_PART_SEQ_Q, read_two_sizes, 0 },
-    { "d", HEED_PART_DIM_QK, read_two_sizes, 0 },
-    { "q=", HEED_PART_Q, read_strides, 0 },
-    { "k=", HEED_PART_K, read_strides, 0 },
-    { "v=", HEED_PART_V, read_strides, 0 },
-    { "o=", HEED_PART_O, read_strides, 0 },
-    { "k_new=", HEED_PART_K_NEW, read_strides, 0 },
-    { "v_new=", HEED_PART_V_NEW, read_strides, 0 },
+    { "shared", HEED_PART_SHARED, read_flag, offsetof(heed_problem, shared), NULL },
+    { "invariant", HEED_PART_INVARIANT, read_flag, offsetof(heed_problem, invariant), NULL },
+    { "causal", HEED_PART_MASK, read_causal, HEED_MASK_CAUSAL_TOP_LEFT, NULL },
+    { "causal=", HEED_PART_MASK, read_alignment, 0, NULL },
+    { "align=", HEED_PART_ALIGN, read_align, 0, NULL },
+    { "window=", HEED_PART_WINDOW, read_window, 0, "window=L:R, window=L: or window=:R" },
+    { "chunk=", HEED_PART_CHUNK, read_chunk, 0, "chunk=N" },
+    { "softcap=", HEED_PART_SOFTCAP, read_softcap, 0, NULL },
+    { "bias=", HEED_PART_BIAS, read_operand, HEED_OPERAND_BIAS,
+      "bias=T:DIMS, DIMS some of the letters b, h and q" },
+    { "alibi", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES, NULL },
+    { "alibi=", HEED_PART_SLOPES, read_operand, HEED_OPERAND_SLOPES, "alibi=h or alibi=bh" },
+    { "sinks", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS, NULL },
+    { "sinks=", HEED_PART_SINKS, read_operand, HEED_OPERAND_SINKS, "sinks=h or sinks=bh" },
+    { "starts", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS, NULL },
+    { "starts=", HEED_PART_STARTS, read_operand, HEED_OPERAND_STARTS, "starts=q or starts=bq" },
+    { "shown=", HEED_PART_SHOWN, read_operand, HEED_OPERAND_SHOWN,
+      "shown=T:DIMS, DIMS some of the letters b, h and q" },
+    { "lengths", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS, NULL },
+    { "lengths=", HEED_PART_LENGTHS, read_operand, HEED_OPERAND_LENGTHS, "lengths or lengths=b" },
+    { "paged=", HEED_PART_PAGE, read_paged, 0, "paged=N or paged=N/M" },
+    { "table=", HEED_PART_TABLE, read_operand, HEED_OPERAND_TABLE, "table=b@B:0:0" },
+    { "varlen=", HEED_PART_VARLEN, read_varlen, 0, "varlen=N or varlen=N/M" },
+    { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q, "cu_q=T" },
+    { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K, "cu_k=T" },
+    { "append=", HEED_PART_APPEND, read_append, 0, "append=N or append=N:packed" },
+    { "prefix=", HEED_PART_PREFIX, read_one_size, 0, "prefix=N" },
+    { "rotary=", HEED_PART_ROTARY, read_rotary, 0, "rotary=N or rotary=N:interleaved" },
+    { "cos=", HEED_PART_COS, read_operand, HEED_OPERAND_COS, "cos=T" },
+    { "sin=", HEED_PART_SIN, read_operand, HEED_OPERAND_SIN, "sin=T" },
+    { "array=", HEED_PART_ARRAYS, read_array, 0, NULL },
+    { "score=", HEED_PART_SCORE, read_expression, 0, NULL },
+    { "visible=", HEED_PART_VISIBLE, read_expression, 0, NULL },
+    { "scale=", HEED_PART_SCALE, read_scale, 0, NULL },
+    { "acc=", HEED_PART_ACCUMULATE, read_accumulate, 0, NULL },
+    { "products=", HEED_PART_PRODUCTS, read_products, 0, NULL },
+    { "layout=", HEED_PART_LAYOUT, read_layout, 0, NULL },
+    { "b", HEED_PART_BATCH, read_one_size, 0, "bN" },
+    { "h", HEED_PART_HEADS_Q, read_two_sizes, 0, "hN or hN/M" },
+    { "s", HEED_PART_SEQ_Q, read_two_sizes, 0, "sN or sN/M" },
+    { "d", HEED_PART_DIM_QK, read_two_sizes, 0, "dN or dN/M" },
+    { "q=", HEED_PART_Q, read_strides, 0, "q=B:S:H" },
+    { "k=", HEED_PART_K, read_strides, 0, "k=B:S:H" },
+    { "v=", HEED_PART_V, read_strides, 0, "v=B:S:H" },
+    { "o=", HEED_PART_O, read_strides, 0, "o=B:S:H" },
+    { "k_new=", HEED_PART_K_NEW, read_strides, 0, "k_new=B:S:H" },
+    { "v_new=", HEED_PART_V_NEW, read_strides, 0, "v_new=B:S:H" },
 };
 
 static const size_t word_count = sizeof words / sizeof *words;
@@ -489,7 +496,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Is the text from @at to @end the @word, with or without its value? */
+/* True if the text from @at to @end is the @word, with or without its value. */
 static bool word_matches(const heed_word *word, const char *at, const char *end)
 {
     size_t length = strlen(word->text);
@@ -514,8 +521,8 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Number of letters to change, add or remove to make @a, of @length characters, into @b. Both are
- * at most NAME_MAX_LENGTH long. */
+/* Edit distance: the number of letters to change, add or remove to turn @a, of @length characters,
+ * into @b. Both are at most NAME_MAX_LENGTH long. */
 static size_t edit_distance(const char *a, size_t length, const char *b)
 {
     size_t row[NAME_MAX_LENGTH + 1];
@@ -534,13 +541,13 @@ static size_t edit_distance(const char *a, size_t length, const char *b)
     return row[width];
 }
 
-/* The names of one letter are not guessed. */
+/* Single-letter words are not suggested. */
 const char *heed_word_nearest(const heed_parser *p)
 {
     const char *equals = memchr(p->word, '=', (size_t)(p->end - p->word));
     size_t length = (size_t)((equals != NULL ? equals + 1 : p->end) - p->word);
     const char *nearest = NULL;
-    size_t best = length < 4 ? 2 : 3; /* as many slips are too many */
+    size_t best = length < 4 ? 2 : 3; /* this many differences are too many */
     for (size_t i = 0; i < word_count && length <= NAME_MAX_LENGTH; i++) {
         const char *text = words[i].text;
         bool has_value = text[strlen(text) - 1] == '=';

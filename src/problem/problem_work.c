@@ -1,5 +1,5 @@
 /*
- * problem_work.c - how much work a problem stands for
+ * problem_work.c - amount of work in a problem
  */
 #include "operand.h"
 #include "problem.h"
@@ -11,7 +11,7 @@ heed_problem heed_problem_typical(const heed_problem *problem)
         typical.seq_q = heed_div_up(problem->tokens_q, problem->batch);
     if (problem->tokens_k > 0)
         typical.seq_k = heed_div_up(problem->tokens_k, problem->batch);
-    if (problem->tokens_k > 0) /* that the lengths differ is still to be known */
+    if (problem->tokens_k > 0) /* keep the information that lengths differ */
         typical.lengths = (heed_operand){ HEED_DATA_I32, HEED_ALONG_BATCH, { .batch = 1 } };
     if (problem->page > 0 && heed_problem_varies_k(problem))
         typical.pages = 0; /* as many as the longest ones need */
@@ -50,8 +50,8 @@ double heed_problem_flops(const heed_problem *caller)
     return heads * per_pair * (double)heed_problem_pairs(problem);
 }
 
-/* The share of a tensor that is read: of K and V the prefix once, and of a pool the pages that the
- * keys may be in. */
+/* The fraction of a tensor that is read: the prefix of K and V only once, and only those pages of a
+ * pool that keys may be in. */
 static double used_share(const heed_problem *problem, const heed_tensor *tensor)
 {
     double needed = (double)problem->batch * (double)(problem->seq_k - problem->prefix) +

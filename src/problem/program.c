@@ -1,5 +1,6 @@
 /*
- * program.c - the steps from the product of Q and K to the logit, and their meaning, one by one
+ * program.c - the steps from the product of Q and K to the logit, and a scalar implementation of
+ * each
  */
 #include "program.h"
 
@@ -261,8 +262,8 @@ static int load_operand(heed_program *program, const heed_problem *problem, int 
     return heed_program_load(program, &load, indices);
 }
 
-/* Loads the length of a packed sequence, the difference of two of its cumulative ones, of which
- * those of 64 bits are read as two words. */
+/* Loads the length of a packed sequence, the difference of two cumulative lengths; 64-bit ones are
+ * read as two words. */
 static int load_packed(heed_program *program, const heed_problem *problem, int index)
 {
     const int32_t words = heed_problem_operand(problem, index)->type == HEED_DATA_I64 ? 2 : 1;
@@ -282,7 +283,7 @@ static int load_packed(heed_program *program, const heed_problem *problem, int i
     return heed_program_add(program, HEED_OP_SUB, HEED_KIND_INT, end, begin, -1);
 }
 
-/* Loads the keys of the batch element. */
+/* Loads the number of keys of the batch element. */
 static int load_keys(heed_program *program, const heed_problem *problem)
 {
     int keys = -1, length = -1;
@@ -331,7 +332,7 @@ static int add_alibi(heed_program *program, const heed_problem *problem, int t)
     return heed_program_add(program, HEED_OP_SUB, HEED_KIND_FLOAT, t, less, -1);
 }
 
-/* Whether @a and @b are true; -1 is. */
+/* Logical and of @a and @b; -1 counts as true. */
 static int both(heed_program *program, int a, int b)
 {
     if (b < 0)

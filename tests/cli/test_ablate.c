@@ -1,6 +1,5 @@
 /*
- * test_ablate.c - ablations of kernels: their names, their results, and the findings from their
- * times
+ * test_ablate.c - ablations of kernels: their names, their results, and findings from their times
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "cpu/ablated.h"
 #include "cuda/kernels/ablate.cuh"
 #include "cuda/sources.h"
@@ -21,12 +21,13 @@
 #include "lab/inspect/ablate.h"
 #include "lab/verify/verify.h"
 #include "measure.h"
+#include "problems.h"
 
 /* -------------------------------------------------------------------------- */
 /* Names                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* A kernel declares no ablation that does not exist. */
+/* A kernel declares only ablations that exist. */
 static void expect_words(const heed_source *source)
 {
     static const char mark[] = "@ablate ";
@@ -63,7 +64,7 @@ static void test_declared(void **state)
     assert_false(lab_ablate_declared(source.text, "no-exp"));
 }
 
-/* The source of a CUDA kernel; "" for one of a CPU. */
+/* The source of a CUDA kernel; "" for a CPU kernel. */
 static const char *source_of(const char *kernel)
 {
     static const struct {
@@ -77,7 +78,7 @@ static const char *source_of(const char *kernel)
     return "";
 }
 
-/* Each kernel has each ablation, as a build or as a config, or says why not. */
+/* Each kernel has each ablation, as a build or as a config, or gives a reason why not. */
 static void test_reasons(void **state)
 {
     char changed[LAB_ABLATE_NAME_SIZE], config[LAB_ABLATE_NAME_SIZE];
@@ -93,7 +94,7 @@ static void test_reasons(void **state)
             if (built || lab_ablate_config(config, it->name, 0, changed))
                 continue;
             if (strcmp(lab_ablate_unfit(kernel, it->name), "the kernel has no such build") == 0)
-                fail_msg("%s has no %s, and nobody says why", kernel, it->name);
+                fail_msg("%s has no %s, and no reason is given", kernel, it->name);
         }
     assert_string_equal(lab_ablate_unfit("fwd_16bit_sm90_wgmma__r1k2", "no-staging"),
                         "its tensor instruction reads keys and values in shared memory alone");
@@ -114,7 +115,7 @@ static void test_configs(void **state)
     assert_string_equal(changed, "");
     assert_false(lab_ablate_config(mma, "no-exp", 0, changed));
     assert_true(lab_ablate_config(mma, "in-order", 0, changed));
-    assert_string_equal(changed, ""); /* it is so already */
+    assert_string_equal(changed, ""); /* nothing to change */
     assert_true(
         lab_ablate_config("fwd_16bit_sm90_wgmma__r2k1n128s2o2t2c1g2", "in-order", 0, changed));
     assert_string_equal(changed, "fwd_16bit_sm90_wgmma__r2k1n128s2o3t2c1g2");
@@ -181,7 +182,7 @@ static void test_ranking(void **state)
 /* CPU kernels                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* A build as a subject. */
+/* A build as a subject of verification. */
 typedef struct built {
     heed_context *context;
     const char *kernel;
@@ -210,8 +211,8 @@ static heed_status run(void *data, const heed_buffers *buffers)
     return heed_execute(it->plan, buffers);
 }
 
-/* Several tiles, the last one not full; rows and keys of both kinds of mask; a head dim that is no
- * multiple of a vector, and one that K is read in place of. */
+/* Several tiles, the last one not full; rows and keys of both kinds of mask; a head dim that is not
+ * a multiple of a vector, and one for which K is read in place. */
 static const struct {
     const char *sizes, *mask;
 } shapes[] = { { "b1 h2 s40/300 d40/24", "causal=br" }, { "b1 h4/2 s33/160 d64", "" } };
@@ -221,10 +222,9 @@ static void check(built *it, const lab_ablation *ablation, size_t shape)
     const lab_subject subject = { .data = it, .prepare = prepare, .run = run };
     const lab_verify_options options = lab_verify_standard();
     char spec[HEED_SPEC_SIZE];
-    heed_problem problem;
     snprintf(spec, sizeof spec, "%s %s %s", shapes[shape].sizes,
              strstr(it->kernel, "_bf16_") ? "bf16" : "f32", shapes[shape].mask);
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     for (size_t i = 0; lab_inputs_at(i); i++) {
         lab_report report;
         if ((i > 0 && (ablation->wrong || lab_inputs_at(i)->finite)) ||
@@ -241,7 +241,7 @@ static void check(built *it, const lab_ablation *ablation, size_t shape)
     }
 }
 
-/* Each build computes a right result, or surely a wrong one. */
+/* Each build computes a right result, or one that is certainly wrong. */
 static void test_cpu_builds(void **state)
 {
     built it = { .context = *state };
@@ -262,9 +262,8 @@ static void test_cpu_builds(void **state)
 
 static void test_cpu_refusals(void **state)
 {
-    heed_problem problem;
+    heed_problem problem = parsed("b1 h1 s8 d8 f32");
     heed_plan *plan;
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s8 d8 f32"), HEED_OK);
     assert_false(heed_cpu_ablated("fwd_any_scalar_row", ABLATE_UNSWIZZLED));
     assert_true(heed_cpu_ablated("fwd_any_scalar_row__s1", ABLATE_DELAY));
     assert_false(heed_cpu_ablated("fwd_16bit_sm80_mma", ABLATE_DELAY));
@@ -273,7 +272,7 @@ static void test_cpu_refusals(void **state)
                                               ABLATE_UNSWIZZLED, 0),
                      HEED_ERR_UNSUPPORTED);
     assert_null(plan);
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s64 d64 f16"), HEED_OK);
+    problem = parsed("b1 h1 s64 d64 f16");
     assert_null(heed_cpu_ablated_unfit("fwd_any_scalar_row", ABLATE_STRIDED, &problem));
     assert_string_equal(heed_cpu_ablated_unfit("fwd_any_scalar_row", ABLATE_NO_STAGING, &problem),
                         "elements must be converted to float32 first");
@@ -282,8 +281,8 @@ static void test_cpu_refusals(void **state)
                      HEED_ERR_UNSUPPORTED);
 }
 
-/* A plan with a delay, and the fastest of its calls so far: other work of the machine can only add.
- */
+/* A plan with a delay, and the fastest of its calls so far: other load on the machine can only add
+ * time. */
 typedef struct delayed {
     heed_plan *plan;
     heed_buffers buffers;
@@ -331,17 +330,14 @@ static void close_delayed(delayed *it, heed_context *context)
     heed_plan_destroy(it->plan);
 }
 
-/* A delay is as long as it says. Both plans are timed in turns, for longer where other tests keep
- * the machine busy. */
+/* A delay has the requested length. Both plans are timed alternately, for longer if other tests
+ * keep the machine busy. */
 static void test_cpu_delay(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context;
-    heed_problem problem;
+    heed_context *context = host_context(1);
+    heed_problem problem = parsed("b1 h1 s64 d32 f32");
     delayed without, with;
     double ratio = 0;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s64 d32 f32"), HEED_OK);
     open_delayed(&without, context, &problem, 0);
     open_delayed(&with, context, &problem, 1);
     for (int round = 0; round < 200; round++) {

@@ -1,6 +1,6 @@
 /*
- * test_ablate_cuda.c - ablations of CUDA kernels behind the fake driver (fake_cuda.h): which there
- * are, and that they are launched as the kernel is
+ * test_ablate_cuda.c - ablations of CUDA kernels with the fake driver (fake_cuda.h): which ones
+ * exist, and that they are launched like the kernel
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "lab/ablate/ablate.h"
 #include "message.h"
 
-/* The options of the command line. */
+/* The parsed command line. */
 typedef struct told {
     lab_ablate_run run;
     lab_ablate_subject subject;
@@ -61,7 +61,7 @@ static void expect_absent(const told *it, const char *name, const char *why)
     fail_msg("%s is not listed as impossible for %s", name, it->subject.kernel);
 }
 
-/* Launches what the trial plans with @plan in its place, which is given back. */
+/* Executes @plan in place of the trial's plan, destroys it, and returns its launch. */
 static fake_launch launch_of(trial *t, heed_plan *plan)
 {
     heed_plan *own = t->plan;
@@ -118,8 +118,8 @@ static void test_launched_alike(void **state)
     trial_end(&t);
 }
 
-/* Builds that are compiled ahead are those that would have been compiled when needed: once each,
- * and those that nobody asked for, too. */
+/* Builds compiled in advance are the ones that would have been compiled on demand: once each,
+ * including those that were not requested. */
 static void test_compiled_beside(void **state)
 {
     trial t = trial_make(PLAIN);
@@ -148,7 +148,8 @@ static void test_compiled_beside(void **state)
     trial_end(&t);
 }
 
-/* Each build is kept apart, and once; a source that does not compile says so each time. */
+/* Each build is stored separately, and once; a source that does not compile reports it each
+ * time. */
 static void test_builds_apart(void **state)
 {
     trial t = trial_make(PLAIN);
@@ -178,8 +179,8 @@ static void test_builds_apart(void **state)
     trial_end(&t);
 }
 
-/* Columns and swizzle of the map of K that the ablation @name is launched with; the kernel as it is
- * for "". */
+/* Columns and swizzle of the map of K in the launch of the ablation @name; "" is the unchanged
+ * kernel. */
 static fake_map map_of(trial *t, const told *it, const char *name)
 {
     heed_plan *plan;
@@ -194,7 +195,7 @@ static fake_map map_of(trial *t, const told *it, const char *name)
     return seen;
 }
 
-/* Where tiles lie in narrow panels, copies bring narrow boxes. */
+/* If tiles are stored in narrow panels, copies use narrow boxes. */
 static void test_panels(void **state)
 {
     static const struct {
@@ -228,7 +229,7 @@ static void test_panels(void **state)
     trial_end(&t);
 }
 
-/* A block of the simple kernel has a row for each warp; a tiny one has one. */
+/* A block of the simple kernel has one row per warp; a tiny one has one row. */
 static void test_tiny(void **state)
 {
     trial t = trial_make(PLAIN);

@@ -1,5 +1,5 @@
 /*
- * test_bench.c - `heed bench` as people call it
+ * test_bench.c - the `heed bench` command
  */
 #include <math.h>
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static void refuses_bad_command_lines(void **state)
     }
 }
 
-/* Every figure follows from the samples that stand beside it. */
+/* Every figure follows from the samples next to it. */
 static void reports_what_it_sampled(void **state)
 {
     json_t *answer = json_of(state, "", "'b1 h2 s33 d16 f32 causal' --peers none --seconds 0.02",
@@ -83,7 +83,7 @@ static void compares_two_kernels(void **state)
     assert_true(number_of(json_object_get(match, "comparison"), "pairs") >= 5);
     json_decref(answer);
 
-    /* All keys are the same vector: a change of one would be one of all. */
+    /* All keys are the same vector: changing one would change all. */
     answer = json_of(state, "",
                      "'b2 h2 s45 d24 f16 k=48:0:24' --against fwd_any_scalar_row --peers none "
                      "--seconds 0.05",
@@ -132,9 +132,9 @@ static void read_blocks(const json_t *row, const char *name, double blocks[LAB_P
         blocks[i] = json_number_value(json_array_get(array, i));
 }
 
-/* The detectable difference follows from the blocks that stand beside it: null, as nothing can be
- * told, only where that is so of them, by their own arithmetic. And where there are many pairs and
- * little noise it is a figure, of the size of the noise of so many. */
+/* The detectable difference follows from the blocks next to it. It is null only if nothing is
+ * detectable from those blocks. With many pairs and little noise it is a figure of about the noise
+ * of their mean. */
 static void expect_detectable(const json_t *answer, const json_t *row)
 {
     double a[LAB_PAIRS_MAX], b[LAB_PAIRS_MAX], least;
@@ -154,17 +154,18 @@ static void expect_detectable(const json_t *answer, const json_t *row)
         lab_power_detectable(&series, &rules, 0, (uint64_t)number_of(answer, "seed"), &least),
         HEED_OK);
     if (json_is_null(said) != !isfinite(least))
-        fail_msg("%g pairs with %g noise: detectable is %g, by their blocks %g", pairs, noise,
-                 json_number_value(said), least);
+        fail_msg("%g pairs with %g noise: detectable is %g, computed from the blocks %g", pairs,
+                 noise, json_number_value(said), least);
     if (pairs >= 100 && noise < 0.1 && json_is_null(said))
         fail_msg("%g pairs with %g noise, and nothing can be detected", pairs, noise);
     if (json_is_null(said))
         return;
-    assert_true(fabs(json_number_value(said) / least - 1) < 1e-5); /* of blocks with nine digits */
+    assert_true(fabs(json_number_value(said) / least - 1) < 1e-5); /* blocks have nine digits */
     assert_true(least > noise / sqrt(pairs) && least <= LAB_POWER_WORST * (1 + 1e-9));
 }
 
-/* Every figure of a calibration, and in words what cannot be told; nothing of rivals. */
+/* A calibration prints every figure, states if nothing is detectable, and has nothing about
+ * rivals. */
 static void says_what_it_can_detect(void **state)
 {
     assert_int_equal(run_bench(state, "",
@@ -198,7 +199,7 @@ static void says_what_it_can_detect(void **state)
     expect_text(state, "stderr.txt", "leave out --against");
 }
 
-/* The table of replays has a short one below it. */
+/* The table of replays is followed by a short summary. */
 static void prints_a_summary(void **state)
 {
     assert_int_equal(run_bench(state, "",
@@ -217,7 +218,7 @@ static void says_where_it_cannot_record(void **state)
     expect_text(state, "stderr.txt", "--record: /dev/null/x");
 }
 
-/* The output after Ctrl-C, which comes after @seconds; NULL if there is none. */
+/* The JSON output after Ctrl-C, which is sent after @seconds; NULL if there is none. */
 static json_t *interrupted_after(void **state, int seconds)
 {
     char path[SCRATCH_PATH_SIZE], before[80];
@@ -229,8 +230,9 @@ static json_t *interrupted_after(void **state, int seconds)
     return json_load_file(scratch_path(state, "stdout.txt", path), 0, NULL);
 }
 
-/* After Ctrl-C what is finished is printed: the first problem. A busy machine may not be through
- * with it yet when it is interrupted, or not even listen; then it gets more time. */
+/* After Ctrl-C the finished results are printed: the first problem. A busy machine may not have
+ * finished it yet when it is interrupted, or not have installed the handler; then it gets more
+ * time. */
 static void stops_at_an_interrupt(void **state)
 {
     json_t *answer = interrupted_after(state, 3);

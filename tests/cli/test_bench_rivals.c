@@ -1,5 +1,5 @@
 /*
- * test_bench_rivals.c - `heed bench` beside rivals: a good one, and some that misbehave
+ * test_bench_rivals.c - `heed bench` with rivals: a good one, and some that misbehave
  */
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static void compares_with_the_naive_rival(void **state)
     }
     assert_true(least <= ratio && ratio <= most);
     assert_true(number_of(comparison, "low") <= ratio);
-    /* Beside other programs there may be too few pairs for an interval with ends. */
+    /* On a busy machine there may be too few pairs for a finite confidence interval. */
     if (!json_is_null(json_object_get(comparison, "high")))
         assert_true(ratio <= number_of(comparison, "high"));
     assert_int_equal(number_of(comparison, "pairs"),
@@ -42,7 +42,7 @@ static void compares_with_the_naive_rival(void **state)
     json_decref(answer);
 }
 
-/* A rival written in shell. */
+/* Writes a rival as a shell script. */
 static void write_rival(void **state, const char *name, const char *body)
 {
     static const char hello[] =
@@ -55,9 +55,8 @@ static void write_rival(void **state, const char *name, const char *body)
     scratch_script_write(state, name, text);
 }
 
-/* For any behaviour of rivals, heed's figure stands, the other rivals are timed, and the reason is
- * recorded.
- */
+/* However rivals behave, heed's figure stays valid, the other rivals are timed, and the reason is
+ * recorded. */
 static void survives_bad_rivals(void **state)
 {
     static const struct {
@@ -107,7 +106,7 @@ static void survives_bad_rivals(void **state)
     assert_non_null(strstr(text_of(json_array_get(rivals, 4), "reason"), "status 9"));
     json_decref(answer);
 
-    /* A slip is said before anything is timed. */
+    /* A misspelt name is reported before anything is timed. */
     assert_int_equal(
         run_bench(state, "HEED_PEERS=.", "'b1 h1 s8 d8 f32' -t 1 --peers naive,refusse --json"), 2);
     expect_text(state, "stderr.txt", "no rival 'refusse' here; did you mean 'refuses'?");
@@ -122,7 +121,7 @@ static void survives_bad_rivals(void **state)
         0);
     expect_text(state, "stdout.txt", "refuses: not today");
 
-    /* Nobody knows whether it has that backend. */
+    /* It is unknown whether it has that backend. */
     scratch_script_write(state, "absent_peer",
                          "#!/bin/sh\nread x; echo '{\"status\": \"unsupported\", \"reason\": "
                          "\"not installed\"}'; read x\n");
@@ -133,7 +132,7 @@ static void survives_bad_rivals(void **state)
     expect_text(state, "stderr.txt", "--peers: 'absent-x' was not compared: not installed");
 }
 
-/* A rival that answers in time with the wrong numbers has no figure. */
+/* A rival that is in time but wrong gets no figure. */
 static void shows_no_wrong_rival(void **state)
 {
     write_rival(state, "wrong_peer",
@@ -152,7 +151,7 @@ static void shows_no_wrong_rival(void **state)
     json_decref(answer);
 }
 
-/* A rival that dies between blocks leaves heed's figure as it is, though the values of heed's last
+/* If a rival dies between blocks, heed's figure is unaffected, although the values of heed's last
  * block were changed. */
 static void keeps_its_figure_beside_one_that_dies(void **state)
 {
@@ -174,7 +173,7 @@ static void keeps_its_figure_beside_one_that_dies(void **state)
     }
 }
 
-/* A rival on a device, here the CPU, with two backends. It counts what it is asked for. */
+/* A rival on a device, here the CPU, with two backends. It counts its requests. */
 static const char device_rival[] =
     "import math, struct, sys\n"
     "sys.path.insert(0, '" HEED_SOURCE_DIR "/peers')\n"
@@ -203,8 +202,8 @@ static const char device_rival[] =
     "        return peer.Prepared(steps, lambda c: outputs[c], 'bshd', p.backend)\n"
     "peer.serve(Rows)\n";
 
-/* Is @part all that @whole has, less what is null, what is left out of summaries, and the digits of
- * reals after the seventh? */
+/* Returns whether @part equals @whole, ignoring nulls, members left out of summaries, and digits of
+ * reals after the seventh. */
 static void expect_part(const json_t *part, const json_t *whole, const char *name)
 {
     const char *key;
@@ -229,8 +228,8 @@ static void expect_part(const json_t *part, const json_t *whole, const char *nam
         assert_true(json_equal(part, whole));
 }
 
-/* The record is one line, has what was printed, and the manifest's parts; folders of rivals' paths
- * are left out. */
+/* The record is one line with everything that was printed, and the manifest's parts; directories in
+ * rivals' paths are left out. */
 static void expect_record(void **state, json_t *answer)
 {
     char command[2 * SCRATCH_PATH_SIZE], path[SCRATCH_PATH_SIZE];
@@ -246,7 +245,7 @@ static void expect_record(void **state, json_t *answer)
     json_decref(record);
 }
 
-/* Replays, hot and cold, beside a rival's backends; and the record of it. */
+/* Replays, hot and cold, with a rival's backends; and the record of the run. */
 static void replays_beside_backends(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -292,7 +291,7 @@ static void replays_beside_backends(void **state)
                 "rows has no backend 'rigth' here; did you mean 'rows-right'?");
 }
 
-/* A peer named torch whose backends are those of a GPU, or none as on a CPU. */
+/* A peer named torch whose backends are those of a GPU, or none, as on a CPU. */
 static const char named_rival[] =
     "import os, sys\n"
     "sys.path.insert(0, '" HEED_SOURCE_DIR "/peers')\n"
@@ -306,7 +305,7 @@ static const char named_rival[] =
     "        raise peer.Unsupported('was asked for ' + getattr(p, 'backend', 'none'))\n"
     "peer.serve(Torch)\n";
 
-/* The names and reasons of the rivals of a run with @list, and its exit status. */
+/* Checks the names and reasons of the rivals of a run with @list, and its exit status. */
 static void expect_rivals(void **state, const char *backends, const char *list, const char *words)
 {
     char environment[128], arguments[256], got[1024] = "";
@@ -331,8 +330,8 @@ static void expect_rivals(void **state, const char *backends, const char *list, 
     json_decref(answer);
 }
 
-/* The rivals fa3 and flex are backends of torch with names of their own. A peer that has none but
- * such ones is a rival itself. */
+/* The rivals fa3 and flex are backends of torch with separate names. A peer that has only these
+ * backends is a rival itself. */
 static void knows_backends_by_their_own_names(void **state)
 {
     static const char all[] = "flash cudnn fa3 flex";
@@ -365,7 +364,7 @@ static void knows_backends_by_their_own_names(void **state)
     }
 }
 
-/* Another kernel before each call is none of a CPU's, nor of a sandbox. */
+/* Another kernel before each call is not supported on a CPU or in a sandbox. */
 static void refuses_another_kernel_on_a_cpu(void **state)
 {
     assert_int_equal(run_bench(state, "", "'b1 h1 s8 d8 f32' --behind --device cpu --json"), 2);
@@ -376,8 +375,8 @@ static void refuses_another_kernel_on_a_cpu(void **state)
     expect_text(state, "stderr.txt", "leave out --source");
 }
 
-/* On a device, here one that copies V to O, which is right for one key: the JSON and the table say
- * that another kernel is in the figures, and a rival that cannot be timed so is refused. */
+/* On a device, here one that copies V to O, which is right for one key: JSON and table state that
+ * the figures include another kernel, and a rival that cannot be timed this way is refused. */
 static void says_that_another_kernel_is_timed(void **state)
 {
     static const char fake[] = "HEED_LIBCUDA='" FAKE_CUDA "' HEED_NVRTC='" FAKE_CUDA

@@ -1,5 +1,5 @@
 /*
- * test_board.c - `heed board` and `heed wisdom` as people call them
+ * test_board.c - the `heed board` and `heed wisdom` commands
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -86,7 +86,7 @@ static void adds_what_bench_recorded(void **state)
         { "heed board", 0, "[1.900, 2.100] FASTER", "" },
         { "heed board", 0, "503eb534e5cd+", "" },
         { "heed board --problem d128", 0, "",
-          "no matching trial is ranked: 1 did not come out right;" },
+          "no matching trial is ranked: 1 with a wrong result;" },
         { "heed board --problem d128 --all", 0, "wrong", "" },
         { "heed board --problem 'h8 b1 f16 d64 s512' --against torch-flash", 0, "2.000", "" },
         { "heed board --problem 'h8 b1 f16 d64 s512' --against none | grep -c FASTER", 1, "0", "" },
@@ -144,7 +144,7 @@ static void tells_of_damage(void **state)
 #define QUICKLY \
     "--device cpu --threads 1 --peers none --seconds 0.5 --rivals 0.01 --trials 1 --seed 1"
 
-/* A verb that passes over a leader names it. */
+/* A verb that skips a leader names it. */
 static void names_a_damaged_leader(void **state)
 {
     static const run_heed_row lines[] = {
@@ -199,7 +199,8 @@ static void makes_wisdom_of_the_board(void **state)
     json_decref(json);
 }
 
-/* Wisdom cannot select somebody's source: it gets the best of heed's own, and that is said. */
+/* Wisdom cannot select a user's source: it gets the best of heed's own kernels, and a message says
+ * so. */
 static void passes_over_what_it_cannot_select(void **state)
 {
     static const run_heed_row lines[] = {
@@ -210,7 +211,7 @@ static void passes_over_what_it_cannot_select(void **state)
     };
     static const run_heed_row leading[] = {
         { "heed wisdom export --device cpu -t 1 >w.txt", 0, "",
-          "plain of trial 2 leads, but wisdom cannot select it (it has a source of its own)" },
+          "plain of trial 2 leads, but wisdom cannot select it (it is a user's source)" },
         { "cmp own.txt w.txt", 0, "", "" },
         { "heed wisdom export --device cpu -t 1 --json", 0, "\"passed_over\": 1", "is taken, at" },
         { "heed wisdom export --device cpu -t 1", 1,

@@ -1,6 +1,6 @@
 /*
- * test_board_forged.c - records that somebody made up: one that contradicts itself, or the device,
- * is refused with the field and what it must be, and never leads
+ * test_board_forged.c - forged records: one that contradicts itself or the device is refused with
+ * the field and its valid values, and never leads
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,8 +18,8 @@
 static const run_heed_way way = { HEED_PROGRAM,
                                   "HEED_DEVICE=cpu HEED_BOARD=board.db HEED_CACHE=\"$PWD/cache\"" };
 
-/* The changes, in Python: j is the record, r its first row, c the first comparison of that,
- * f(t) gives all of it the time t. */
+/* The changes, in Python: j is the record, r its first row, c the first comparison of that row;
+ * f(t) sets all times to t. */
 typedef struct forgery {
     const char *change, *says;
 } forgery;
@@ -100,7 +100,7 @@ static void forge(void **state, const char *record, const forgery *it)
              "%s\njson.dump(j, open('forged.json', 'w'))\" && heed board add forged.json",
              record, it->change);
     run_heed_rows(state, &way, &row, 1);
-    /* Of nothing that was taken before the row is the forged one part. */
+    /* Nothing before the forged row was added. */
     const run_heed_row none = { "heed board --csv | grep -c .", 0, "1\n", NULL };
     run_heed_rows(state, &way, &none, 1);
 }
@@ -111,7 +111,7 @@ static void forged_records_are_refused(void **state)
         forge(state, RECORD, &forgeries[i]);
 }
 
-/* A record of this machine: its limits are measured. */
+/* A record of this machine, whose limits are measured. */
 static void no_faster_than_this_machine(void **state)
 {
     static const forgery here[] = {

@@ -1,5 +1,5 @@
 /*
- * test_cli.c - the program as people call it: exit codes, streams, JSON
+ * test_cli.c - the heed program: exit statuses, streams, JSON
  */
 #include <jansson.h>
 #include <math.h>
@@ -60,14 +60,14 @@ static void notices_lost_output(void **state)
         { "[ \"$(cat code.txt)\" = 3 ]", 0, "", "" },
         { "heed plan --list <&- | head -1", 0, "kernel", "" },
         { "heed plan nonsense 2>&-", 2, "", "" },
-        /* No file may become stdout when that is closed. */
+        /* If stdout is closed, no file may take its descriptor. */
         { "heed run --q Q.npy --k K.npy --v V.npy -o closed.npy >&-", 3, "", "standard output" },
         { "head -c 6 closed.npy | tail -c 5; [ $(wc -c <closed.npy) = 7808 ]", 0, "NUMPY", "" },
     };
     EXPECT(state, lines);
 }
 
-/* With --json a failure is a document too, and the exit and what people read are as they were. */
+/* With --json a failure is also printed as JSON; exit status and stderr are unchanged. */
 static void errors_are_json_where_it_was_asked_for(void **state)
 {
     static const run_heed_row lines[] = {
@@ -81,7 +81,7 @@ static void errors_are_json_where_it_was_asked_for(void **state)
         { "timeout --foreground --preserve-status -k 60 -s INT 1 '" HEED_PROGRAM
           "' tune --seconds 100 --peers none --device cpu --json 'b1 h8 s4096 d64 f32'",
           130, "\"kind\": \"interrupted\"", "interrupted: " },
-        /* An answer with a failure is one document, not two. */
+        /* An output with a failure is one document, not two. */
         { "heed plan --json -e wisdom 'b1 h1 s8 d8 f32' | grep -c schema", 0, "1\n", "no wisdom" },
         { "heed gate --json --board none.db", 3, "no board yet", "no board yet" },
         { "heed plan nonsense --js", 2, "\"kind\": \"usage\"", "heed: error: " },
@@ -97,7 +97,7 @@ static void slips_are_told(void **state)
         { "heed plan --shapes sed", 3, "", "sed: No such file or directory; did you mean 'seed'?" },
         { "heed plan --shapes nosuch", 3, "",
           "nosuch: No such file or directory; with heed come edge, f32, far, features, grid, " },
-        /* help and error name every list */
+        /* help and error contain the complete list */
         { "(cd '" HEED_SOURCE_DIR "/shapes'; LC_ALL=C ls | sed 's/[.]txt//' | paste -s -d , | "
           "sed 's/,/, /g') >lists.txt; heed plan --help | tr -s ' \\n' ' ' | "
           "sed 's/.*per line; //; s/ come with heed.*/\\n/; s/ and /, /' | diff lists.txt - && "
@@ -127,7 +127,7 @@ static void slips_are_told(void **state)
     EXPECT(state, lines);
 }
 
-/* A pipe is read as a file is. */
+/* A pipe is read like a file. */
 static void pipes_are_files(void **state)
 {
     static const run_heed_row lines[] = {
@@ -143,7 +143,7 @@ static void pipes_are_files(void **state)
         { "cat pipe.txt | heed wisdom import --cpu scalar -w pipe2.txt - && cmp pipe.txt pipe2.txt",
           0, "", "-: 1 line taken" },
         { "cat pipe.txt | heed doctor --no-rivals -w - | grep wisdom", 0, "-: ", "" },
-        /* nobody waits for what this process itself would write */
+        /* heed does not wait for its own output */
         { "heed plan -w /dev/stdout 'b1 h1 s8 d8 f32' | cat", 0, "", "not a regular file" },
         { "echo 'no such' | heed inspect --arch sm_90 - 2>&1 | grep -c ELF; true", 0, "0\n", "" },
         { "cat Q.npy | heed run --q - --k K.npy --v V.npy -o piped.npy", 0, "piped.npy", "" },
@@ -154,9 +154,9 @@ static void pipes_are_files(void **state)
     EXPECT(state, lines);
 }
 
-/* Thousands of problems, and Ctrl-C after the first ones. A busy machine may not be through the
- * first problem yet when it is interrupted; then it gets more time. Without --foreground timeout
- * interrupts the program twice, and the second time ends it at once. */
+/* Thousands of problems, and Ctrl-C after the first few. A busy machine may not have finished the
+ * first problem yet when it is interrupted; then it gets more time. Without --foreground, timeout
+ * would interrupt the program twice, and the second time would end it at once. */
 static void stops_when_interrupted(void **state)
 {
     static const run_heed_row lines[] = {
@@ -227,7 +227,7 @@ static void json_has_a_schema(void **state)
     free(result);
 }
 
-/* Tools that check what the build makes are used where they are. */
+/* The documents that the build makes are checked with the tools that are available. */
 static void documents_are_well_formed(void **state)
 {
     static const run_heed_row lines[] = {
@@ -313,7 +313,7 @@ static void inspects_files(void **state)
     EXPECT(state, lines);
 }
 
-/* Needs NVRTC; where there is none, that is what it says. */
+/* Needs NVRTC; without it, the error says so. */
 static void inspects_sources(void **state)
 {
     static const char probe[] =
@@ -408,7 +408,7 @@ static void keeps_wisdom(void **state)
         { "grep -c 'b1 h1 s4 d8 f32' w.txt", 0, "1\n", "" },
         { "heed plan --threads 1 --effort wisdom --wisdom w.txt b1 h1 s4 d8 f32", 0, "fwd_", "" },
         { "heed doctor --no-rivals --wisdom w.txt | grep wisdom", 0, "wisdom", "" },
-        /* Lines for another number of threads are not lost. */
+        /* Lines for another number of threads are kept. */
         { "heed plan --threads 3 --effort measure --wisdom w.txt b1 h1 s8 d8 f32", 0, "fwd_",
           "is not changed" },
         { "grep -c 's8' w.txt", 1, "0\n", "" },
@@ -418,8 +418,9 @@ static void keeps_wisdom(void **state)
         { "heed doctor --no-rivals --wisdom damaged.txt >/dev/null", 3, "", "" },
         { "mkdir own; touch own/odd_peer.py; HEED_PEERS=own HEED_PYTHON=/nowhere heed doctor | "
           "grep -A1 odd:",
-          0, "Install it if you want", "" },
-        /* where a manifest goes stays what it is; as root it might be /dev/null */
+          0, "Install it to compare", "" },
+        /* writing a manifest to a special file leaves it in place; for root it might be
+         * /dev/null */
         { "mkfifo pipe; cat pipe >got.txt & heed doctor --lock pipe; wait; test -p pipe && "
           "grep -c heed.manifest/1 got.txt",
           0, "1\n", "hash" },

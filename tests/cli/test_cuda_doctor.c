@@ -1,5 +1,5 @@
 /*
- * test_cuda_doctor.c - `heed doctor` on drivers, GPUs and tools that are there or not
+ * test_cuda_doctor.c - `heed doctor` with and without drivers, GPUs and tools
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,15 +23,15 @@
     "HEED_PYTHON "                                                                       \
     "-u CUDA_HOME -u CUDA_PATH HEED_CACHE=/dev/null PATH=/usr/bin:/bin "
 
-/* A machine made of settings; the exit status of the doctor there, and what it says and does not
- * say. */
+/* A machine simulated by settings; the doctor's exit status, and text that it must and must not
+ * print. */
 static const struct {
     const char *settings;
     int status;
     const char *said[8];
     const char *unsaid[4];
 } cases[] = {
-    /* nothing there is no failure, unless it is asked for */
+    /* missing CUDA is not a failure, unless it is requested */
     { "HEED_LIBCUDA=/nowhere",
       0,
       { "WARN  driver", "/nowhere", "unset HEED_LIBCUDA" },
@@ -61,13 +61,13 @@ static const struct {
       0,
       { "WARN  cuda:0", "Imaginary GPU 0", "capability 7.5", "8.0 or later" },
       { "known answer could", "FAIL" } },
-    /* two that will do, and are busy */
+    /* two that are suitable, and busy */
     { FAKE "FAKE_CUDA_DEVICES=2",
-      3, /* the driver runs no code, so no answer comes out right */
+      3, /* the driver runs no code, so no result is right */
       { "for CUDA 13.0", "of driver 999.99", "cuda:1", "132 multiprocessors", "2 processes compute",
         "power cap, thermal", "1755 MHz, memory 3201 MHz, 654 W, 51 C" },
       { "cuda:2" } },
-    /* tools, found on PATH, beside CUDA, and not at all */
+    /* tools found on PATH, next to CUDA, and not at all */
     { FAKE "PATH=$PWD/bin:/usr/bin:/bin CUDA_HOME=$PWD/cuda",
       3,
       { "bin/ncu", "cuda/bin/nvdisasm", "2.11.0+cu130, CUDA 13.0, /opt/a folder/torch" },
@@ -75,7 +75,7 @@ static const struct {
     { FAKE "HEED_PYTHON=/nowhere/python", 3, { "WARN  torch", "HEED_PYTHON names" }, { "" } },
 };
 
-/* Runs the doctor under @settings, in a folder that stands for the machine. */
+/* Runs the doctor under @settings, in a directory that simulates the machine. */
 static int run_doctor(void **state, const char *settings, heed_said *said)
 {
     static const run_heed_way way = { HEED_PROGRAM, NULL };
@@ -85,8 +85,8 @@ static int run_doctor(void **state, const char *settings, heed_said *said)
     return said->code;
 }
 
-/* Is @words in @text, where one blank in @words stands for any number, and for the end of a line
- * that was too long? */
+/* Returns whether @words are in @text, where a blank in @words matches any number of blanks, and a
+ * line break. */
 static bool says(const char *text, const char *words)
 {
     for (; *text; text++) {
@@ -122,7 +122,7 @@ static void test_machines(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* The report where there is nothing, and nothing is set. */
+/* The report without CUDA and without settings. */
 static void test_no_gpu(void **state)
 {
     static heed_said said;
@@ -132,7 +132,7 @@ static void test_no_gpu(void **state)
     assert_true(says(said.out, "OK driver"));
     assert_true(says(said.out, "uses the CPU"));
     assert_false(says(said.out, "FAIL"));
-    assert_false(says(said.out, "not found: no")); /* nor a word about tools */
+    assert_false(says(said.out, "not found: no")); /* nothing about tools either */
     assert_int_equal(run_doctor(state, "HEED_DEVICE=cuda:3", &said), 3);
     assert_true(says(said.out, "FAIL driver HEED_DEVICE asks for a GPU"));
 }

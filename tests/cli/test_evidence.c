@@ -1,6 +1,6 @@
 /*
- * test_evidence.c - the trials that verbs put on the board: no field is empty that the verb could
- * know
+ * test_evidence.c - the trials that verbs add to the board: no field is empty that the verb could
+ * fill
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lab/measure/environment.h"
+#include "lab/measure/stats.h"
 #include "run_heed.h"
 #include "scratch.h"
 
@@ -29,15 +30,15 @@ static const run_heed_way way = { HEED_PROGRAM,
 /* Statements of a trial                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* A verb, or a trial of it. */
+/* Properties of a verb, or of a trial of it. */
 enum {
     ALWAYS = 0,
     TIMED = 1,    /* the trial has a figure */
     OF_CUDA = 2,  /* the kernel ran on a GPU */
-    SOURCES = 4,  /* the kernel has a source of its own */
-    SEEDED = 8,   /* the verb draws lots */
+    SOURCES = 4,  /* the kernel has a separate source */
+    SEEDED = 8,   /* the verb uses random numbers */
     PARENTS = 16, /* some kernels have parents */
-    RIVALS = 32   /* it is timed beside somebody */
+    RIVALS = 32   /* it is timed against a rival */
 };
 
 static const struct {
@@ -88,11 +89,11 @@ static const struct {
     { "seal", "sha256", ALWAYS },
 };
 
-/* One way to put trials on the board, and which it has to be. */
+/* A command that adds trials to the board, and the properties that they must have. */
 static const struct {
     const char *verb, *line, *proposer;
     unsigned is;
-    size_t least; /* trials */
+    size_t least; /* number of trials */
 } ways[] = {
     { "bench",
       "heed bench " SPEC
@@ -109,7 +110,7 @@ static const struct {
       "heed tune " SPEC " -t 1 --peers none --seconds 20 --trials 16 --rivals 0.05 --duel 0.2 "
       "--space cpu_tile",
       "tune", SEEDED | PARENTS, 6 },
-    /* The kernels of this pretended GPU compute a wrong result. */
+    /* The kernels of this fake GPU compute a wrong result. */
     { "bench",
       "export " FAKE "; heed bench 'b1 h2 s64 d64 f16' --device cuda --peers none --seconds 0.02 "
       "--record c; heed board add c/*/*/*.json",
@@ -127,18 +128,12 @@ static const char *text_of(const json_t *trial, const char *section, const char 
     return text ? text : "";
 }
 
-/* Something stands there, and not that nothing is known. */
+/* Returns whether @value is present, and not "unknown". */
 static bool is_there(const json_t *value)
 {
     if (json_is_string(value))
         return *json_string_value(value) && strcmp(json_string_value(value), "unknown") != 0;
     return json_is_number(value) || json_is_boolean(value);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return one < other ? -1 : one > other;
 }
 
 static double median_of(const json_t *seconds)
@@ -150,12 +145,12 @@ static double median_of(const json_t *seconds)
         values[i] = json_number_value(json_array_get(seconds, i));
         assert_true(values[i] > 0);
     }
-    qsort(values, count, sizeof *values, by_value);
+    lab_stats_sort(values, count);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* The figure follows from samples that stand beside it: of the kernel alone, else of its turns with
- * somebody, of whom there are as many. */
+/* The figure follows from the samples next to it: of the kernel alone, or of its turns in a
+ * comparison, in which the other side has the same number. */
 static void expect_samples(const json_t *trial, long long id)
 {
     const json_t *all = json_object_get(trial, "samples"), *own = NULL, *row;
@@ -180,7 +175,7 @@ static void expect_samples(const json_t *trial, long long id)
         fail_msg("trial %lld: seconds is %g, the median of its samples %g", id, figure, median);
     if (json_array_size(json_object_get(trial, "gates")) == 0 &&
         json_array_size(json_object_get(trial, "comparisons")) == 0)
-        fail_msg("trial %lld has a figure, and no gate looked at what it computes", id);
+        fail_msg("trial %lld has a figure, and no gate checked its result", id);
 }
 
 static void expect_fields(const json_t *trial, long long id, const char *line, unsigned is)
@@ -222,7 +217,7 @@ static void every_field_is_filled_in(void **state)
             long long id = json_integer_value(json_object_get(row, "trial"));
             snprintf(line, sizeof line, "heed board show %lld --json", id);
             json_t *trial = run_heed_json(state, &way, line, 0);
-            /* heed's plan is always a contestant: its verb proposed it, and it has no source */
+            /* heed's plan always takes part: it was proposed by the verb, and has no source */
             bool plan = strcmp(text_of(trial, "candidate", "thought"), "heed's plan") == 0;
             expect_fields(trial, id, ways[i].line, plan ? ways[i].is & ~SOURCES : ways[i].is);
             assert_string_equal(text_of(trial, "run", "verb"), ways[i].verb);
@@ -233,15 +228,15 @@ static void every_field_is_filled_in(void **state)
             json_decref(trial);
         }
         if ((ways[i].is & PARENTS) && parents == 0)
-            fail_msg("%s: nobody has parents", ways[i].line);
+            fail_msg("%s: no trial has parents", ways[i].line);
         if ((ways[i].is & RIVALS) && compared == 0)
-            fail_msg("%s: nobody was compared", ways[i].line);
+            fail_msg("%s: no trial was compared", ways[i].line);
         json_decref(board);
         run_heed_must(state, &way, "heed board check", 0);
     }
 }
 
-/* The manifest that a trial names can be had, and is what this machine has. */
+/* The manifest that a trial names is available, and matches this machine. */
 static void the_manifest_can_be_had(void **state)
 {
     static const run_heed_row rows[] = {
@@ -252,7 +247,7 @@ static void the_manifest_can_be_had(void **state)
           NULL },
         { "heed board manifest 99", 2, "", "there is no trial 99" },
         { "heed board manifest x", 2, "", "manifest: 'x' is not the number of a trial" },
-        /* A record has the parts; they must have the hash that it says. */
+        /* A record has the parts of its manifest, which must match the hash. */
         { "rm -rf board.db* r; heed bench " SPEC " -t 1 --peers none --seconds 0.02 --record r; mv "
           "r/*/*/*.json kept.json; heed board add kept.json && heed board manifest 1 >then.lock && "
           "grep -o '\"manifest\":\"[^\"]*' kept.json | grep \"$(grep -o '[0-9a-f]\\{64\\}' "

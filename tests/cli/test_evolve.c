@@ -1,5 +1,5 @@
 /*
- * test_evolve.c - `heed evolve` as people call it: a champion, the board, interruptions, refusals
+ * test_evolve.c - the `heed evolve` command: a champion, the board, interruptions, errors
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #define FAKE "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVRTC=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
 
-/* A kernel that every machine has; four of its twelve points are legal on the problem. */
+/* A kernel that every machine supports; four of its twelve points are legal on the problem. */
 static const char space[] = "kernel fwd_any_scalar_row\n"
                             "knob splits 1 2 3 4 5 6 7 8 500 600 700 800 as splits\n"
                             "config s = splits\n";
@@ -48,7 +48,7 @@ static json_int_t trials_of_board(void **state, const char *board)
     return trials;
 }
 
-/* All legal points are tried, each once. */
+/* Every legal point is tried exactly once. */
 static void test_champion(void **state)
 {
     json_t *json = run_heed_json(state, &way, "heed " EVOLVE "--no-verify --json", 0);
@@ -63,7 +63,7 @@ static void test_champion(void **state)
     assert_non_null(strstr(text_of(champion, "kernel"), "fwd_any_scalar_row__s"));
     assert_true(number_of(champion, "mean_seconds") > 0);
     assert_int_equal(json_array_size(json_object_get(json, "shapes")), 1);
-    /* Each challenge is there too, one round or two. */
+    /* Each challenge is on the board too, with one round or two. */
     json_int_t challenges = integer_of(json, "challenges"), trials = trials_of_board(state, "b.db");
     assert_in_range(trials, 4 + challenges, 4 + 2 * challenges);
     json_decref(json);
@@ -75,7 +75,7 @@ static void test_champion(void **state)
     json_decref(json);
 }
 
-/* Kernels that were bred name those that they were bred from. */
+/* Bred kernels name their parents. */
 static void assert_parents(void **state)
 {
     bool parents = false;
@@ -89,8 +89,7 @@ static void assert_parents(void **state)
     assert_true(parents);
 }
 
-/* Killed and interrupted runs of @trials trials go on, to where one that was not would have come.
- */
+/* Killed and interrupted runs of @trials trials are resumed, and end like an uninterrupted one. */
 static void interrupt(void **state, int trials)
 {
 #define LONG                                                                          \
@@ -105,7 +104,7 @@ static void interrupt(void **state, int trials)
     snprintf(again, sizeof again, "heed " LONG "%d --json", trials);
     run_heed_as(state, &way, line, 0, &said);
     if (!strstr(said.out, "130"))
-        skip(); /* it was through too soon */
+        skip(); /* it finished too soon */
     assert_non_null(strstr(said.err, "goes on from there"));
     json_t *json = run_heed_json(state, &way, again, 0);
     assert_true(json_is_true(json_object_get(json, "resumed")));
@@ -121,14 +120,14 @@ static void test_interruptions(void **state)
     interrupt(state, 18);
 }
 
-/* So many that several generations follow the interruptions. */
+/* Enough trials for several generations after the interruptions. */
 static void test_long_interruptions(void **state)
 {
     interrupt(state, 34);
 }
 
-/* A champion that was there from the beginning is ranked by a time that it was not chosen by: one
- * that passed all gates. The board has a selftest. */
+/* A champion from the first generation is ranked with a time that did not select it, after passing
+ * all gates. The board has a selftest. */
 static void expect_first_is_ranked(void **state)
 {
 #define ALONE \
@@ -141,15 +140,15 @@ static void expect_first_is_ranked(void **state)
     run_heed_as(state, &way, RANKED, 0, &said);
     assert_non_null(strstr(said.out, "\"fwd_any_scalar_row\""));
     assert_null(strstr(said.out, "\"fwd_any_avx2_few\""));
-    /* heed's plan is faster, and ranked as soon as it was timed beside it. */
+    /* heed's plan is faster, and ranked as soon as it was timed in the same comparison. */
     run_heed_as(state, &way,
                 "heed evolve " ALONE " --cpu avx2 --afresh && " RANKED " | tail -n +2 | head -1", 0,
                 &said);
     assert_non_null(strstr(said.out, "\"fwd_any_avx2_few\""));
 }
 
-/* The champion takes the lead of the board from a slow leader, and is promoted; one that was not
- * verified takes nothing. */
+/* The champion takes the lead on the board from a slow leader, and is promoted; without
+ * verification it does not. */
 static void test_title(void **state)
 {
 #define LED "'b1 h2 s8/1024 d64 f32'"
@@ -170,7 +169,7 @@ static void test_title(void **state)
     json = run_heed_json(state, &way, CLIMB("1"), 0);
     assert_true(json_is_true(json_object_get(json, "verified")));
     if (integer_of(json, "titles") == 0) {
-        json_decref(json); /* others are at work here: it takes longer */
+        json_decref(json); /* the machine is busy: more time */
         json = run_heed_json(state, &way, CLIMB("20"), 0);
     }
     assert_int_equal(integer_of(json, "titles"), 1);
@@ -191,7 +190,7 @@ static const json_t *kernel_at(const json_t *json, size_t index)
     return json_array_get(json_object_get(json, "kernels"), index);
 }
 
-/* The champion took turns with what heed plans: both times are there, and the verdict. */
+/* The champion was timed against heed's plan: both times and the verdict are present. */
 static void expect_plan_is_met(const json_t *json)
 {
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
@@ -203,7 +202,7 @@ static void expect_plan_is_met(const json_t *json)
     assert_true(number_of(shape, "ratio") > 0);
 }
 
-/* So many kernels are right; says which are not. */
+/* The number of right kernels must be @wanted; prints the others. */
 static void expect_right(const json_t *json, json_int_t wanted)
 {
     size_t i;
@@ -218,7 +217,7 @@ static void expect_right(const json_t *json, json_int_t wanted)
     assert_int_equal(integer_of(json, "right"), wanted);
 }
 
-/* The marked regions of the source that comes with heed, without a model. */
+/* The marked regions of the example source, without a model. */
 static void test_regions(void **state)
 {
     if (!can_hold())
@@ -231,7 +230,7 @@ static void test_regions(void **state)
     assert_string_equal(text_of(json, "proposer"), "heed-propose-regions");
     assert_int_equal(integer_of(json, "tried"), 3);
     expect_right(json, 4);
-    /* the figures of papers: of the three, all passed; nothing without gates is confirmed */
+    /* the figures used in papers: all three passed; nothing is confirmed without gates */
     const json_t *figures = json_object_get(json, "figures");
     assert_int_equal(integer_of(figures, "candidates"), 3 + integer_of(json, "refused"));
     assert_int_equal(integer_of(figures, "compiled"), 3);
@@ -250,8 +249,8 @@ static void test_regions(void **state)
     assert_in_range(trials_of_board(state, "b.db"), 5 + challenges, 5 + 2 * challenges);
 }
 
-/* heed's own plan goes through all gates and onto the board, whatever else is verified: on all its
- * threads and with the CPU features that evolve was given. */
+/* heed's own plan is run through all gates and added to the board, whatever else is verified, with
+ * all its threads and the CPU features given to evolve. */
 static void test_plan_is_ranked(void **state)
 {
     if (!can_hold())
@@ -269,7 +268,7 @@ static void test_plan_is_ranked(void **state)
     json_decref(json);
 }
 
-/* An error of a proposer's source is a verdict, which the proposer is told. */
+/* An error in a proposer's source is a verdict, which is sent to the proposer. */
 static void test_bad_sources(void **state)
 {
     static const char script[] =
@@ -301,10 +300,10 @@ static void test_bad_sources(void **state)
     assert_non_null(strstr(text_of(json, "end"), "no idea"));
     assert_string_equal(text_of(json_object_get(json, "champion"), "name"), "origin");
     json_decref(json);
-    /* It is ranked, as it was not chosen by its time; the others are not. */
+    /* It is ranked, since its time did not select it; the others are not. */
     run_heed_as(state, &way,
                 "heed board --board b.db --ranking --csv | tail -n +2 | grep -v '\"fwd_'", 0,
-                &said); /* but for what heed plans */
+                &said); /* except for heed's plan */
     assert_non_null(strstr(said.out, "\"origin\""));
     assert_string_equal(strchr(said.out, '\n'), "\n");
     scratch_text_read(state, "asked.txt", asked, sizeof asked);
@@ -312,7 +311,7 @@ static void test_bad_sources(void **state)
     assert_non_null(strstr(asked, "2 of the last 3 kernels failed"));
 }
 
-/* A champion that cannot be timed again is dropped: here one that knows a process by its first
+/* A champion that cannot be timed again is dropped: here one that recognizes a process by its first
  * call. */
 static void test_shy_champion(void **state)
 {
@@ -340,7 +339,7 @@ static void test_shy_champion(void **state)
     assert_non_null(strstr(said.out, "fwd_"));
 }
 
-/* A killed run goes on with what the board has, and ends as if it had not been. */
+/* A killed run continues with the results on the board, and ends like an uninterrupted one. */
 static void test_killed_sources(void **state)
 {
 #define SOURCES \
@@ -352,7 +351,7 @@ static void test_killed_sources(void **state)
     if (!can_hold())
         skip();
     run_heed_as(state, &way, line, 0, &said);
-    assert_non_null(strstr(said.out, "\"fwd_")); /* no source leads where the plan is not ranked */
+    assert_non_null(strstr(said.out, "\"fwd_")); /* no source leads if the plan is not ranked */
     json_t *json = run_heed_json(state, &way, "heed " SOURCES "--json", 0);
     assert_true(json_is_true(json_object_get(json, "resumed")));
     assert_true(integer_of(json, "reused") >= 2);
@@ -366,7 +365,8 @@ static void test_killed_sources(void **state)
     trials_of_board(state, "k.db");
 }
 
-/* On a driver that runs nothing: all that is compiled is pruned, and the board says why. */
+/* On a driver that runs nothing: everything that is compiled is pruned, and the board has the
+ * reason. */
 static void test_device(void **state)
 {
     run_heed_as(state, &way,
@@ -380,13 +380,13 @@ static void test_device(void **state)
 
 /* ---- Sources in CUDA ---- */
 
-/* With the machine's own compiler, if there is one, and a driver that runs nothing. */
+/* With the machine's compiler, if there is one, and a driver that runs nothing. */
 #define NO_GPU "HEED_LIBCUDA=" FAKE_CUDA " HEED_NVML=" FAKE_CUDA " "
 #define CUDA_SOURCE \
     NO_GPU "heed evolve 'b1 h2 s64 d128 f16' --device cuda --no-verify --board cu.db --source "
 
-/* The source that comes with heed is compiled, launched, and found not to have computed; the board
- * has its resources and how it is launched. */
+/* The example source is compiled, launched, and found not to have computed anything; the board has
+ * its resources and its launch. */
 static void test_cuda_source(void **state)
 {
     run_heed(state, &way, CUDA_SOURCE HEED_SOURCE_DIR "/proposers/attention.cu", &said);
@@ -404,8 +404,7 @@ static void test_cuda_source(void **state)
     assert_null(strstr(said.out, "spill_bytes     0"));
 }
 
-/* Its words about its launch are checked before it is compiled; the compiler's messages are shown.
- */
+/* Its launch declarations are checked before it is compiled; the compiler's messages are shown. */
 static void test_bad_cuda_sources(void **state)
 {
     static const char *const rows[][2] = {
@@ -424,7 +423,7 @@ static void test_bad_cuda_sources(void **state)
     }
 }
 
-/* Impossible requests are refused with a reason. */
+/* Invalid requests are refused with a reason. */
 static void test_refusals(void **state)
 {
     static const run_heed_row rows[] = {
@@ -450,7 +449,7 @@ static void test_refusals(void **state)
           4, NULL, "expected expression" },
         { "heed evolve 'b1 h1 s8 d16 f32' --proposer ./nobody --board r.db --no-verify", 3, NULL,
           "--proposer: ./nobody: No such file" },
-        /* said before the gates are tried, which takes half a minute */
+        /* reported before the gates are tried, which takes half a minute */
         { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' --proposer regins --board r.db",
           2, NULL, "did you mean 'regions'?" },
         { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' --space cpu_fwe --board r.db", 3,

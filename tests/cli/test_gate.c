@@ -1,5 +1,5 @@
 /*
- * test_gate.c - `heed gate` as people call it: champions that pass, fail, or cannot be judged
+ * test_gate.c - the `heed gate` command: champions that pass, fail, or cannot be judged
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,14 +32,14 @@ static const run_heed_way way = { HEED_PROGRAM,
 
 static heed_said said;
 
-/* ---- Verdicts in so little time that a busy machine may leave them open ---- */
+/* ---- Verdicts in so little time that they may be AMBIGUOUS on a busy machine ---- */
 
-/* Seconds to judge in, as the shell's variable GIVEN: an AMBIGUOUS verdict gets more of them, and a
- * wrong verdict none. */
+/* Time limits in seconds, for the shell variable GIVEN: an AMBIGUOUS verdict is retried with more
+ * time, a wrong verdict is not. */
 static const char *const given[] = { "0.2", "2", "15" };
 #define GIVEN_COUNT (sizeof given / sizeof *given)
 
-/* Runs a line that prints JSON, which is the caller's to free. Its exit code is in said. */
+/* Runs a line that prints JSON, which the caller frees. Its exit status is in said. */
 static json_t *run_given(void **state, const char *line, const char *seconds)
 {
     char all[4096];
@@ -59,8 +59,8 @@ static const char *verdict_of(const json_t *json)
     return json_string_value(json_object_get(shape, "verdict"));
 }
 
-/* The answer of a gate, to be freed, which has to exit with @code and give @word as the verdict on
- * its first shape. */
+/* Returns the output of a gate, which the caller frees. It must exit with @code and have the
+ * verdict @word on its first shape. */
 static json_t *judged(void **state, const char *line, int code, const char *word)
 {
     json_t *json = run_given(state, line, given[0]);
@@ -82,9 +82,9 @@ static void expect(void **state, const char *line, int code, const char *word)
     json_decref(judged(state, line, code, word));
 }
 
-/* ---- The board's champion, and what is planned ---- */
+/* ---- The board's champion, and the plan ---- */
 
-/* A board whose champion is @kernel, and the file that it was made from. */
+/* Makes a board whose champion is @kernel, and the record that it is made from. */
 static void make_board(void **state, const char *kernel)
 {
     char line[1024];
@@ -104,8 +104,8 @@ static void test_same(void **state)
     json_decref(json);
 }
 
-/* A kernel that is far slower than the champion in place of what is planned, and the reverse.
- * It takes a machine that has something better. */
+/* A kernel that is far slower than the champion in place of the plan, and the reverse. Needs a
+ * machine with a better kernel. */
 static void test_slower(void **state)
 {
     run_heed(state, &way, "unset HEED_CPU; heed plan " SPEC, &said);
@@ -126,8 +126,8 @@ static void test_slower(void **state)
     json_decref(json);
 }
 
-/* In next to no time, on one problem and on five, which have to share the error: a kernel that is
- * many times slower is not ambiguous, for as many pairs as that takes are timed. */
+/* In almost no time, on one problem and on five, which share the error: a kernel that is many times
+ * slower is not AMBIGUOUS, since enough pairs are timed. */
 static void test_little_time(void **state)
 {
     static const char *const specs[] = { SPEC, "'b1 h1 s128 d64 f32' 'b2 h1 s128 d64 f32' "
@@ -160,7 +160,8 @@ static void test_little_time(void **state)
     }
 }
 
-/* Where the code is not what was measured a champion that is planned anyway proves nothing. */
+/* If the code differs from the measured one, a champion that would be planned anyway proves
+ * nothing. */
 static void test_ambiguous(void **state)
 {
     make_board(state, NULL);
@@ -178,7 +179,7 @@ static void test_ambiguous(void **state)
     assert_non_null(strstr(said.out, "the code of the kernels is not what it was"));
 }
 
-/* A champion that cannot be made any more is no pass. */
+/* A champion that can no longer be built does not pass. */
 static void test_gone(void **state)
 {
     make_board(state, NULL);
@@ -190,7 +191,7 @@ static void test_gone(void **state)
     expect(state, "heed gate " CHEAP "--json --allow-ambiguous", 0, "AMBIGUOUS");
 }
 
-/* A driver that runs nothing leaves what is wrong. The board says that it was right once. */
+/* A driver that runs nothing gives wrong results. The board says that the kernel was once right. */
 static void test_wrong(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -236,14 +237,14 @@ static void test_nothing(void **state)
 
 /* ---- A champion with a source ---- */
 
-/* On a board of its own. */
+/* On a separate board. */
 static void lead(void **state, const char *name)
 {
     run_heed_must(state, &way, "rm -f board.db*", 0);
     leader_source(state, name, "b1 h2 s128 d64 f32", 1e-3);
 }
 
-/* It is compiled from the board and runs in its sandbox, beside what heed plans. */
+/* It is compiled from the board and runs in its sandbox, compared with heed's plan. */
 static void test_source(void **state)
 {
     if (!can_hold())
@@ -260,7 +261,7 @@ static void test_source(void **state)
     expect(state, "heed gate " CHEAP "--json", 8, "AMBIGUOUS");
 }
 
-/* Where nothing holds a source it is not run, unless that is asked for. */
+/* Without a sandbox a source is not run unless requested. */
 static void test_unsafe(void **state)
 {
     int status = 0;
@@ -288,7 +289,7 @@ static void test_unsafe(void **state)
 
 #define THREE "'b1 h2 s128 d64 f32' 'b1 h2 s100 d64 f32' 'b1 h2 s256 d64 f32' "
 
-/* The verdicts of a run of --criteria, one letter each, and its last figure. */
+/* The verdicts of a run with --criteria, one letter each, and its last figure. */
 static void judge(void **state, const char *line, const char *seconds, char verdicts[8],
                   char figure[512])
 {
@@ -304,7 +305,8 @@ static void judge(void **state, const char *line, const char *seconds, char verd
     json_decref(json);
 }
 
-/* Is all that is not as wanted AMBIGUOUS or UNKNOWN, where more time may tell? */
+/* Returns whether every difference from @wanted is AMBIGUOUS or UNKNOWN, so that more time may
+ * help. */
 static bool is_open(const char *verdicts, const char *wanted)
 {
     for (size_t i = 0; wanted[i]; i++)
@@ -323,7 +325,7 @@ static void expect_criteria(void **state, const char *line, int code, const char
         fail_msg("%s gave %d, %s: %s%s", line, said.code, verdicts, said.out, said.err);
 }
 
-/* Without a rival, a GPU and a tool nothing is known, and that is no pass. */
+/* Without a rival, a GPU and a tool everything is unknown, which is not a pass. */
 static void test_unknown(void **state)
 {
     expect_criteria(state,
@@ -332,7 +334,7 @@ static void test_unknown(void **state)
                     3, "UUUUU");
 }
 
-/* A peer that is slower or faster in place of SDPA. */
+/* A slower or faster peer in place of SDPA. */
 static void test_criteria(void **state)
 {
 #define CRITERIA "HEED_PEERS=$PWD heed gate --criteria --json --seconds $GIVEN -t 1 "
@@ -343,14 +345,14 @@ static void test_criteria(void **state)
     expect_criteria(state, "ln -sf " NAIVE_PEER " torch_peer; unset HEED_CPU; " CRITERIA THREE, 3,
                     "PPPUU");
     expect_criteria(state, "unset HEED_CPU; " CRITERIA SPEC, 3,
-                    "UUPUU"); /* one problem is neither two nor a third */
+                    "UUPUU"); /* one problem is fewer than two or a third */
 #ifdef FAST_PEER
     expect_criteria(state, "ln -sf " FAST_PEER " torch_peer; " CRITERIA THREE, 1, "FFFUU");
 #endif
     run_heed_must(state, &way, "rm torch_peer", 0);
 }
 
-/* An SDPA with two backends, which notes each call that it is asked for. */
+/* An SDPA with two backends, which logs each call. */
 static const char two_backends[] =
     "import math, struct, sys, time\n"
     "sys.path.insert(0, '" HEED_SOURCE_DIR "/peers')\n"
@@ -376,8 +378,8 @@ static const char two_backends[] =
     "log = open('calls.txt', 'a')\n"
     "peer.serve(Two)\n";
 
-/* All that is asked is which rival is the fastest: the others have a look alone, and no more of the
- * time. Whether so little time gives a verdict is up to the machine. */
+/* The only question is which rival is the fastest: the others get one look and no more time.
+ * Whether so little time is enough for a verdict depends on the machine. */
 static void test_backends(void **state)
 {
     run_heed(state, &way, "python3 -c ''", &said);
@@ -390,12 +392,12 @@ static void test_backends(void **state)
              &said);
     assert_non_null(strstr(said.out, " of 2 problems"));
     assert_non_null(strstr(said.out, "(torch-flash)"));
-    /* In the whole time there are more than 90 of these. */
+    /* With the full time there would be more than 90. */
     run_heed_must(state, &way, "[ $(grep -c math calls.txt) -lt 60 ]", 0);
     run_heed_must(state, &way, "rm torch_peer.py", 0);
 }
 
-/* Ctrl-C while ncu counts is no verdict. */
+/* Ctrl-C while ncu is counting gives no verdict. */
 static void test_interrupted_count(void **state)
 {
     static const char line[] =
@@ -411,7 +413,7 @@ static void test_interrupted_count(void **state)
 }
 
 /* The counters of an ncu that prints given counts, or those of an H200. The fake driver's results
- * are wrong, which fails whatever the criteria are. */
+ * are wrong, so the gate fails whatever the criteria are. */
 static void test_conflicts(void **state)
 {
     static const struct {
@@ -421,7 +423,7 @@ static void test_conflicts(void **state)
     } rows[] = {
         { "\"1\",\"f(int, int)\",\"1,000\",\"50,000\"", NULL, 'P', "2.00 %" },
         { "\"1\",\"f(int, int)\",\"6,000\",\"50,000\"", NULL, 'F', "12.00 %" },
-        { "\"1\",\"f(int, int)\",\"n/a\",\"n/a\"", NULL, 'U', "nothing that heed understands" },
+        { "\"1\",\"f(int, int)\",\"n/a\",\"n/a\"", NULL, 'U', "not in a known format" },
         { "==ERROR== ERR_NVGPUCTRPERM", NULL, 'U', "ERR_NVGPUCTRPERM" },
         { NULL, "wgmma-b2", 'P', "2.63 %" },
         { NULL, "mma-b2", 'P', "0.11 %" },
@@ -448,7 +450,7 @@ static void test_conflicts(void **state)
                  says);
         judge(state, line, given[0], verdicts, figure);
         assert_int_equal(said.code, 1);
-        if (i == 0) /* about nothing else: each metric may take a pass more */
+        if (i == 0) /* no other metrics: each may take another pass */
             run_heed_must(
                 state, &way,
                 "grep -qE -- '--metrics [^ ,]*bank_conflicts[^ ,]*,[^ ,]*wavefronts[^ ,]* ' "
@@ -459,8 +461,8 @@ static void test_conflicts(void **state)
     }
 }
 
-/* Takes what the compiler said out of every kernel of the cache, as compiling many at a time can.
- * Returns how many there are. */
+/* Removes the compiler's log from every kernel in the cache, as if many had been compiled at once.
+ * Returns the number of kernels. */
 static int forget_logs(void **state)
 {
     static const char suffix[] = ".cubin";
@@ -487,8 +489,8 @@ static int forget_logs(void **state)
     return count;
 }
 
-/* Spills are known also of code whose compiler was not heard: it is compiled once more. By the
- * machine's own compiler, if there is one, and a driver that runs nothing. */
+/* Spills are also found in code without a compiler log: it is compiled again. Uses the machine's
+ * compiler, if there is one, and a driver that runs nothing. */
 static void test_spills(void **state)
 {
     static const char line[] = "unset HEED_CPU; export HEED_CACHE=$PWD/logs HEED_LIBCUDA=" FAKE_CUDA

@@ -1,6 +1,6 @@
 /*
- * test_gate_rebuild.c - champions made of the code of their day: a regression in a kernel of heed's
- * own is found, whether it is slow or wrong
+ * test_gate_rebuild.c - champions built from the code of their time: a regression in one of heed's
+ * kernels is found, whether it is slow or wrong
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@
 #include "wisdom_line.h"
 
 /* -------------------------------------------------------------------------- */
-/* The gate, with the program that was well and one with a regression         */
+/* The gate, with the good program and one with a regression                  */
 /* -------------------------------------------------------------------------- */
 
 #define VARIABLES "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu HEED_BOARD=board.db "
@@ -54,7 +54,7 @@ static json_t *gate_planted(void **state, const char *seconds)
     return run_heed_json(state, &planted, line, 1);
 }
 
-/* A folder with the board of the program that is well. */
+/* A directory with the board of the good program. */
 static int open_board(void **state)
 {
     if (scratch_open(state) != 0)
@@ -72,7 +72,7 @@ static void regressions_are_found(void **state)
 {
     json_t *json = gate_planted(state, "15");
     if (strcmp(text_of(shape_of(json, "b1"), "verdict"), "AMBIGUOUS") == 0) {
-        json_decref(json); /* others are at work here: it takes longer */
+        json_decref(json); /* the machine is busy: more time */
         json = gate_planted(state, "60");
     }
     const json_t *slower = shape_of(json, "b1"), *wrong = shape_of(json, "b2"),
@@ -92,9 +92,9 @@ static void regressions_are_found(void **state)
     json_decref(json);
 }
 
-/* A kernel that takes 8.5 times as long is found however little time there is: as many pairs are
- * taken as a verdict needs. It passes in no case, and least of all because nothing could be told.
- */
+/* A kernel that takes 8.5 times as long is detected however little time there is, since the
+ * required number of pairs is always timed. It must never pass, least of all because nothing is
+ * detectable. */
 static void far_slower_in_no_time(void **state)
 {
     const run_heed_way far = { HEED_PLANTED, VARIABLES "HEED_PLANTED=750 " };
@@ -105,7 +105,7 @@ static void far_slower_in_no_time(void **state)
     json_decref(json);
 }
 
-/* The same, beside a library that is compiled in half the time. */
+/* The same, with a library that compiles in half the time. */
 static void far_slower_than_a_small_library(void **state)
 {
 #define SMALL "HEED_CACHE=\"$PWD/cache\" HEED_DEVICE=cpu HEED_CPU=scalar HEED_BOARD=small.db "
@@ -123,7 +123,7 @@ static void far_slower_than_a_small_library(void **state)
     json_decref(json);
 }
 
-/* Where the code of that day cannot be had nothing passes. */
+/* If the code of that time is not available, nothing passes. */
 static void what_cannot_be_rebuilt(void **state)
 {
     static const char gate[] = "heed gate --seconds 0.2 -t 1 --no-verify --problem b3 --json";
@@ -145,7 +145,7 @@ static void what_cannot_be_rebuilt(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Sources that are no libheed                                                */
+/* Sources that are not libheed                                               */
 /* -------------------------------------------------------------------------- */
 
 #define RECIPE "heed library 1\nflags -Iinclude\nsource src/a.c\nlink -lm\n"
@@ -154,7 +154,7 @@ static void refused_sources(void **state)
 {
     static const struct {
         const char *recipe, *path, *text;
-        const char *header; /* NULL: today's */
+        const char *header; /* NULL: the current one */
         lab_trial_verdict verdict;
         const char *words;
     } cases[] = {
@@ -198,7 +198,7 @@ static void refused_sources(void **state)
 
 #define PLAIN "b2 h8 s512 d64 f16"
 
-/* A trial of @kernel on @spec as the board gets it. */
+/* Describes a trial of @kernel on @spec as on the board. */
 static void describe(const char *kernel, const char *spec, heed_problem *problem,
                      lab_launched *launched)
 {
@@ -221,8 +221,8 @@ static void describe(const char *kernel, const char *spec, heed_problem *problem
     assert_in_range(described.artifact.registers, 16, 255);
 }
 
-/* Compiles the source of the kernel as the words of its launch say, and compares the code with that
- * of the kernel itself. */
+/* Compiles the source of the kernel by the words of its launch, and compares the code with that of
+ * the kernel itself. */
 static void compare_code(const char *kernel, const char *spec, const char *runner)
 {
     heed_problem problem;
@@ -298,7 +298,7 @@ static void device_code_of_other_problems(void **state)
     compare_codes(cases, sizeof cases / sizeof *cases);
 }
 
-/* Sources of another day: today's with one file changed, or left out. */
+/* Sources of an older version: the current ones with one file changed or left out. */
 static char *with(const char *spec, const char *path, const char *text, char *why, size_t size)
 {
     const lab_record_library *now = lab_build_sources();
@@ -328,7 +328,7 @@ static void device_sources_of_another_day(void **state)
         if (strcmp(now->files[i].path, "src/cuda/kernels/args.cuh") == 0)
             snprintf(commented, sizeof commented, "/* as it was */\n%s\n\n", now->files[i].text);
     char *text = with(PLAIN, "src/cuda/kernels/args.cuh", commented, why, sizeof why);
-    assert_non_null(text); /* comments make no difference */
+    assert_non_null(text); /* comments are ignored */
     free(text);
     text = with(PLAIN, "src/cuda/kernels/tile.cuh", "int tile_of_another_day;\n", why, sizeof why);
     assert_non_null(text);
@@ -337,7 +337,7 @@ static void device_sources_of_another_day(void **state)
     assert_null(with(PLAIN, "src/cuda/kernels/args.cuh", "struct heed_cuda_args { int a; };\n", why,
                      sizeof why));
     assert_non_null(strstr(why, "has changed since (args.cuh)"));
-    /* Steps are written for the score.cuh of today, which plain problems have no use for. */
+    /* Steps need the current score.cuh, which plain problems do not use. */
     text = with(PLAIN, "src/cuda/kernels/score.cuh", "int of_another_day;\n", why, sizeof why);
     assert_non_null(text);
     free(text);
@@ -345,7 +345,7 @@ static void device_sources_of_another_day(void **state)
                      sizeof why));
     assert_non_null(strstr(why, "has changed since (score.cuh)"));
     assert_null(with(PLAIN, "src/cuda/kernels/ptx.cuh", NULL, why, sizeof why));
-    assert_non_null(strstr(why, "no header ptx.cuh"));
+    assert_non_null(strstr(why, "header ptx.cuh is missing"));
     assert_null(with(PLAIN, "src/cuda/kernels/attn_mma.cu", NULL, why, sizeof why));
     assert_non_null(strstr(why, "attn_mma.cu"));
 }
@@ -396,7 +396,7 @@ static void launches_are_read_as_written(void **state)
     assert_int_equal(launched.knob_count, 2);
     assert_string_equal(launched.knobs[1].name, "SCALE");
     assert_true(launched.knobs[1].value == -3);
-    /* Of a board from before there were pairs. */
+    /* From a board without the word for pairs. */
     assert_true(lab_launch_parse(&launched,
                                  "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 "
                                  "aligned=0 window=0 in_turn=1",
@@ -404,7 +404,7 @@ static void launches_are_read_as_written(void **state)
     assert_true(launched.launch.in_turn && !launched.launch.paired);
     assert_int_equal(launched.launch.resident, 0);
     assert_int_equal(launched.launch.map_columns, 0);
-    /* Usual columns need no word, so that words are those of boards from before. */
+    /* The usual number of columns needs no word, so the words are the same as on older boards. */
     assert_true(lab_launch_print(&launched.launch, NULL, NULL, 0, words));
     assert_string_equal(words, "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 "
                                "aligned=0 window=0 in_turn=1 paired=0 resident=0");

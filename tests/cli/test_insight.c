@@ -1,6 +1,6 @@
 /*
- * test_insight.c - measurements of champions: to the board and back, within the given time, and by
- * `heed evolve` as people call it
+ * test_insight.c - measurements of champions: written to the board and read back, time limits, and
+ * the `heed evolve` command
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 #include <time.h>
 
 #include "cli/verbs/evolve/insight.h"
+#include "contexts.h"
+#include "problems.h"
 #include "record_scene.h"
 #include "run_heed.h"
 #include "scratch.h"
@@ -70,10 +72,9 @@ typedef struct subject {
 
 static subject subject_make(double budget)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     subject it;
-    assert_int_equal(heed_context_create(&it.context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&it.problem, "b1 h1 s64 d32 f32"), HEED_OK);
+    it.context = host_context(1);
+    it.problem = parsed("b1 h1 s64 d32 f32");
     assert_int_equal(heed_problem_normalize(&it.problem, &it.problem), HEED_OK);
     it.question = (lab_insight_question){ .context = it.context,
                                           .kernel = "fwd_any_scalar_row",
@@ -84,20 +85,20 @@ static subject subject_make(double budget)
     return it;
 }
 
-/* Steps without time are named and left out. */
+/* Steps for which there is no time are named and left out. */
 static void test_no_time(void **state)
 {
     subject it = subject_make(0.1);
     lab_insight found;
     it.question.problem = &it.problem;
-    clock_t start = clock(); /* of this process: the work of others does not count */
+    clock_t start = clock(); /* CPU time of this process: other load does not count */
     assert_int_equal(lab_insight_take(&it.question, &found), HEED_OK);
     assert_true(clock() - start < CLOCKS_PER_SEC / 10);
     assert_false(lab_insight_known(&found));
     assert_non_null(strstr(found.effects_why, "no time: an ablation takes about 0.3 s"));
     assert_non_null(strstr(found.counters_why, "a CPU has no such counters"));
     assert_true(found.seconds >= 0);
-    it.question.seconds = 10; /* of one call */
+    it.question.seconds = 10; /* per call */
     it.question.budget = 100;
     assert_int_equal(lab_insight_take(&it.question, &found), HEED_OK);
     assert_non_null(strstr(found.effects_why, "no time"));
@@ -124,7 +125,7 @@ static void test_effects(void **state)
     heed_context_destroy(it.context);
 }
 
-/* ---- As people call it ---- */
+/* ---- The command line ---- */
 
 static const char space[] = "kernel fwd_any_scalar_row\n"
                             "knob splits 1 2 3 4 5 6 7 8 500 600 700 800 as splits\n"
@@ -163,8 +164,8 @@ static const json_t *effect_of(const json_t *measured, const char *name)
     return NULL;
 }
 
-/* The scalar kernel does little but products: without them it is much faster, and the guide is told
- * so. It is on the board, too. */
+/* The scalar kernel does little but products: without them it is much faster. This is passed to the
+ * guide and added to the board. */
 static void test_measured(void **state)
 {
     static heed_said said;
@@ -190,7 +191,7 @@ static void test_measured(void **state)
     assert_non_null(strstr(said.out, "counters unknown"));
 }
 
-/* Not measured if that is not wanted, or there is no time, which is said. */
+/* Nothing is measured if not requested or without time, and the output says so. */
 static void test_less(void **state)
 {
     static heed_said said;
@@ -213,7 +214,7 @@ static void test_less(void **state)
     assert_non_null(strstr(said.err, "--insights"));
 }
 
-/* The fact @name of any trial of the board k.db; not a number: there is none. */
+/* The fact @name of any trial on the board k.db; NaN if there is none. */
 static double fact_of(void **state, const char *name)
 {
     for (int i = 1; i < 8; i++) {
@@ -236,7 +237,7 @@ static double fact_of(void **state, const char *name)
     return (double)NAN;
 }
 
-/* A run that was interrupted goes on with what was measured before. */
+/* An interrupted run reuses earlier measurements. */
 static void test_resumed(void **state)
 {
 #define LONG                                                                                   \
@@ -258,7 +259,8 @@ static void test_resumed(void **state)
     json_decref(json);
 }
 
-/* The evolution of `heed tune` is told as well, if its seconds allow, and else says why not. */
+/* The evolution of `heed tune` uses them as well if its time allows, and otherwise gives the
+ * reason. */
 static void test_tune(void **state)
 {
 #define TUNE                                                                                      \
@@ -273,7 +275,7 @@ static void test_tune(void **state)
         const json_t *measured = json_object_get(shape, "insights");
         if (i == 0)
             assert_non_null(effect_of(measured, "no-products"));
-        else if (json_is_object(measured)) /* there may be no time even to evolve */
+        else if (json_is_object(measured)) /* there may be too little time even for evolution */
             assert_non_null(
                 strstr(json_string_value(json_object_get(measured, "effects_unknown")), "no time"));
         json_decref(json);

@@ -1,5 +1,5 @@
 /*
- * test_insight_cuda.c - counters of a champion: ncu is asked about it, beside the fake driver
+ * test_insight_cuda.c - counters of a champion: ncu is run on it, with the fake driver
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #define DATA HEED_SOURCE_DIR "/tests/data/ncu/"
 
-/* An ncu that notes what it is asked about, and has recorded the answer. */
+/* An ncu that logs its arguments and prints a recording. */
 static const char script[] =
     "#!/bin/sh\n"
     "echo \"$@\" >\"${0%/*}/asked.txt\"\n"
@@ -73,7 +73,7 @@ static void test_counters(void **state)
     trial_end(&t);
 }
 
-/* Counters that ncu may not read are unknown, with its reason, and no failure. */
+/* Counters that ncu may not read are unknown, with its reason, which is not a failure. */
 static void test_no_counters(void **state)
 {
     trial t = trial_make(PLAIN);
@@ -95,8 +95,8 @@ static void test_no_counters(void **state)
     "entry=work threads=32 smem=0 registers=0 rows=64 splits=1 mapped=0 aligned=0 window=0 " \
     "in_turn=0 paired=0 resident=1"
 
-/* A source that passed is launched as machine code, by what it says of itself, and is asked about
- * so; nothing of it is left afterwards. */
+/* A source that passed is launched as machine code with its declared launch, and profiled that way;
+ * its files are removed afterwards. */
 static void test_source(void **state)
 {
     static char asked[65536];

@@ -1,7 +1,7 @@
 /*
- * test_inspect_code.c - `heed inspect` with disassemblers that work, that do not, and with none
+ * test_inspect_code.c - `heed inspect` with disassemblers that work, that fail, and without one
  *
- * Tests that need NVRTC and a real disassembler are skipped where they are missing.
+ * Tests that need NVRTC and a real disassembler are skipped if these are missing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 static const run_heed_way way = { HEED_BUILD_DIR "/cli/heed", "HEED_CACHE=/dev/null" };
 static heed_said result;
 
-/* Runs a line of shell in the scratch folder. */
+/* Runs a shell command in the scratch directory. */
 static void run(void **state, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void run(void **state, const char *format, ...)
@@ -69,7 +69,7 @@ static void test_counts_are_printed(void **state)
     write_script(state, HEAD BODY LAST "E\n");
     run(state, INSPECT "k.cubin | tr -s ' '");
     assert_said(result.out, "k.cubin attend sm_80 all 8 1 1 0 0 1 1 0 0\n");
-    assert_said(result.out, "k.cubin attend sm_80 all 0 0 0 0\n"); /* the line goes on */
+    assert_said(result.out, "k.cubin attend sm_80 all 0 0 0 0\n"); /* the line continues */
     assert_said(result.out, "k.cubin attend sm_80 main loop 5 1 1 0 0 1 1 0 0\n");
     assert_said(result.out, "k.cubin attend sm_80 main loop 0 0 0 0\n");
     assert_said(result.out, "k.cubin attend sm_80 fault local-memory-in-loop 1 loads and stores");
@@ -113,7 +113,8 @@ static void test_counts_are_in_json(void **state)
     json_decref(all);
 }
 
-/* Why the instructions are unknown; then they are, and no finding follows from them. */
+/* Expects that the instructions are unknown for reason @why, and that no finding follows from
+ * them. */
 static void assert_unknown(void **state, const char *script, const char *why)
 {
     write_script(state, script);
@@ -137,7 +138,7 @@ static void test_tools_that_do_not_work(void **state)
     assert_unknown(state, "#!/bin/sh\necho nothing\n", "attend: the disassembly does not have it");
     assert_unknown(state, HEAD BODY "E\n", "shows 7 of 8 instructions of attend");
     assert_unknown(state, "#!/no/such/interpreter\n", "cannot be started");
-    assert_unknown(state, HEAD "/*0010*/ NOP ;\n/*0000*/ NOP ;\nE\n", "goes back");
+    assert_unknown(state, HEAD "/*0010*/ NOP ;\n/*0000*/ NOP ;\nE\n", "out of order");
 }
 
 static void test_without_a_tool(void **state)
@@ -150,7 +151,8 @@ static void test_without_a_tool(void **state)
     assert_null(strstr(result.out, "unknown"));
 }
 
-/* Facts that need no disassembler have findings without one; and severities decide. */
+/* Facts that need no disassembler give findings without one; and severities determine the exit
+ * status. */
 static void test_severities_decide(void **state)
 {
     run(state, "cp " CUBIN " k.cubin; heed inspect --no-code --smem 83000 k.cubin");
@@ -175,7 +177,7 @@ static void test_severities_decide(void **state)
 /* The real tools                                                             */
 /* -------------------------------------------------------------------------- */
 
-/* Are NVRTC and a disassembler here? */
+/* Returns whether NVRTC and a disassembler are installed. */
 static bool has_tools(void **state)
 {
     lab_disassembler tool;
@@ -222,8 +224,8 @@ static void test_each_is_found_when_compiled(void **state)
         check_case(state, it);
 }
 
-/* Of several kernels in a source it cannot be told which one declares what; but where none of them
- * has any shared memory left, it was taken away. */
+/* With several kernels in a source it is unknown which one declares which array; but if none of
+ * them has any shared memory left, it was optimized away. */
 static void test_kernels_are_judged_together(void **state)
 {
     if (!has_tools(state))
@@ -236,7 +238,7 @@ static void test_kernels_are_judged_together(void **state)
         "'template __global__ void lost<32>(const float4 *, float4 *);' >two.cu; "
         "heed inspect -a sm_90 two.cu | grep -c shared-memory-unused");
     assert_string_equal(result.out, "2\n");
-    /* names of a thousand characters are whole in JSON, and short in tables */
+    /* names of a thousand characters are complete in JSON, and shortened in tables */
     run(state,
         "{ echo 'template <int...> struct S {}; template <class T> __global__ void'; "
         "echo 'wordy(float4 *y) { y[blockIdx.x] = make_float4(0, 0, 0, 0); } template __global__ "
@@ -250,8 +252,8 @@ static void test_kernels_are_judged_together(void **state)
     assert_said(result.out, "No findings.");
 }
 
-/* A tile that is read by columns conflicts in 32 ways in blocks of 32 by 8, in 8 in blocks of 8 by
- * 32, and what is not said is not known; but a kernel may say it itself. */
+/* A tile that is read by columns has 32-way conflicts in blocks of 32 by 8, 8-way conflicts in
+ * blocks of 8 by 32, and unknown ones without a block shape; but a kernel may declare its shape. */
 static void test_how_threads_lie_is_said(void **state)
 {
     if (!has_tools(state))
@@ -264,7 +266,7 @@ static void test_how_threads_lie_is_said(void **state)
         "for t in 256 32x8 8x32; do heed inspect -a sm_90 -D SHAPE= -t $t tile.cu | "
         "grep -e conflicts; done; true");
     assert_said(result.out, "tile.cu tile sm_90: bank conflicts of 2 accesses depend on how the "
-                            "block's threads lie; --threads XxY says so.\n");
+                            "block's threads are laid out; give it with --threads XxY.\n");
     assert_said(result.out, "32-way conflicts of shared memory");
     assert_said(result.out, "8-way conflicts of shared memory");
     run(state, "heed inspect -a sm_90 -D 'SHAPE=__block_size__((32, 8, 1))' tile.cu");
@@ -278,7 +280,7 @@ static void test_how_threads_lie_is_said(void **state)
     assert_null(strstr(result.out, "depend"));
 }
 
-/* Kernels that ship have no fault, with and without products on the architecture's own cores. */
+/* Shipped kernels have no fault, with and without the architecture's newest matrix instructions. */
 static void test_shipped_kernels_have_no_fault(void **state)
 {
     if (!has_tools(state))

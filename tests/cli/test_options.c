@@ -1,5 +1,5 @@
 /*
- * test_options.c - reading a command line by an option table, and suggestions
+ * test_options.c - parsing a command line by an option table, and suggestions
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static const cli_verb verb = {
 
 #define WORDS_MAX 20
 
-/* Reads "paint" and the words of @line, separated by one blank. stderr goes to @message. */
+/* Parses "paint" and the words of @line, separated by single blanks. stderr goes to @message. */
 static cli_exit parse(void **state, const char *line, cli_args **args, char message[512])
 {
     static char text[512]; /* the arguments belong to it and to argv */
@@ -131,7 +131,7 @@ static void accepts_the_usual_forms(void **state)
     assert_int_equal(parse(state, "--colou red --count 2 -- --flag", &args, message), CLI_OK);
     assert_int_equal(cli_args_choice(args, "colour"), 0); /* an abbreviation */
     assert_true(cli_args_integer(args, "count") == 2);
-    assert_string_equal(cli_args_operand(args, 0), "--flag"); /* after -- all are operands */
+    assert_string_equal(cli_args_operand(args, 0), "--flag"); /* the rest are operands */
     assert_false(cli_args_flag(args, "flag"));
     cli_args_free(args);
     assert_int_equal(parse(state, "-fn7 wall --json", &args, message), CLI_OK);
@@ -143,7 +143,7 @@ static void accepts_the_usual_forms(void **state)
     cli_args_free(args);
 }
 
-/* A command line that is refused, and what the message says. */
+/* A command line that is refused, and the message. */
 static const char *const refused[][2] = {
     { "wall --count x", "--count: 'x' is not an integer" },
     { "wall --count 1.5", "--count: '1.5' is not an integer" },
@@ -201,7 +201,7 @@ static const char *suggestion_for(const char *word)
 static void suggests_the_nearest(void **state)
 {
     char longest[200];
-    assert_string_equal(suggestion_for("plna"), "plan"); /* two letters swapped are one slip */
+    assert_string_equal(suggestion_for("plna"), "plan"); /* two swapped letters are one error */
     assert_string_equal(suggestion_for("pla"), "plan");
     assert_string_equal(suggestion_for("rum"), "run");
     assert_string_equal(suggestion_for("rnu"), "run");

@@ -1,6 +1,5 @@
 /*
- * test_own.c - a user's kernel, as people bring it: `heed verify --source` and
- * `heed bench --source`
+ * test_own.c - a user's kernel: `heed verify --source` and `heed bench --source`
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,13 +24,13 @@
 #define VERIFY "heed verify --source "
 #define BENCH "heed bench --seconds 0.05 -t 1 --source "
 
-/* Right on normal values: a running maximum that never falls below zero. */
+/* Right on normal values, but with a running maximum that never falls below zero. */
 #define FLAWED "sed 's/most = -INFINITY/most = 0/' " DATA "plain.c >flawed.c; "
 
 static const run_heed_way way = { HEED_PROGRAM, NULL };
 static heed_said said;
 
-/* The object of @list whose @key is @value. */
+/* Finds the object of @list whose @key is @value. */
 static json_t *find(const json_t *list, const char *key, const char *value)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
@@ -49,7 +48,7 @@ static void test_right(void **state)
     assert_string_equal(text_of(json, "source"), DATA "plain.c");
     assert_string_equal(text_of(own, "cpu"), "sandbox");
     assert_int_equal(integer_of(own, "failed"), 0);
-    /* every kind of values, the neighbours, and the properties; and beside it heed's choice */
+    /* every kind of values, the neighbours, and the properties; and heed's choice too */
     assert_true(integer_of(own, "passed") > 15);
     assert_int_equal(integer_of(find(kernels, "kernel", "heed's plan"), "passed"),
                      integer_of(own, "passed"));
@@ -70,7 +69,7 @@ static void test_right(void **state)
     assert_non_null(strstr(said.out, "plain.c: passes all gates"));
 }
 
-/* A pipe has no ending: its text says the language. */
+/* A pipe has no file extension: the language is detected from the text. */
 static void test_piped(void **state)
 {
     static const run_heed_row rows[] = {
@@ -84,7 +83,8 @@ static void test_piped(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-/* A wrong source is not timed; an unfit one says why, and on which problem. */
+/* A wrong source is not timed; one that does not support a problem gives the reason and the
+ * problem. */
 static void test_wrong(void **state)
 {
     static const run_heed_row rows[] = {
@@ -95,7 +95,7 @@ static void test_wrong(void **state)
           NULL },
         { VERIFY DATA "null.c " SPEC, 5, NULL, "executes: used a null pointer" },
         { BENCH DATA "null.c " SPEC, 5, "used a null pointer", NULL },
-        /* an error of 1e36 makes no wide column */
+        /* an error of 1e36 does not make a wide column */
         { "{ echo '#include \"heed_candidate.h\"'; echo 'int heed_candidate_run(const "
           "heed_candidate_problem *p, const heed_candidate_buffers *b) { return 0; }'; } "
           ">none.c; " VERIFY "none.c --inputs normal " SPEC
@@ -120,7 +120,7 @@ static void test_wrong(void **state)
     assert_int_equal(strncmp(line, "wrong\n", 6), 0);
 }
 
-/* A hang is waited for once, ten seconds, and not for each of twenty cases. */
+/* A hang costs ten seconds once, not for each of twenty cases. */
 static void test_hang(void **state)
 {
     int64_t begun = heed_clock_ns();
@@ -129,7 +129,7 @@ static void test_hang(void **state)
     assert_true(heed_clock_ns() - begun < INT64_C(120000000000));
 }
 
-/* All of it is said before anything is verified or timed: nothing is on stdout. */
+/* All of it is reported before anything is verified or timed: nothing is on stdout. */
 static void test_arguments(void **state)
 {
     static const run_heed_row rows[] = {
@@ -161,8 +161,9 @@ static void test_arguments(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-/* A copy of itself beside it, which is as fast, and one that takes half as long again: as noisy as
- * the machine may be, it is nearer to that than to anything it could be mistaken for. */
+/* Compared with a copy of itself, which is equally fast, and with one that takes half as long
+ * again: even on a noisy machine the estimate is closer to the true value than to any other
+ * verdict. */
 static void test_duels(void **state)
 {
     json_t *json = run_heed_json(state, &way,
@@ -179,7 +180,7 @@ static void test_duels(void **state)
     assert_non_null(strstr(said.err, "add --calibrate"));
 }
 
-/* A driver in host memory computes nothing, which is found out before a source is tried. */
+/* A fake driver in host memory computes nothing, which is detected before a source is tried. */
 static void test_cuda(void **state)
 {
     static const run_heed_row rows[] = {

@@ -1,5 +1,6 @@
 /*
- * test_profile_program.c - `heed profile` as people call it, with ncu in many moods
+ * test_profile_program.c - the `heed profile` command, with an ncu that succeeds and fails in many
+ * ways
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@
 #define DATA HEED_SOURCE_DIR "/tests/data/ncu/"
 #define SPEC "'b1 h2 s128 d64 f16'"
 
-/* An ncu that notes how it is called, and then does as NCU says. The recordings were made with all
+/* An ncu that logs its arguments, and then acts according to NCU. The recordings were made with all
  * metrics; its output does not depend on the request. */
 static const char script[] =
     "#!/bin/sh\n"
@@ -64,7 +65,7 @@ static int open_folder(void **state)
     return 0;
 }
 
-/* @line, of which ncu begins its notes anew. */
+/* @line, with a new log of ncu. */
 static const char *noted_anew(const char *line)
 {
     static char text[4096];
@@ -92,7 +93,7 @@ static const json_t *problem_of(const json_t *json, size_t index)
     return it;
 }
 
-/* A member of an array of objects whose @key is @value. */
+/* Finds the member of an array of objects whose @key is @value. */
 static const json_t *find(const json_t *array, const char *key, const char *value)
 {
     size_t i;
@@ -141,7 +142,7 @@ static void test_counters(void **state)
     assert_non_null(strstr(text, "--device cuda:0"));
 }
 
-/* The program being watched is this one, and it starts the kernel that was planned. */
+/* The profiled program is this one, and it runs the planned kernel. */
 static void test_launch(void **state)
 {
     static char text[TEXT_SIZE];
@@ -168,7 +169,7 @@ static void test_launch(void **state)
     assert_non_null(strstr(text, "--source own.cu"));
     must(state, "heed launch --device cuda --source /nowhere.cu " SPEC, 3, "/nowhere.cu");
     must(state, "heed launch --device cpu --source own.cu " SPEC, 2, "is for a GPU");
-    /* a program that fails under ncu is quoted */
+    /* the output of a program that fails under ncu is quoted */
     must(state, "export HEED_LIBCUDA=" FAKE_CUDA "; NCU=through heed profile --device cuda " SPEC,
          3, "UNKNOWN");
     must(state, "heed launch --device cpu 'b1 h1 s8 d8 f32' 'b1 h1 s8 d8 f32'", 2, "one is");
@@ -187,8 +188,8 @@ static void test_gate(void **state)
          3, "UNKNOWN");
 }
 
-/* Two names that this ncu does not have: one has another, one does not, and nothing else is lost.
- */
+/* Two names that this ncu does not have: one has an alternative, one does not, and nothing else is
+ * lost. */
 static void test_missing(void **state)
 {
     static char text[TEXT_SIZE];
@@ -223,8 +224,8 @@ static void test_trouble(void **state)
         { "perm", "NVreg_RestrictProfilingToAdminUsers=0" },
         { "gvisor", "LibraryNotLoaded" },
         { "crash", "ended by signal 11" },
-        { "garbage", "no table of ncu's" },
-        { "silent", "no table of ncu's" },
+        { "garbage", "no ncu table" },
+        { "silent", "no ncu table" },
         { "fails", "exit status 7" },
         { "none", "started no kernel" },
         { "half", "damaged" },
@@ -244,7 +245,7 @@ static void test_trouble(void **state)
     }
 }
 
-/* One that hangs is ended, and what it started with it; so it is after Ctrl-C. */
+/* An ncu that hangs is killed with its children; also after Ctrl-C. */
 static void test_hang(void **state)
 {
     static const char *const gone = "; code=$?; sleep 0.1; kill -0 $(cat pid.txt) && exit 99; "
@@ -252,10 +253,10 @@ static void test_hang(void **state)
     char line[512];
     snprintf(line, sizeof line, "(NCU=hang heed profile --timeout 1 --device cuda " SPEC "%s)",
              gone);
-    must(state, line, 3, "not ready after 1 s");
+    must(state, line, 3, "did not finish within 1 s");
     snprintf(line, sizeof line, "(NCU=deaf heed profile --timeout 1 --device cuda " SPEC "%s)",
              gone);
-    must(state, line, 3, "not ready after 1 s");
+    must(state, line, 3, "did not finish within 1 s");
     snprintf(
         line, sizeof line,
         "(NCU=hang timeout --foreground --preserve-status -s INT 1 '%s' profile --device cuda " SPEC
@@ -264,7 +265,7 @@ static void test_hang(void **state)
     must(state, line, 130, "");
 }
 
-/* Is there an ncu where no variable leads to? */
+/* Returns whether an ncu is found without the variable. */
 static bool is_installed(void)
 {
     static const char *const places[] = { "/usr/local/cuda*/bin/ncu", "/usr/bin/ncu",
@@ -298,7 +299,7 @@ static void test_absent(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Recordings, and what does not go together                                  */
+/* Recordings, and conflicting options                                        */
 /* -------------------------------------------------------------------------- */
 
 static void test_read(void **state)
@@ -308,7 +309,7 @@ static void test_read(void **state)
          "9.44 us: 128 blocks of 384");
     must(state, "heed profile --gate --read " DATA "h200-wgmma-b2.txt", 1, "SM busy");
     must(state, "heed profile --read /nowhere", 3, "--read: /nowhere: No such file");
-    must(state, "heed profile --read " DATA "h200-missing.txt", 7, "no table of ncu's");
+    must(state, "heed profile --read " DATA "h200-missing.txt", 7, "no ncu table");
     must(state, "echo ERR_NVGPUCTRPERM | heed profile --read -", 3, "reboot");
     must(state, "heed profile --read - " SPEC, 2, "takes no problem");
 }
@@ -328,7 +329,8 @@ static void test_usage(void **state)
 /* Scaling and timeline                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Sizes double, work is what it is, and every axis has an answer; the times do not matter here. */
+/* Sizes double, the work is as computed, and every axis has a result; the times do not matter
+ * here. */
 static void check_axis(const json_t *row, const char *name, int64_t size, double work)
 {
     const json_t *axis = find(json_object_get(row, "axes"), "axis", name);
@@ -380,7 +382,7 @@ static void test_scaling(void **state)
     assert_true(integer_of(json_array_get(points, 1), "blocks") >
                 integer_of(json_array_get(points, 0), "blocks"));
     json_decref(json);
-    /* strides that the larger size has no room in: that size alone is left out */
+    /* strides that are too small for the larger size: only that size is left out */
     must(state,
          "heed profile --scaling --steps 2 --seconds 0.005 --device cpu -t 1 "
          "'b1 h2 s8 d8 f32 o=192:24:8' || [ $? = 1 ]",

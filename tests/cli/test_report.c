@@ -1,6 +1,6 @@
 /*
- * test_report.c - `heed report` as people call it: its figures and its warnings, of one record,
- * of several and of the board
+ * test_report.c - the `heed report` command: figures and warnings for one record, for several and
+ * for the board
  */
 #include <jansson.h>
 #include <math.h>
@@ -26,7 +26,7 @@
 /* Figures                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* The page says how often the device was at its power cap, and the least and most power. */
+/* The page gives how often the device was at its power cap, and the minimum and maximum power. */
 static void says_the_state(const char *text, const json_t *record)
 {
     char wanted[100];
@@ -49,7 +49,7 @@ static void says_the_state(const char *text, const json_t *record)
     report_scene_says(text, wanted);
 }
 
-/* Every figure of a long record is on the page, as the record has it. */
+/* Every figure of a long record is on the page, with the value of the record. */
 static void shows_the_figures_of_a_record(void **state)
 {
     json_t *record = report_scene_load(HEED_H200_RECORD), *row, *rival;
@@ -104,7 +104,7 @@ static void shows_the_figures_of_a_record(void **state)
     report_scene_lacks(text, "History");
 }
 
-/* The geometric mean is that of the ratios, and the marks are as many as there are figures. */
+/* The geometric mean is that of the ratios, and there is one mark per figure. */
 static void json_has_the_same(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -131,7 +131,7 @@ static void json_has_the_same(void **state)
         assert_true(json_number_value(json_object_get(mine, "p50")) ==
                     json_number_value(json_object_get(json_object_get(row, "seconds"), "p50")));
         logs += log(ratio);
-        /* Every row has a limit, by the record or by the data sheet, and a unit that binds. */
+        /* Every row has a limit, from the record or the data sheet, and the unit that binds. */
         double share = json_number_value(json_object_get(mine, "share"));
         assert_true(share > 0.01 && share < 1);
         assert_true(json_is_string(json_object_get(mine, "share_of")));
@@ -165,7 +165,7 @@ static void says_what_speaks_against(void **state)
         "made by sources with changes on top of commit 503eb534e5cd-dirty",
         "The load average was 3.50",
         "Others than heed and its rivals used the device during 1 of 4 problems",
-        "The clocks were held down by: too hot, during 1 of 4",
+        "The clocks were throttled by: too hot, during 1 of 4",
         "Unsteady: p90 is more than 10 % above the median in 2 of 4 problems, most in b1 h8 s512",
         "Unverified: no reference checked the results of torch-flash in b1 h8 s512 d64 f16",
         "Untrusted: the results of heed in layer1. b1 h8 s512 d64 f16",
@@ -179,7 +179,8 @@ static void says_what_speaks_against(void **state)
         report_scene_says(text, parts[i]);
 }
 
-/* A mean over ratios without a verdict says so, and nobody claims checks that were not made. */
+/* A mean over ratios without a verdict is marked, and the page does not claim checks that were not
+ * made. */
 static void claims_no_more_than_it_knows(void **state)
 {
     json_t *record = report_scene_load(REPORT_RECORD);
@@ -236,7 +237,7 @@ static void puts_two_beside_each_other(void **state)
     report_scene_says(report_scene_last(), "No two of these records can be compared");
 }
 
-/* Times behind a kernel of another module stand in a table of their own. */
+/* Times after a kernel of another module are in a separate table. */
 static void keeps_times_behind_another_kernel_apart(void **state)
 {
     static const run_heed_row lines[] = {
@@ -258,7 +259,7 @@ static void keeps_times_behind_another_kernel_apart(void **state)
     EXPECT(state, lines);
 }
 
-/* Of a folder the newest date, and of what was measured twice there the last. */
+/* Of a directory the newest date is used, and of problems measured twice there the last one. */
 static void takes_the_newest_of_a_folder(void **state)
 {
     static const run_heed_row lines[] = {
@@ -287,7 +288,7 @@ static void takes_the_newest_of_a_folder(void **state)
     report_scene_lacks(report_scene_last(), "old.json");
 }
 
-/* A record of commit @commit; without @all only of the first problem. */
+/* A record of commit @commit; only the first problem unless @all. */
 static void save_commit(void **state, const char *name, const char *time, const char *commit,
                         bool all)
 {
@@ -301,7 +302,7 @@ static void save_commit(void **state, const char *name, const char *time, const 
     report_scene_save(state, record, name);
 }
 
-/* A short table names the commits that its rows are of, each once. */
+/* A short table lists each commit of its rows once. */
 static void names_the_commits_of_its_rows(void **state)
 {
     static const run_heed_row folder[] = { { "mkdir -p b/dev/2026-01-02", 0, "", "" } };
@@ -319,7 +320,8 @@ static void names_the_commits_of_its_rows(void **state)
     EXPECT(state, other);
 }
 
-/* The rows of the newest record come first, in its order; then those that only older ones have. */
+/* The rows of the newest record come first, in its order, followed by those that only older records
+ * have. */
 static void begins_with_the_newest_rows(void **state)
 {
     static const run_heed_row folder[] = { { "mkdir -p b/dev/2026-01-02", 0, "", "" } };
@@ -349,7 +351,7 @@ static void shows_the_board(void **state)
     char path[SCRATCH_PATH_SIZE];
     save_faster(state, "first.json", "2026-02-02T03:04:05Z", 4e-6, true);
     json_t *record = report_scene_load(
-        scratch_path(state, "first.json", path)); /* wrong, but quick */
+        scratch_path(state, "first.json", path)); /* wrong, but fast */
     json_object_set_new(report_scene_row(record, 2), "seconds", json_pack("{s:f}", "p50", 1e-9));
     report_scene_save(state, record, "later.json");
     static const run_heed_row lines[] = {
@@ -389,9 +391,9 @@ static void shows_the_board(void **state)
     json_decref(report);
 }
 
-/* Trials whose code is known: the second is slower and takes fewer registers, the third is beaten
- * in everything, the gates that judged the fourth had let a wrong kernel pass, and nobody confirmed
- * the fifth. */
+/* Trials with known code: the second is slower and uses fewer registers, the third is worse in
+ * everything, the gates that judged the fourth had passed a wrong kernel, and the fifth was not
+ * confirmed. */
 static void shows_whom_nobody_beats(void **state)
 {
     static const struct {
@@ -441,7 +443,7 @@ static void shows_whom_nobody_beats(void **state)
     report_scene_lacks(text, "m4n64");
 }
 
-/* A board without a trial is no fault. */
+/* A board without trials is not an error. */
 static void shows_an_empty_board(void **state)
 {
     static const run_heed_row lines[] = {

@@ -1,6 +1,6 @@
 /*
- * test_report_final.c - `heed report --final`: the files of the folder, what is in them, and what
- * is refused
+ * test_report_final.c - `heed report --final`: the files in the directory, their contents, and
+ * refused input
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 
 /* ---- A board ---- */
 
-/* A trial of a search for sources: number 1 began it, and others beat what was there. */
+/* A trial of a search for sources: number 1 started it, and others beat earlier ones. */
 typedef struct wanted {
     int number, attempt;
     double seconds;
@@ -108,7 +108,7 @@ static void writes_what_the_board_knows(void **state)
           0, "", NULL },
     };
     static const char *const summary[] = {
-        "| b1 h8 s512 d64 f16, cold | - |", /* the leader's opponent was no SDPA */
+        "| b1 h8 s512 d64 f16, cold | - |", /* the leader was not compared with SDPA */
         "| torch-flash | 10.0 us | 10.3 us | 5.00 us | 6.00 us | 2.00x | 1.900 to 2.100 | FASTER |",
         "In 2 of 3 rows no SDPA took turns with the kernel.",
         "Lifted 1.500x (1.400 to 1.600, FASTER in turns with fwd_2)",
@@ -152,10 +152,10 @@ static void writes_what_the_board_knows(void **state)
     expect_parts(state, "out/it/report.html", page);
     report_scene_sound(report_scene_last());
     expect_parts(state, "out/it/findings.md", findings);
-    report_scene_lacks(report_scene_last(), "no-loads"); /* it was nothing */
+    report_scene_lacks(report_scene_last(), "no-loads"); /* it had no effect */
 }
 
-/* A sentence says that something is not known, and no file pretends it. An older drawing goes. */
+/* A sentence states what is unknown, and no file is written for it. An older drawing is removed. */
 static void says_what_is_missing(void **state)
 {
     static const run_heed_row lines[] = {

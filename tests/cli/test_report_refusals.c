@@ -1,5 +1,5 @@
 /*
- * test_report_refusals.c - records that `heed report` refuses, and oddities that do no harm in it
+ * test_report_refusals.c - records that `heed report` refuses, and odd but harmless ones
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -74,7 +74,7 @@ static void escapes_hostile_names(void **state)
     must_be_harmless(report_scene_page(state, "'<script>.json'", "e.html"));
 }
 
-/* Names that a board takes have one line, and no codes for a terminal. */
+/* Names on a board are a single line without terminal escapes. */
 static void save_evil_record(void **state, const char *words)
 {
     json_t *record = report_scene_load(REPORT_RECORD);
@@ -107,12 +107,12 @@ static void escapes_hostile_names_of_the_board(void **state)
 #define LONG "\"" TWENTY TWENTY TWENTY TWENTY "xxxxxxxxxxxxxxxx\"" /* 96 bytes */
 
 typedef struct change {
-    const char *path;  /* of a member: keys and indices between points */
+    const char *path;  /* path of a member: keys and indices separated by points */
     const char *value; /* JSON; NULL: the member is removed */
     const char *said;
 } change;
 
-/* The object that holds the last key of @path; the key in @key. */
+/* Returns the object that holds the last key of @path, and the key in @key. */
 static json_t *find(json_t *json, const char *path, char key[64])
 {
     for (;;) {
@@ -127,7 +127,7 @@ static json_t *find(json_t *json, const char *path, char key[64])
     }
 }
 
-/* The board reads what the page reads, and says the same of it. It keeps the rows before. */
+/* The board reads records like the page does, with the same errors. It keeps its earlier rows. */
 static void refuses_bad_fields(void **state)
 {
     static const change changes[] = {
@@ -239,7 +239,7 @@ static void refuses_bad_files(void **state)
           "--json cannot be used with" },
         { "heed report --brief", 2, "", "--brief is for records" },
         { "heed report --brieff", 2, "", "did you mean" },
-        /* A page that is there stays, whatever happens. */
+        /* An existing page is kept, whatever happens. */
         { "echo old >page; heed report -o page bad.json; cat page; ls page.*", 2, "old\n", NULL },
         { "heed report -o no/such/page '" REPORT_RECORD "'", 3, "", "no/such/page: No such file" },
         { "[ ! -e /dev/full ] || { heed report -o /dev/full '" REPORT_RECORD "'; [ $? = 3 ]; }", 0,
@@ -252,10 +252,10 @@ static void refuses_bad_files(void **state)
     EXPECT(state, lines);
 }
 
-/* For a shell: the hash of the parts of r.json. */
+/* Shell command for the hash of the parts of r.json. */
 #define HASH "hash=$(sed 's/.*\"manifest\":\"\\([0-9a-f]*\\)\".*/\\1/' r.json); "
 
-/* The parts of a record must have the hash that it says. */
+/* The parts of a record must match its hash. */
 static void looks_at_the_manifest(void **state)
 {
     static const run_heed_row lines[] = {

@@ -1,5 +1,5 @@
 /*
- * test_rerun.c - a leader of the board with a source of its own is met by what heed finds: by
+ * test_rerun.c - a leader of the board with a separate source is compared with heed's results: by
  * `heed tune`, and by both kinds of `heed evolve`
  */
 #include <setjmp.h>
@@ -16,6 +16,7 @@
 
 #include "hold.h"
 #include "leader.h"
+#include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
 
@@ -26,28 +27,28 @@
     "${GIVEN:-300} "                                                                    \
     "--insights none "
 
-/* Seconds of a duel. Where others are at work, what cannot be told gets more of them. */
+/* Seconds of a duel. On a busy machine an ambiguous result is retried with more. */
 static const char *const duels[] = { "1", "8", "40" };
 #define DUELS (sizeof duels / sizeof *duels)
 
 static const run_heed_way way = { HEED_PROGRAM,
                                   "HEED_DEVICE=cpu HEED_BOARD=board.db HEED_CACHE=\"$PWD/cache\"" };
 
-/* `heed evolve` tries the gates on a board without a selftest, which takes longer than all the rest
- * of this program. From here on boards have one. */
+/* On a board without a selftest, `heed evolve` tries the gates, which takes longer than everything
+ * else in this program. After this call boards have one. */
 static void try_gates(void **state)
 {
     run_heed_must(state, &way, "[ -f passed.db ] || heed selftest --record --board passed.db", 0);
 }
 
-/* A new board, on which a source leads. */
+/* Makes a new board with a source as its leader. */
 static void lead(void **state, const char *name)
 {
     run_heed_must(state, &way, "rm -f board.db*; [ ! -f passed.db ] || cp passed.db board.db", 0);
     leader_source(state, name, SPEC, 1e-3);
 }
 
-/* Runs a line that must exit with 0 and returns all that it said, which the next call forgets. */
+/* Runs a line that must exit with 0 and returns its output, which is valid until the next call. */
 static const heed_said *says(void **state, const char *line, const char *part)
 {
     static heed_said said;
@@ -57,13 +58,7 @@ static const heed_said *says(void **state, const char *line, const char *part)
     return &said;
 }
 
-static const char *text_of(const json_t *object, const char *member)
-{
-    const char *text = json_string_value(json_object_get(object, member));
-    return text ? text : "";
-}
-
-/* Is it ranked, in whatever place? */
+/* Returns whether it is ranked, in any place. */
 static bool is_ranked(void **state, const char *kernel)
 {
     json_t *board = run_heed_json(state, &way, "heed board --ranking --json", 0);
@@ -76,7 +71,7 @@ static bool is_ranked(void **state, const char *kernel)
     return found;
 }
 
-/* Does it lead by what the board says? */
+/* Returns whether it leads on the board. */
 static bool leads(void **state, const char *kernel)
 {
     json_t *board = run_heed_json(state, &way, "heed board --json", 0);
@@ -102,8 +97,8 @@ static const json_t *leader_of(const json_t *json)
     return leader;
 }
 
-/* A slow source loses the lead to heed's plan, once both have been timed side by side twice, and
- * the trials say so. */
+/* A slow source loses the lead to heed's plan, once both have been timed against each other twice,
+ * and the trials show it. */
 static void a_slow_one_is_beaten(void **state)
 {
     if (!can_hold())
@@ -127,15 +122,15 @@ static void a_slow_one_is_beaten(void **state)
     json_decref(json);
     assert_false(leads(state, "plain"));
     says(state, "heed board show $(heed board --csv | tail -1 | cut -d, -f1)", "plain");
-    /* Now it is a kernel of heed's that leads, and everything is as ever. */
+    /* Now one of heed's kernels leads, and everything works as usual. */
     json = tune(state, "--seed 2");
     assert_true(json_is_null(
         json_object_get(json_array_get(json_object_get(json, "shapes"), 0), "leader")));
     json_decref(json);
 }
 
-/* Also by evolution: of configs, whose champion runs here, and of sources, whose own runs in a
- * sandbox too. */
+/* The same with evolution: of configs, whose champion runs in this process, and of sources, whose
+ * champion runs in a sandbox too. */
 static void evolution_meets_it(void **state)
 {
     static const char *const lines[] = {
@@ -163,14 +158,14 @@ static void evolution_meets_it(void **state)
     lead(state, "plain");
     said = says(state, lines[1], "");
     assert_null(strstr(said->err, "cannot be met"));
-    /* A source that somebody gave is somebody's work also where nothing beats it. */
+    /* A source given by the user is still the user's if nothing beats it. */
     scratch_script_write(state, "useless", useless);
     kept = true;
     for (size_t i = 0; i < DUELS && kept; i++) {
         lead(state, "plain");
         snprintf(line, sizeof line, "DUEL=%s; %s", duels[i], lines[2]);
         says(state, line, "champion origin");
-        kept = leads(state, "origin"); /* heed's plan is faster, where the duel can tell */
+        kept = leads(state, "origin"); /* heed's plan is faster, if the duel can detect it */
     }
     assert_false(kept);
     says(state,
@@ -179,8 +174,8 @@ static void evolution_meets_it(void **state)
          "plain");
 }
 
-/* A source that cannot be compiled, or held, stays leader; the output says why and what to do.
- */
+/* A source that cannot be compiled or sandboxed stays leader; the output gives the reason and the
+ * remedy. */
 static void what_cannot_be_met_says_why(void **state)
 {
     lead(state, "syntax");
@@ -197,23 +192,23 @@ static void what_cannot_be_met_says_why(void **state)
     assert_true(leads(state, "plain"));
 }
 
-/* A leader that cannot be run any more loses the lead: else one that refuses to be timed would lead
- * for ever. */
+/* A leader that can no longer be run loses the lead: otherwise one that refuses to be timed would
+ * lead forever. */
 static void leader_that_will_not_run_loses(void **state)
 {
     static const struct {
         const char *leader, *line, *part;
     } rows[] = {
-        { "mean", TUNE "'" SPEC "'", "mean is ranked no more: " },
-        { "exit", TUNE "'" SPEC "'", "exit is ranked no more: " },
+        { "mean", TUNE "'" SPEC "'", "mean is no longer ranked: " },
+        { "exit", TUNE "'" SPEC "'", "exit is no longer ranked: " },
         { "divide",
           "heed evolve -t 1 '" SPEC "' --trials 2 --duel 0.1 --no-compare --insights none",
-          "which led the board, is ranked no more: " },
-        /* A source that is given meets the leader whether or not another one beats it. */
+          "which led the board, is no longer ranked: " },
+        /* A given source is compared with the leader whether or not another one beats it. */
         { "refuse",
           "heed evolve -t 1 '" SPEC "' --source '" HEED_SOURCE_DIR
           "/proposers/attention.c' --proposer regions --trials 1 --duel 0.1",
-          "which led the board, is ranked no more: " },
+          "which led the board, is no longer ranked: " },
     };
     if (!can_hold())
         skip();

@@ -1,6 +1,6 @@
 /*
- * test_roofline_verb.c - `heed roofline`, and `heed doctor --lock` and `--check`, as people call
- * them
+ * test_roofline_verb.c - the `heed roofline`, `heed doctor --lock` and `heed doctor --check`
+ * commands
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static void test_measured(void **state)
     assert_true(number_of(ceilings, "memory_bytes_per_second") > 1e7);
     assert_true(number_of(ceilings, "cache_bytes_per_second") > 1e7);
     assert_string_equal(text_of(row, "problem"), "b1 h2 s256 d64 f32");
-    /* which unit binds is the machine's affair: it may be a busy one */
+    /* the binding unit depends on the machine, which may be busy */
     const json_t *units = json_object_get(row, "units");
     double matrix = 4.0 * 2 * 256 * 256 * 64 /
                     number_of(json_object_get(ceilings, "matrix_flops"), "f32");
@@ -47,7 +47,7 @@ static void test_measured(void **state)
     snprintf(time, sizeof time, "%s", text_of(json, "time"));
     json_decref(json);
 
-    /* kept: the same figures again; --fresh measures anew; another number of threads too */
+    /* cached: the same figures again; --fresh measures again; so does another number of threads */
     json = run_heed_json(state, &way, "sleep 1; heed roofline -t 1 --json", 0);
     assert_string_equal(text_of(json, "time"), time);
     assert_true(number_of(json, "age_seconds") >= 1);
@@ -56,14 +56,14 @@ static void test_measured(void **state)
     assert_string_not_equal(text_of(json, "time"), time);
     json_decref(json);
 
-    /* damaged: told, and made anew; old: told */
+    /* a damaged file is reported and replaced; an old one is reported */
     run_heed_says(state, &way, "sed -i s/exp/exq/ ceilings/*; heed roofline -t 1", 0, "damaged");
     static const run_heed_row kept[] = { { "heed roofline -t 1", 0, "matrix f32", "" } };
     run_heed_rows(state, &way, kept, 1);
     run_heed_says(state, &way, "HEED_CACHE=/dev/null heed roofline -t 1", 0, "were not saved");
 }
 
-/* Ceilings of long ago are used, and that is said; those from tomorrow are of this moment. */
+/* Very old ceilings are used, with a message; ones dated tomorrow count as new. */
 static void test_age(void **state)
 {
     lab_ceilings ceilings;
@@ -83,7 +83,7 @@ static void test_age(void **state)
     said = run_heed_says(state, &way, "heed roofline -t 1", 0, "0 seconds ago");
     assert_string_equal(said->err, "");
 
-    /* heed bench has the same ceilings, and sets its times beside them */
+    /* heed bench has the same ceilings, and relates its times to them */
     json = run_heed_json(
         state, &way, "heed bench -t 1 --peers none --seconds 0.02 --json 'b1 h1 s64 d64 f32'", 0);
     const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
@@ -142,7 +142,7 @@ static void test_judged(void **state)
     assert_int_equal(json_array_size(json_object_get(json, "problems")), 8);
     json_decref(json);
 
-    /* times that are the wrong way round: a finding */
+    /* times in the wrong order: a finding */
     run_heed_says(state, &way,
                   "awk '$1 == \"trial\" && $4 == \"time\" { $5 = 1e-10 / $5 } { print }' '" TRIALS
                   "sweep90-h200.txt' >turned.txt; heed roofline --judge --machine H200 --space "
@@ -158,7 +158,7 @@ static void test_judged(void **state)
                   "/spaces/sweep90.txt' --trials '" TRIALS "sweep90-h200.txt'",
                   2, "has times of an NVIDIA H200");
 
-    /* for real, on this CPU */
+    /* with real measurements, on this CPU */
     json = run_heed_json(
         state, &way,
         "printf 'kernel fwd_any_scalar_row\\nknob splits 1 2 4 8\\nconfig s = splits\\n'"
@@ -189,11 +189,11 @@ static void test_lock(void **state)
     run_heed_says(state, &way, "heed doctor --lock /nowhere/lock.json", 3, "/nowhere");
 }
 
-/* Another machine's manifest, made by a change that keeps the hash right. */
+/* Another machine's manifest, made by a change that updates the hash. */
 static void test_differences(void **state)
 {
     run_heed_says(state, &way, "heed doctor --lock lock.json", 0, "hash");
-    /* a compiler that is no more there */
+    /* a compiler that no longer exists */
     const heed_said *said = run_heed_says(
         state, &way, "HEED_CC=/nowhere heed doctor --check lock.json", 1, "candidate-compiler");
     assert_non_null(strstr(said->out, "not there"));
@@ -207,7 +207,7 @@ static void test_differences(void **state)
     assert_true(*text_of(one, "then") && json_is_null(json_object_get(one, "now")));
     json_decref(json);
 
-    /* files that are no manifests, or were changed */
+    /* files that are not manifests, or were changed */
     static const struct {
         const char *text, *said;
     } bad[] = {

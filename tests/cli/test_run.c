@@ -1,5 +1,5 @@
 /*
- * test_run.c - `heed run` as people call it: its results, refusals, inputs and outputs
+ * test_run.c - the `heed run` command: results, errors, inputs and outputs
  */
 #include <math.h>
 #include <setjmp.h>
@@ -48,16 +48,14 @@ static void refuses_arrays_that_do_not_fit(void **state)
         { "heed run --q Q.npy --k K.npy --v V_heads3.npy", 2, "", "differ in heads: 4 and 3" },
         { "heed run --q Q.npy --k K.npy --v V_seq8.npy", 2, "", "differ in seq: 9 and 8" },
         { "heed run --q Q.npy --k K_heads3.npy --v V_heads3.npy", 2, "",
-          "8 heads cannot be shared out among 3" },
+          "8 heads cannot be shared among 3" },
         { "heed run --q Q_empty.npy --k K.npy --v V.npy", 2, "", "seq_q is 0" },
         { "heed run --q Q16.npy --k K.npy --v V.npy", 2, "", "different types, f16 and f32" },
         { "heed run --q Qbf.npy --k K.npy --v V.npy", 4, "", "type bf16" },
         { RUN "--words causal", 2, "", "causal with 5 queries and 9 keys needs an alignment" },
         { RUN "--words casual", 2, "", "did you mean causal?" },
-        { RUN "--words k=100000000:64:16", 2, "",
-          "the strides of K reach 400002304 bytes far; its" },
-        { RUN "--words o=5000:192:24", 2, "",
-          "the strides of O reach 23840 bytes far; its array has" },
+        { RUN "--words k=100000000:64:16", 2, "", "the strides of K span 400002304 bytes; its" },
+        { RUN "--words o=5000:192:24", 2, "", "the strides of O span 23840 bytes; its array has" },
         { RUN "--scale 0x", 2, "", "--scale: '0x' is not a finite number" },
         { RUN "--out O.txt", 2, "", "--out: 'O.txt' must end in .npy or .safetensors" },
         { RUN "--lse L", 2, "", "--lse: 'L' must end in" },
@@ -73,7 +71,8 @@ static void refuses_arrays_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* A file that does not fit names the option, the file, the dimension and what is expected. */
+/* For a file that does not fit, the message names the option, the file, the dimension and the
+ * expected size. */
 static void refuses_operands_that_do_not_fit(void **state)
 {
     static const run_heed_row lines[] = {
@@ -104,7 +103,7 @@ static void refuses_operands_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* Words that files say themselves, on kernels that take them. */
+/* Words that follow from the files, on kernels that support them. */
 static void computes_with_operands(void **state)
 {
     static const run_heed_row lines[] = {
@@ -192,7 +191,7 @@ static void computes_attention(void **state)
     free(result);
 }
 
-/* Writes @name.npy in the other order as @name_t.npy. */
+/* Writes @name.npy in the other order to @name_t.npy. */
 static void swap_array(void **state, const char *name)
 {
     lab_tensor tensor;
@@ -205,8 +204,9 @@ static void swap_array(void **state, const char *name)
     lab_tensor_free(&tensor);
 }
 
-/* PyTorch's order: said, it gives the same numbers in that order; not said, what looks like it is
- * warned of, and what does not fit otherwise is an error that names the option. */
+/* PyTorch's order: with the option, the numbers are the same, in that order. Without it, arrays
+ * that look like it cause a warning, and arrays that fit only that order cause an error that names
+ * the option. */
 static void knows_both_layouts(void **state)
 {
 #define SWAPPED "heed run --q Q_t.npy --k K_t.npy --v V_t.npy "
@@ -221,9 +221,9 @@ static void knows_both_layouts(void **state)
         { RUN "--layout bhsd", 2, "", "as [batch, seq, heads, dim] they fit: --layout bshd" },
         { "heed run --q K_t.npy --k K_t.npy --v V_t.npy", 0, "b2 h9 s4 d16/24",
           "warning: the arrays are read as [batch, seq, heads, dim]: 9 heads, 4 keys; if they are "
-          "[batch, heads, seq, dim], say --layout bhsd, else --layout bshd" },
+          "[batch, heads, seq, dim], use --layout bhsd, else --layout bshd" },
         { "heed run --q Q_heads12.npy --k K.npy --v V.npy", 0, "b2 h12/4 s9 d16/24",
-          "[batch, seq, heads, dim]: 12 heads, 9 keys; if they are [batch, heads, seq, dim], say" },
+          "[batch, seq, heads, dim]: 12 heads, 9 keys; if they are [batch, heads, seq, dim], use" },
         { "heed run --q K_t.npy --k K_t.npy --v V_t.npy --layout bshd", 0, "b2 h9 s4 d16/24", "" },
         { "heed run --q K_t.npy --k K_t.npy --v V_t.npy --layout bhsd", 0, "b2 h4 s9 d16/24", "" },
         { "heed verify --once --cpu scalar --layout bhsd --q Q_t.npy --k K_t.npy --v V_t.npy", 0,
@@ -238,7 +238,7 @@ static void knows_both_layouts(void **state)
 #undef SWAPPED
 }
 
-/* The capture holds the model's own output of its first layer. */
+/* The capture contains the model's output of its first layer. */
 static void agrees_with_a_real_model(void **state)
 {
     lab_safetensors *file;
@@ -278,7 +278,7 @@ static void warns_of_what_is_not_finite(void **state)
     EXPECT(state, lines);
 }
 
-/* Their size is not known before the end. */
+/* The size of a pipe is unknown before its end. */
 static void reads_pipes(void **state)
 {
     static const run_heed_row lines[] = {
@@ -294,7 +294,7 @@ static void reads_pipes(void **state)
     EXPECT(state, lines);
 }
 
-/* An old result stays until the new one is whole; nothing else is left behind. */
+/* An old result is kept until the new one is complete; no temporary files are left. */
 static void replaces_results_as_a_whole(void **state)
 {
     static const run_heed_row lines[] = {

@@ -1,6 +1,6 @@
 /*
- * test_run_append.c - `heed run` of new keys and values and of rotary embeddings: results,
- * files written, refusals
+ * test_run_append.c - `heed run` with appended keys and values and with rotary embeddings: results,
+ * output files, errors
  */
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ enum {
     DIM = 16,
     DIM_V = 24,
     ROTARY = 12,
-    BEHIND = 4, /* a V that is a part of K has as many columns, and others are rotated */
+    BEHIND = 4, /* if V is a part of K it has this many columns, and the others are rotated */
     PAGE = 7,
     PAGES = 8,
     EACH = KEYS / PAGE
@@ -104,7 +104,7 @@ static float *row_of(const lab_tensor *tensor, int64_t batch, int64_t seq, int64
     return (float *)tensor->data + ((batch * shape[1] + seq) * shape[2] + head) * shape[3];
 }
 
-/* NaN to whatever no sequence has, and to where new keys go. */
+/* Writes NaN to everything outside the sequences, and to the slots of new keys. */
 static void blank(lab_tensor *cache)
 {
     for (int64_t b = 0; b < BATCH; b++)
@@ -120,7 +120,7 @@ static void fill(lab_tensor *cache, const lab_tensor *new)
                APPEND * HEADS * (size_t)cache->shape[3] * sizeof(float));
 }
 
-/* Writes the pages of @cache as NAME.npy, others NaN. */
+/* Writes the pages of @cache to NAME.npy; other pages are NaN. */
 static void put_pool(void **state, const char *name, const lab_tensor *cache)
 {
     const size_t row = HEADS * (size_t)cache->shape[3] * sizeof(float);
@@ -135,7 +135,7 @@ static void put_pool(void **state, const char *name, const lab_tensor *cache)
     lab_tensor_free(&pool);
 }
 
-/* How columns are rotated. */
+/* Kind of rotation. */
 typedef struct turn {
     const char *name;
     int64_t first;
@@ -158,7 +158,7 @@ static void rotate(float *row, const turn *how, const lab_tensor *angles, int64_
     }
 }
 
-/* Queries one after another, @first of them the first sequence's, rotated unless @how is NULL. */
+/* Writes packed queries, rotated unless @how is NULL. */
 static void put_packed(void **state, const turn *how, const lab_tensor *angles, const lab_tensor *q)
 {
     char file[64];
@@ -173,7 +173,7 @@ static void put_packed(void **state, const turn *how, const lab_tensor *angles, 
     lab_tensor_free(&packed);
 }
 
-/* Writes new keys or values one after another, as those of Q. */
+/* Writes new keys or values, packed as queries are. */
 static void put_packed_new(void **state, const char *name, const lab_tensor *new)
 {
     const int64_t shape[] = { BATCH * APPEND, HEADS, new->shape[3] };
@@ -183,7 +183,7 @@ static void put_packed_new(void **state, const char *name, const lab_tensor *new
     lab_tensor_free(&packed);
 }
 
-/* Writes the cache that @full becomes by them, rotated unless @how is NULL. */
+/* Writes the cache after packed keys were appended to @full, rotated unless @how is NULL. */
 static void put_packed_full(void **state, const char *name, const turn *how,
                             const lab_tensor *angles, const lab_tensor *full, const lab_tensor *new)
 {
@@ -202,7 +202,7 @@ static void put_packed_full(void **state, const char *name, const turn *how,
     lab_tensor_free(&cache);
 }
 
-/* Writes Q and K as they are when rotated, Q packed and K in pages too. */
+/* Writes the rotated Q and K, Q also packed and K also in pages. */
 static void put_rotated(void **state, const turn *how, const lab_tensor *angles,
                         const lab_tensor *q, const lab_tensor *full)
 {
@@ -230,7 +230,7 @@ static void put_rotated(void **state, const turn *how, const lab_tensor *angles,
 static void put_angles(void **state, lab_tensor angles[2])
 {
     static const char *const names[] = { "cos", "sin" };
-    for (int i = 0; i < 2; i++) { /* of more positions than there are keys */
+    for (int i = 0; i < 2; i++) { /* for more positions than keys */
         char file[64];
         angles[i] = zeros(HEED_DATA_F32, 2, (int64_t[]){ KEYS + 4, ROTARY / 2 });
         for (int64_t n = 0; n < lab_tensor_elements(&angles[i]); n++) {
@@ -247,7 +247,7 @@ static void put_angles(void **state, lab_tensor angles[2])
     }
 }
 
-/* Whole numbers, and arrays of zeros whose shapes or types do not fit. */
+/* Integers, and arrays of zeros whose shapes or types do not fit. */
 static void put_others(void **state)
 {
     static const struct {
@@ -352,11 +352,11 @@ static int open_arrays(void **state)
 #define LENGTHS "--lengths lengths.npy "
 #define ROTATED "--rotary-cos cos.npy --rotary-sin sin.npy "
 
-/* A run with new keys, and one whose caches have them already, rotated as its queries are: equal to
- * the bit, as are the caches. */
+/* A run with new keys, and one whose caches already contain them and whose queries are rotated:
+ * outputs and caches must have the same bits. */
 static const struct {
     const char *all;             /* options of both */
-    const char *q, *k, *v, *new; /* files of the former, and its options */
+    const char *q, *k, *v, *new; /* files of the first, and its options */
     const char *q_rotated, *k_full, *v_full;
     const char *spec;
 } runs[] = {
@@ -405,7 +405,7 @@ static const struct {
       NULL, "f32 shared append=3 rotary=12" },
 };
 
-/* Runs a line, whose report must have @spec. */
+/* Runs a line whose report must contain @spec. */
 static void run_line(void **state, const char *line, const char *spec, heed_said *said)
 {
     run_heed(state, &way, line, said);
@@ -442,7 +442,7 @@ static void appends_as_if_keys_were_there(void **state)
     free(said);
 }
 
-/* The report names what was written, and the files that were read stay as they are. */
+/* The report names the output files, and input files are unchanged. */
 static void names_its_files(void **state)
 {
     static const run_heed_row lines[] = {
@@ -463,7 +463,7 @@ static void names_its_files(void **state)
     EXPECT(state, lines);
 }
 
-/* Arrays of the file of --tensors, by their whole names. */
+/* Arrays in the file of --tensors, by their full names. */
 static void reads_named_arrays(void **state)
 {
     static const run_heed_row lines[] = {
@@ -481,7 +481,7 @@ static void reads_named_arrays(void **state)
     EXPECT(state, lines);
 }
 
-/* Cosines and sines of another type than Q and K have. */
+/* Cosines and sines of a type other than that of Q and K. */
 static void takes_tables_of_each_type(void **state)
 {
     static const run_heed_row lines[] = {
@@ -543,8 +543,8 @@ static void refuses_new_keys_that_do_not_fit(void **state)
         { RUN K_NEW "lengths.npy", 2, "",
           "--k-new: lengths.npy has elements of type i32; they must be of f32, f16, bf16" },
         { RUN K_NEW "K_new_f16.npy", 2, "",
-          "--k-new: K_new_f16.npy has elements of type f16, K those of type f32; --type says "
-          "which one to use" },
+          "--k-new: K_new_f16.npy has elements of type f16, K those of type f32; choose one "
+          "with --type" },
         { RUN LENGTHS "--k-new K_new.npy --v-new V_new_bf16.npy", 2, "",
           "--v-new: V_new_bf16.npy has elements of type bf16, K those of type f32" },
         { RUN K_NEW "new_flat.npy", 2, "",
@@ -573,7 +573,7 @@ static void refuses_new_keys_that_do_not_fit(void **state)
         { APPENDED "--words append=3", 2, "", "append must be given once" },
         { APPENDED "--words k_new=96:32:16", 2, "", "the strides of k_new must be given once" },
         { RUN LENGTHS "--words append=3", 2, "",
-          "append needs its elements: give --k-new FILE, which says the word itself" },
+          "append needs its elements: give --k-new FILE, which implies the word" },
     };
     EXPECT(state, lines);
 }
@@ -612,13 +612,14 @@ static void refuses_rotations_that_do_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* A page that is written to has one place alone. Entries in the place of a prefix do not count. */
+/* A page that is written to must occur only once. Table entries in the range of a prefix do not
+ * count. */
 static void refuses_pages_that_are_shared(void **state)
 {
     static const run_heed_row lines[] = {
         { PAGED "table_new.npy", 2, "",
           "--table: table_new.npy: entries [0, 2] and [1, 1] are both 6; new keys go to the "
-          "former, and such a page must have one entry alone" },
+          "former, and such a page must have only one entry" },
         { PAGED "table_old.npy", 2, "",
           "--table: table_old.npy: entries [1, 1] and [0, 1] are both 7" },
         { PAGED "table_own.npy", 2, "",

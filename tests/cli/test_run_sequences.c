@@ -1,6 +1,6 @@
 /*
- * test_run_sequences.c - `heed run` of packed sequences, of keys in pages, and of a V that is a
- * part of K: results, assumptions and refusals
+ * test_run_sequences.c - `heed run` with packed sequences, paged keys, and a V that is a part of K:
+ * results, defaults and errors
  */
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ static const run_heed_way way = { HEED_PROGRAM, NULL };
 
 #define EXPECT(state, table) run_heed_rows(state, &way, table, sizeof(table) / sizeof(table)[0])
 
-/* Of three sequences, but for the packed ones, which are four of other lengths. */
+/* Three sequences each; packed ones have four, of different lengths. */
 static const struct {
     const char *name;
     int rank;
@@ -101,7 +101,7 @@ static int open_arrays(void **state)
 #define PACKED "heed run --q Q_packed.npy --k K_packed.npy --v V_packed.npy "
 #define PAGED "heed run --q Q.npy --k K_pool.npy --v V_pool.npy "
 
-/* A fault names the option, the file, the entry or the dimension, and what is expected. */
+/* An error names the option, the file, the entry or the dimension, and the expected value. */
 static void refuses_what_does_not_fit(void **state)
 {
     static const run_heed_row lines[] = {
@@ -119,8 +119,8 @@ static void refuses_what_does_not_fit(void **state)
         { PACKED "--cu-seqlens-q cu_q.npy --cu-seqlens-k cu_three.npy", 2, "",
           "--cu-seqlens-q and --cu-seqlens-k differ in the number of sequences: 4 and 3" },
         { PACKED "--cu-seqlens-q cu_q.npy", 2, "",
-          "K (K_packed.npy: [50, 2, 16]) has 50 tokens, which 4 sequences cannot share out "
-          "evenly; give --cu-seqlens-k FILE" },
+          "K (K_packed.npy: [50, 2, 16]) has 50 tokens, which cannot be divided evenly among "
+          "4 sequences; give --cu-seqlens-k FILE" },
         { PACKED "--words varlen=30", 2, "", "varlen must be given once" },
         { RUN "--cu-seqlens-q cu_q.npy", 2, "",
           "--cu-seqlens-q: Q (Q.npy: [3, 2, 4, 16]) has 4 dimensions; packed sequences have 3: "
@@ -161,7 +161,7 @@ static void refuses_what_does_not_fit(void **state)
     EXPECT(state, lines);
 }
 
-/* Without files these are taken for granted: sequences of equal length, or one; all keys. */
+/* Defaults without files: sequences of equal length, or one sequence; all keys. */
 static void says_what_arrays_mean(void **state)
 {
     static const run_heed_row lines[] = {
@@ -190,7 +190,7 @@ static void read_array(void **state, const char *name, lab_tensor *tensor)
             lab_npy_read(tensor, scratch_path(state, name, path), LAB_NPY_OPERAND, NULL), HEED_OK);
 }
 
-/* Runs, and the same problem for the reference. */
+/* Options of runs, and the same problem for the reference. */
 static const struct {
     const char *options, *spec;
     const char *q, *k, *v, *cu_q, *cu_k, *table, *lengths;
@@ -213,7 +213,7 @@ static const struct {
 };
 #define RUNS (sizeof runs / sizeof *runs)
 
-/* Compares O.npy and LSE.npy with the float64 reference, in the rows that sequences have. */
+/* Compares O.npy and LSE.npy with the float64 reference, in the rows of sequences. */
 static void assert_right(void **state, size_t n, const heed_buffers *data, int64_t rows)
 {
     heed_problem problem;
@@ -232,7 +232,7 @@ static void assert_right(void **state, size_t n, const heed_buffers *data, int64
         const int64_t at = lab_view_at(&view, row.batch, row.query, row.head);
         if (row.query < rows)
             lab_reference_row(&problem, data, row, weights, row_o, &row_lse);
-        else /* behind the last sequence */
+        else /* after the last sequence */
             row_lse = row_o[0] = 0;
         for (int64_t d = 0; d < (row.query < rows ? problem.dim_v : 1); d++)
             if (!(fabs(lab_element_get(HEED_F32, o.data, at + d) - row_o[d]) < 1e-5))

@@ -1,7 +1,7 @@
 /*
- * test_selftest.c - heed selftest as people call it, on parts of its suite
+ * test_selftest.c - the `heed selftest` command, on parts of its suite
  *
- * All of it is a test of its own.
+ * Another test runs the whole suite.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void test_json(void **state)
     assert_int_equal(integer_of(json, "killed"), 1);
     assert_int_equal(integer_of(json, "controls"), 0);
     assert_true(integer_of(json, "skipped") > 100);
-    assert_true(json_is_false(json_object_get(json, "trusted"))); /* there are others */
+    assert_true(json_is_false(json_object_get(json, "trusted"))); /* this was only a part */
     assert_int_equal(json_array_size(json_object_get(json, "gates")), LAB_JUDGES);
     const json_t *kernel = json_array_get(json_object_get(json, "kernels"), 0);
     assert_string_equal(text_of(kernel, "mutant"), "capped-logits");
@@ -88,14 +88,14 @@ static void test_json_list(void **state)
     json_decref(json);
 }
 
-/* A result that cannot be kept is not found out first. */
+/* A result that cannot be saved is reported at the start. */
 static void test_record(void **state)
 {
     run_heed_says(state, &way, "echo none >bad.db; heed selftest --record --board bad.db", 7,
                   "bad.db: not a board");
 }
 
-/* Nothing is left of what is being compiled when it is interrupted. */
+/* Nothing is left of a compilation that is interrupted. */
 static void test_interrupted(void **state)
 {
     run_heed_says(state, &way,
@@ -104,8 +104,8 @@ static void test_interrupted(void **state)
                   3, "left:0");
 }
 
-/* Trials rely on the newest selftest of this heed; where there is none one is run, for which there
- * must be a device. */
+/* Trials rely on the newest selftest of this version; if there is none, one is run, which needs the
+ * device. */
 static void test_trust(void **state)
 {
     const lab_selftest_result result = {

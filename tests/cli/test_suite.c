@@ -1,7 +1,8 @@
 /*
- * test_suite.c - `heed suite`: tasks of other suites read in a sandbox, and solutions for them
+ * test_suite.c - the `heed suite` command: tasks of other suites read in a sandbox, and solutions
+ * for them
  *
- * tests/suites/ has what the readers find in tasks; this is what the program makes of it.
+ * tests/suites/ tests the readers of tasks; this tests the program's use of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,13 +97,13 @@ static void test_import(void **state)
     assert_string_equal(spec_of(task_of(json, 3, 43)), "b2 h4 s64 d32 f32 causal layout=bhsd");
     assert_string_equal(text_of(task_of(json, 3, 50), "class"), "none");
     assert_non_null(strstr(text_of(task_of(json, 3, 50), "reason"), "ReLU"));
-    /* a limit of heed's is named, with the value */
+    /* the message names heed's limit and the value */
     assert_string_equal(text_of(task_of(json, 1, 5), "class"), "limited");
     assert_non_null(strstr(text_of(task_of(json, 1, 5), "reason"), "dim_qk is 4096"));
     json_decref(json);
 }
 
-/* The shape file is one that every verb takes; problems beyond limits are comments in it. */
+/* Every verb accepts the shape file; problems beyond limits are comments in it. */
 static void test_shape_file(void **state)
 {
     char text[4096];
@@ -113,13 +114,14 @@ static void test_shape_file(void **state)
     assert_non_null(strstr(text, "\nb2 h4 s64 d32 f32 causal layout=bhsd\n"));
     assert_non_null(strstr(text, "\n# b1 h1 s16 d4096 f32"));
     run_heed_says(state, &way, "heed plan --shapes shapes.txt", 0, "causal layout=bhsd");
-    /* a level and the inner folder do as well; without --all the others are only counted */
+    /* a level and the inner directory are accepted as well; without --all the others are only
+     * counted */
     run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench/level3", 0,
                   "1 attention, 1 none");
     run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench --all", 0, "Relu");
 }
 
-/* No task does harm: each is a row with its reason, and the exit status tells of them. */
+/* No task does harm: each is a row with its reason, and the exit status reflects them. */
 static void test_damaged(void **state)
 {
     static const char program[] = "import os\nos.fork()\nopen('was_run', 'w')\nclass Model(\n";
@@ -171,10 +173,10 @@ static void test_bad_words(void **state)
     run_heed_says(state, &way,
                   "HEED_PYTHON=/bin/sh heed suite import kernelbench suite --any-version; "
                   "HEED_PYTHON=nothing heed suite import kernelbench suite --any-version",
-                  3, "nothing is no interpreter");
+                  3, "nothing is not a Python interpreter");
 }
 
-/* Solutions are run by tests/suites/test_judge.py, where there is PyTorch. */
+/* tests/suites/test_judge.py runs solutions if PyTorch is installed. */
 static void test_judge_refusals(void **state)
 {
     static const run_heed_case cases[] = {
@@ -184,7 +186,7 @@ static void test_judge_refusals(void **state)
         { "judge solutions --tasks nowhere", 3, { "nowhere" } },
         { "judge solutions --tasks suite --device cpu --json",
           0,
-          { "its name says no task", "ReLU stands where a softmax would", "dim_qk is 4096" } },
+          { "its name has no task", "ReLU stands where a softmax would", "dim_qk is 4096" } },
     };
     static const char *const none[] = { NULL };
     char path[SCRATCH_PATH_SIZE];
@@ -196,7 +198,7 @@ static void test_judge_refusals(void **state)
     run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
 }
 
-/* Is @word in the part of @text that a checker of sources reads as code? */
+/* Returns whether @word is in the part of @text that a source checker treats as code. */
 static bool is_in_code(char *text, const char *word)
 {
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
@@ -256,7 +258,7 @@ static void test_export(void **state)
     check_solution(state, "made/here/level_3_problem_43_heed_library_f16.py", library);
 }
 
-/* Of each kind of kernel: that of warps for float32, and for an older GPU. */
+/* One kernel of each kind: that with warp products for float32, and for an older GPU. */
 static void test_kernels(void **state)
 {
     static const char *const single[] = { "fwd_f32_sm80_mma", "k.to(torch.float32)",
@@ -280,7 +282,7 @@ static void test_kernels(void **state)
     check_solution(state, "level_1_problem_97_heed_kernel_f16.py", wgmma);
 }
 
-/* A kernel is for one problem, and a file with forward() for a task of Q, K and V alone. */
+/* A kernel is for one problem, and a file with forward() for a task with only Q, K and V. */
 static void test_what_has_no_form(void **state)
 {
     static const run_heed_case cases[] = {
@@ -309,8 +311,8 @@ static void test_what_has_no_form(void **state)
     run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
 }
 
-/* The task of integrations/ is one for robust-kbench and for heed's own reader. Its solution is for
- * one value of `causal`, and refuses the other one. */
+/* The task in integrations/ is readable by robust-kbench and by heed. Its solution is for one value
+ * of `causal`, and refuses the other one. */
 static void test_robust_kbench(void **state)
 {
     static const char *const cu[] = {

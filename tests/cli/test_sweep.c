@@ -1,5 +1,5 @@
 /*
- * test_sweep.c - `heed sweep` as people call it: searches, records, resumes, replays, refuses
+ * test_sweep.c - the `heed sweep` command: searches, records, resumed runs, replays, errors
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void test_search(void **state)
     assert_string_equal(text_of(json, "schema"), "heed.sweep/1");
     assert_string_equal(text_of(json, "kernel"), "fwd_any_scalar_row");
     assert_int_equal(integer_of(json, "points"), 6);
-    assert_int_equal(integer_of(json, "refused"), 4); /* 2; 3; 8 and 64, more than the key tiles */
+    assert_int_equal(integer_of(json, "refused"), 4); /* 2; 3; 8 and 64, beyond the key tiles */
     assert_int_equal(integer_of(json, "launched"), 2);
     assert_true(json_is_true(json_object_get(json, "verified")));
     const json_t *best = json_array_get(json_object_get(json, "trials"), 0);
@@ -54,7 +54,7 @@ static void test_search(void **state)
     assert_true(strcmp(kernel, "fwd_any_scalar_row__s1") == 0 ||
                 strcmp(kernel, "fwd_any_scalar_row__s4") == 0);
     assert_true(number_of(best, "mean_seconds") > 0);
-    /* Both finalists went through the gates. */
+    /* Both finalists passed the gates. */
     for (size_t i = 0; i < 2; i++)
         assert_string_equal(text_of(json_array_get(json_object_get(json, "trials"), i), "gates"),
                             "all");
@@ -69,7 +69,7 @@ static void test_search(void **state)
     json_decref(json);
 }
 
-/* Every trial is on the board, and an interrupted sweep goes on from there without a file. */
+/* Every trial is on the board, and an interrupted sweep is resumed from there without a file. */
 static void test_board(void **state)
 {
     static const char line[] =
@@ -85,7 +85,7 @@ static void test_board(void **state)
                                  0);
     assert_true(integer_of(json, "reused") >= 3);
     json_decref(json);
-    /* The best point is ranked, also where it is heed's plan: it was timed again. */
+    /* The best point is ranked, even if it is heed's plan: it was timed again. */
     run_heed_must(state, &way,
                   "heed sweep cpu_tile 'b1 h4 s128 d64 f32' -t 1 --board one.db --trials 1", 0);
     run_heed_as(state, &way, "heed board --board one.db --csv | wc -l", 0, &said);
@@ -98,7 +98,7 @@ static void test_board(void **state)
                 0, &said);
 }
 
-/* A second run asks nothing again, and a third one with more trials only what is new. */
+/* A second run evaluates nothing again, and a third one with more trials only the new ones. */
 static void test_record(void **state)
 {
 #define LINE                                                                                  \
@@ -128,7 +128,7 @@ static void test_record(void **state)
     assert_non_null(strstr(said.err, "other"));
 }
 
-/* A search does not follow a time that the machine cannot reach, here one from the file. */
+/* A search ignores a time that is impossible on the machine, here one from the file. */
 static void test_impossible(void **state)
 {
 #define IMPOSSIBLE                                                                            \
@@ -147,7 +147,7 @@ static void test_impossible(void **state)
     json_decref(json);
 }
 
-/* Ctrl-C leaves every trial in the file, and the same command goes on. */
+/* After Ctrl-C every trial is in the file, and the same command resumes. */
 static void test_interrupt(void **state)
 {
     static const char line[] =
@@ -165,7 +165,8 @@ static void test_interrupt(void **state)
     json_decref(json);
 }
 
-/* On a driver that runs nothing: code is compiled and pruned, and what was launched is wrong. */
+/* On a driver that runs nothing: code is compiled and pruned, and every launched kernel is
+ * wrong. */
 static void test_device(void **state)
 {
     run_heed_as(state, &way,
@@ -175,7 +176,7 @@ static void test_device(void **state)
     assert_non_null(strstr(said.err, "no point of sweep90 ran"));
 }
 
-/* A pruned point is known from the record too, and is no launch, neither now nor then. */
+/* A pruned point is known from the record too, and does not count as a launch in either run. */
 static void test_pruned_record(void **state)
 {
     static const char line[] = FAKE

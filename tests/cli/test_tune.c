@@ -1,6 +1,6 @@
 /*
- * test_tune.c - `heed tune` as people call it: finds what is faster, says so when there is nothing,
- * and loses nothing when it is interrupted
+ * test_tune.c - the `heed tune` command: it finds faster kernels, reports if there are none, and
+ * loses nothing when interrupted
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,12 +32,11 @@ static const json_t *shape_of(const json_t *json)
     return shape;
 }
 
-/* How long a unit of work may take, on a machine with others at work: the start of a rival among
- * them. */
+/* Maximum duration of a step on a busy machine, such as the start of a rival. */
 #define UNIT_SECONDS 4
 
-/* Is there a kernel whose configs differ by more than noise? In builds that are not optimised they
- * do not. */
+/* Returns whether there is a kernel whose configs differ by more than noise, which needs an
+ * optimized build. */
 static bool has_avx2(void **state)
 {
 #ifdef TUNE_SLOW_KERNELS
@@ -49,7 +48,7 @@ static bool has_avx2(void **state)
 #endif
 }
 
-/* A board that is led by a slow config: a better one is found, proved, kept and planned. */
+/* A board that is led by a slow config: a better one is found, verified, stored and planned. */
 static void test_improvement(void **state)
 {
     if (!has_avx2(state))
@@ -69,7 +68,7 @@ static void test_improvement(void **state)
         json_decref(json);
         json = run_heed_json(state, &way, line, 0);
         if (json_is_true(json_object_get(shape_of(json), "improved")))
-            break; /* else others are at work here, perhaps: the next try has more time */
+            break; /* otherwise the machine may be busy: the next try has more time */
     }
     const json_t *shape = shape_of(json);
     assert_string_equal(text_of(json, "schema"), "heed.tune/1");
@@ -100,7 +99,7 @@ static void test_improvement(void **state)
     json_decref(json);
 }
 
-/* Lines that go on below, in one again. */
+/* Joins wrapped lines. */
 static void unfold(char *text)
 {
     char *to = text;
@@ -112,7 +111,7 @@ static void unfold(char *text)
     *to = '\0';
 }
 
-/* One point, which is the champion: there is nothing to find, and no word of an improvement. */
+/* The only point is the champion: nothing is found, and no improvement is mentioned. */
 static void test_none(void **state)
 {
     scratch_text_write(state, "one.txt",
@@ -126,7 +125,7 @@ static void test_none(void **state)
     assert_non_null(strstr(said.out, " of 1:00 were used"));
     assert_non_null(strstr(said.out, "the search found nothing faster"));
     assert_non_null(strstr(said.out, "no rival"));
-    /* The kernel that was there is proved best, and wisdom alone is enough from then on. */
+    /* The existing kernel is confirmed as the best, and wisdom alone is enough from then on. */
     run_heed_as(state, &way,
                 "heed plan --cpu scalar -t 1 --wisdom kept.txt --effort wisdom "
                 "'b1 h1 s100 d16 f32'",
@@ -139,7 +138,7 @@ static void test_none(void **state)
     assert_non_null(strstr(said.err, "late.txt gets 0 of 1 problem;"));
 }
 
-/* A kernel that no space has is timed, and kept. */
+/* A kernel that is in no space is timed and stored. */
 static void test_nothing_to_search(void **state)
 {
     json_t *json = run_heed_json(state, &way,
@@ -154,7 +153,7 @@ static void test_nothing_to_search(void **state)
     json_decref(json);
 }
 
-/* All kernels that can do a problem are searched, then evolved, and who leads is verified. */
+/* All kernels that support a problem are searched, then evolved, and the leader is verified. */
 static void test_all_spaces(void **state)
 {
     if (!has_avx2(state))
@@ -179,8 +178,8 @@ static void test_all_spaces(void **state)
     json_decref(json);
 }
 
-/* The seconds are those of everything, and one unit of work more: a point, a match, a comparison.
- * Steps without time are named. */
+/* The time limit covers everything and is exceeded by at most one step: a point, a match, a
+ * comparison. Steps without time are named. */
 static void test_budget(void **state)
 {
     static const char *const budgets[] = { "0.01", "0.3", "2" };
@@ -208,7 +207,7 @@ static void test_budget(void **state)
     }
 }
 
-/* Ctrl-C leaves every trial on the board, and the same command goes on. */
+/* After Ctrl-C every trial is on the board, and the same command resumes. */
 static void test_interrupt(void **state)
 {
     static const char line[] = "set -m; '" HEED_PROGRAM
@@ -224,7 +223,7 @@ static void test_interrupt(void **state)
     json_decref(json);
 }
 
-/* Trials acknowledged before a termination are there, sound, and not asked for again. */
+/* Trials that were acknowledged before a termination are present, intact, and not repeated. */
 static void test_terminated(void **state)
 {
     static const char line[] =

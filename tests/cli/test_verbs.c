@@ -1,5 +1,5 @@
 /*
- * test_verbs.c - every option of every verb: its table row, bad values, help, manual and
+ * test_verbs.c - every option of every verb: its table row, invalid values, help, manual and
  * completions
  */
 #include <ctype.h>
@@ -79,7 +79,7 @@ static void rows_are_sound(void **state)
 /* Values                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* A whole line, which ends with NULL; stderr goes to @message. */
+/* Parses a whole line, which ends with NULL; stderr goes to @message. */
 static cli_exit parse_all(void **state, const cli_verb *verb, char **argv, char message[2048])
 {
     char path[SCRATCH_PATH_SIZE];
@@ -97,7 +97,7 @@ static cli_exit parse_all(void **state, const cli_verb *verb, char **argv, char 
     return code;
 }
 
-/* The verb with one argument. */
+/* Parses the verb with one argument. */
 static cli_exit parse(void **state, const cli_verb *verb, char *argument, char message[2048])
 {
     char *argv[] = { (char *)verb->name, argument, (char *)"--help", NULL };
@@ -115,7 +115,7 @@ static void assert_refused(void **state, const cli_verb *verb, const cli_option 
         fail_msg("heed %s %s gave %d and: %s", verb->name, argument, (int)code, message);
 }
 
-/* Just beyond the limits: by one, or by the step of a double where that is larger. */
+/* Values just beyond the limits: by one, or by the step of a double if that is larger. */
 static void check_limits(void **state, const cli_verb *verb, const cli_option *option)
 {
     char value[64];
@@ -142,7 +142,7 @@ static void check_values(void **state, const cli_verb *verb, const cli_option *o
         [CLI_REAL] = not_reals, [CLI_CHOICE] = not_choices,
         [CLI_LIST] = none,      [CLI_PATHS] = none,
     };
-    assert_refused(state, verb, option, ""); /* an empty argument; of a flag, any at all */
+    assert_refused(state, verb, option, ""); /* an empty argument; any argument of a flag */
     const cli_kind kind = cli_option_choice(option, 0) ? CLI_CHOICE : option->kind;
     for (size_t i = 0; bad[kind][i]; i++)
         assert_refused(state, verb, option, bad[kind][i]);
@@ -154,7 +154,7 @@ static void bad_values_are_refused(void **state)
     for_every_option(state, check_values);
 }
 
-/* A value that is taken. */
+/* Returns a valid value. */
 static const char *good_value(const cli_option *option, char text[64])
 {
     const char *choice = cli_option_choice(option, 0);
@@ -165,7 +165,8 @@ static const char *good_value(const cli_option *option, char text[64])
     return text;
 }
 
-/* Only lists and flags may be given twice; of all else it is not to be guessed which one counts. */
+/* Only lists and flags may be repeated; for other options it would be unclear which value
+ * counts. */
 static void check_twice(void **state, const cli_verb *verb, const cli_option *option)
 {
     char argument[128], value[64], message[2048], expected[128];
@@ -186,12 +187,12 @@ static void twice_is_refused(void **state)
     for_every_option(state, check_twice);
 }
 
-/* The name with a letter too many. */
+/* The name with an additional letter. */
 static void check_slip(void **state, const cli_verb *verb, const cli_option *option)
 {
     char argument[128], message[2048], advice[128];
     if (strlen(option->name) < 3)
-        return; /* too short for a suggestion to be sure */
+        return; /* too short for a certain suggestion */
     snprintf(argument, sizeof argument, "--%sx", option->name);
     snprintf(advice, sizeof advice, "did you mean --%s?", option->name);
     assert_int_equal(parse(state, verb, argument, message), CLI_USAGE);
@@ -255,7 +256,7 @@ static void assert_fits(char *text, int width)
     free(text);
 }
 
-/* The lines of @text before its options. */
+/* Number of lines in @text before its options. */
 static int lines_before_options(const char *text)
 {
     static const char options[] = "\nOptions:\n";
@@ -266,7 +267,8 @@ static int lines_before_options(const char *text)
     return lines;
 }
 
-/* The width, and the lines before the options: with the first options they fit on a screen. */
+/* The width, and the number of lines before the options: together with the first options they fit
+ * on a screen. */
 static void help_fits(void **state)
 {
     assert_fits(print(print_help, NULL), CLI_HELP_WIDTH);
@@ -314,8 +316,7 @@ static void every_option_is_documented(void **state)
 /* Progress                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* In a log there is a line when nothing was said for ten seconds, with the time that is left, and
- * no other. */
+/* A log gets a line, with the remaining time, only after ten silent seconds. */
 static void progress_speaks_up_in_logs(void **state)
 {
     char path[SCRATCH_PATH_SIZE], text[300];
@@ -330,7 +331,7 @@ static void progress_speaks_up_in_logs(void **state)
     lab_progress_step(&progress, 1, "the third");
     lab_progress_step(&progress, 2, "the fourth");
     lab_progress_end(&progress);
-    progress = lab_progress_start(&cli_sink, NULL, 9); /* of work that has no name: nothing */
+    progress = lab_progress_start(&cli_sink, NULL, 9); /* work without a name: no line */
     progress.last_ns = 1;
     lab_progress_step(&progress, 1, "the first");
     lab_progress_end(&progress);
@@ -338,7 +339,7 @@ static void progress_speaks_up_in_logs(void **state)
     dup2(kept, STDERR_FILENO);
     close(kept);
     scratch_text_read(state, "log.txt", text, sizeof text);
-    assert_int_equal(strncmp(text, "tests: 1 of 4, 3:", 17), 0); /* and some seconds */
+    assert_int_equal(strncmp(text, "tests: 1 of 4, 3:", 17), 0); /* followed by seconds */
     assert_string_equal(strstr(text, " left"), " left  the third\n");
 }
 

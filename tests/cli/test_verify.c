@@ -1,5 +1,5 @@
 /*
- * test_verify.c - heed verify as people call it, and campaigns of verifications
+ * test_verify.c - the `heed verify` command, and verification campaigns
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@
 
 static const run_heed_way way = { HEED_PROGRAM, NULL };
 
-/* The configs of this kernel differ in splits of keys, and so few keys are not worth any. */
+/* The configs of this kernel differ in their key splits, and so few keys are not worth
+ * splitting. */
 #define SPLITS \
     "--kernel fwd_any_scalar_row --cpu scalar --gate error --inputs normal 'b1 h1 s8 d8 f32' "
 
@@ -94,8 +95,8 @@ static void test_json_counts_and_figures(void **state)
     json_decref(json);
 }
 
-/* Verifies what takes a minute under a deadline that is too short for it, and long enough for a
- * busy machine to begin. */
+/* Verifies a problem that takes a minute, with a deadline that is too short for it but long enough
+ * for a busy machine to start. */
 static json_t *run_late(void **state)
 {
     for (int deadline = 1;; deadline *= 4) {
@@ -125,7 +126,7 @@ static void test_a_failure_can_be_repeated(void **state)
     json_decref(json);
 }
 
-/* Seeds are obeyed: equal ones give equal figures, other ones others. */
+/* Seeds are used: equal seeds give equal figures, different ones different figures. */
 static double worst_of_seed(void **state, int seed)
 {
     char arguments[128];
@@ -174,8 +175,8 @@ static void make_campaign(lab_campaign *campaign, const char *spec, const lab_co
                                 .stop = stop_now };
 }
 
-/* In processes of their own or together, the reports are the same; the rest of a campaign goes on
- * after a kernel that does not exist. */
+/* The reports are the same in separate processes and in one; a campaign continues after a kernel
+ * that does not exist. */
 static void test_apart_and_together(void **state)
 {
     const lab_contender contenders[] = {

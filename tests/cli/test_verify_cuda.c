@@ -1,9 +1,9 @@
 /*
- * test_verify_cuda.c - campaigns of verifications on a CUDA device: a fake one, with toy kernels
+ * test_verify_cuda.c - verification campaigns on a fake CUDA device, with toy kernels
  *
- * The kernels take the place of the built-in ones. They compute on the host, in what the fake
- * driver gives for device memory, so that all is real but the GPU: contexts in child processes,
- * tensors that go there and back, walls, a device that is lost.
+ * The toy kernels replace the built-in ones. They compute on the host, in the fake driver's device
+ * memory, so that everything is real except the GPU: contexts in child processes, transfers of
+ * tensors, guard pages, a lost device.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static heed_status honest(const heed_plan *plan, const heed_buffers *buffers)
     return HEED_OK;
 }
 
-/* Sums in another order where tensors are not aligned. */
+/* Sums in a different order if tensors are not aligned. */
 static heed_status two_ways(const heed_plan *plan, const heed_buffers *buffers)
 {
     uintptr_t bits = (uintptr_t)buffers->q | (uintptr_t)buffers->k | (uintptr_t)buffers->v |
@@ -41,7 +41,7 @@ static heed_status two_ways(const heed_plan *plan, const heed_buffers *buffers)
     return HEED_OK;
 }
 
-/* The last bit of the first element differs every other time. */
+/* The last bit of the first element differs in every other run. */
 static heed_status by_turns(const heed_plan *plan, const heed_buffers *buffers)
 {
     static int turn;
@@ -50,7 +50,7 @@ static heed_status by_turns(const heed_plan *plan, const heed_buffers *buffers)
     return HEED_OK;
 }
 
-/* Nothing keeps a kernel from it on a device. */
+/* On a device nothing prevents a kernel from writing to K. */
 static heed_status writes_to_k(const heed_plan *plan, const heed_buffers *buffers)
 {
     mutant_plain(&plan->problem, buffers);
@@ -58,7 +58,7 @@ static heed_status writes_to_k(const heed_plan *plan, const heed_buffers *buffer
     return HEED_OK;
 }
 
-/* O ends at a wall in one of the layouts, and begins at one in another. */
+/* O ends at a guard page in one of the layouts, and starts at one in another. */
 static heed_status past_o(const heed_plan *plan, const heed_buffers *buffers)
 {
     size_t size = (size_t)lab_rows(&plan->problem) * (size_t)plan->problem.dim_v *
@@ -75,7 +75,7 @@ static heed_status before_o(const heed_plan *plan, const heed_buffers *buffers)
     return HEED_OK;
 }
 
-/* The device fails at its @count-th run in this process. */
+/* The device fails in its @count-th run in this process. */
 static void lose_at(int count)
 {
     static int runs;
@@ -96,7 +96,7 @@ static heed_status loses_at_once(const heed_plan *plan, const heed_buffers *buff
 static heed_status loses_late(const heed_plan *plan, const heed_buffers *buffers)
 {
     mutant_plain(&plan->problem, buffers);
-    lose_at(4); /* in a gate that looks at a property */
+    lose_at(4); /* at a property gate */
     return HEED_OK;
 }
 
@@ -161,13 +161,13 @@ const heed_kernel *__wrap_heed_kernel_find(const char *name, const char **config
 /* Series                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* The outcome that a kernel must have in every case. */
+/* The required outcome of a kernel in every case. */
 static const struct {
     const char *kernel;
     lab_ended ended;
     lab_outcome outcome;
-    const char *gate; /* that says so ... */
-    const char *text; /* ... in these words */
+    const char *gate; /* the gate that must fail ... */
+    const char *text; /* ... with this text */
 } expected[] = {
     { "honest", LAB_COMPLETED, LAB_PASS, "executes", "ran twice" },
     { "writes_to_k", LAB_COMPLETED, LAB_FAIL, "inputs", "K was written to" },
@@ -210,7 +210,7 @@ static void run_campaign(int jobs, bool exact)
     lab_campaign_case cases[CASES];
     lab_campaign_result results[CASES * CONTENDERS];
     for (size_t i = 0; i < CONTENDERS; i++) {
-        bool strays = expected[i].ended == LAB_CRASHED; /* without walls, into who knows what */
+        bool strays = expected[i].ended == LAB_CRASHED; /* no guard pages, so it may hit anything */
         contenders[i] = (lab_contender){ .device = "cuda",
                                          .kernel = exact && strays ? "honest"
                                                                    : expected[i].kernel };
@@ -244,13 +244,13 @@ static void test_several_processes(void **state)
     run_campaign(3, false);
 }
 
-/* Without walls, what strays is for other tools to see. */
+/* Without guard pages, stray accesses are left to other tools. */
 static void test_exact_tensors(void **state)
 {
     run_campaign(1, true);
 }
 
-/* Each context costs its contenders, not the others. */
+/* A failed context affects its contenders only. */
 static void test_no_such_device(void **state)
 {
     const lab_contender contenders[] = { { .device = "cuda:9", .kernel = "honest" },

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A rival in Python that needs no library: float32 attention of small problems, in plain loops."""
+"""A rival in Python that needs no library: float32 attention on small problems, in plain loops."""
 
 import array
 import math
 import os
 import sys
 
-# The folder of the peers that are being tested.
+# The directory of the peers under test.
 sys.path.insert(0, os.environ["HEED_TEST_PEERS"])
 import peer
 

@@ -1,8 +1,9 @@
 #!/bin/sh
-# test_dist.sh BUILD - unpack the tarball that lies in BUILD into a folder of another name and use it there
+# test_dist.sh BUILD - unpacks the tarball in BUILD into a directory with another name and uses it
+# there
 #
-# Its programs may need the C library alone, none newer than glibc 2.36, and know nothing of the
-# machine that built it.
+# Its programs may need only the C library, not newer than glibc 2.36, and must not depend on the
+# build machine.
 set -eu
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -51,7 +52,7 @@ exported=$(nm -D --defined-only "$root/lib/libheed.so" | awk '$2 != "A" && $3 !~
 [ -z "$exported" ] || fail "libheed.so exports $exported"
 ! grep -rlF "$(cd "$build" && pwd)" "$root" || fail "these name the folder that they were built in"
 
-# An environment that says nothing of the tree this test is in.
+# An environment without anything from the source tree.
 heed() {
     env -u HEED_PEERS -u HEED_CPU -u HEED_DEVICE "$root/bin/heed" "$@"
 }

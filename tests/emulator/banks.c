@@ -1,14 +1,16 @@
 /*
- * banks.c - conflicts of shared memory: how many passes through its 32 banks an access takes
+ * banks.c - bank conflicts in shared memory: number of passes through its 32 banks that an access
+ * takes
  *
- * The lanes of an access that is not collective come one after the other. They are noted until the
- * warp meets, and those that came from the same line, in the same order, are taken for one access.
+ * The lanes of an access that is not collective run one after another. Their accesses are logged
+ * until the warp meets. Those that came from the same line, in the same order, are treated as one
+ * access.
  */
 #include "emulator/machine.h"
 
 #include <stdio.h>
 
-#define PASS_BYTES 128 /* of all banks */
+#define PASS_BYTES 128 /* of all banks together */
 
 static tally *tally_of(machine *m, site at)
 {
@@ -20,8 +22,8 @@ static tally *tally_of(machine *m, site at)
     return &m->tallies[i];
 }
 
-/* Passes for @count lanes, which would fit into one: words of the same place in the banks, but of
- * different rows, take one each. 0 if no lane takes part. */
+/* Passes for @count lanes, which would fit into one pass: words at the same place in the banks but
+ * in different rows take one pass each. 0 if no lane takes part. */
 static uint32_t passes(const uint32_t *smem, uint32_t count, uint32_t unit)
 {
     uint32_t rows[LANES][LANES], used[LANES] = { 0 }, most = 0;

@@ -1,5 +1,5 @@
 /*
- * barrier.c - barriers of the block, and what is said when nobody can go on
+ * barrier.c - barriers of the block, and messages about deadlocks
  */
 #include "emulator/machine.h"
 
@@ -11,9 +11,9 @@ static bool waits_at(const thread *t, uint32_t id)
     return t->state == MEETING && t->request->what == EMULATOR_BARRIER && t->request->x == id;
 }
 
-/* All threads that wait at a barrier do so by the same instruction: compute-sanitizer's synccheck
- * takes those at another one for divergent. A place is a line here, so that an inline function that
- * is called twice is one. A thread that only arrives may do so anywhere. */
+/* All threads that wait at a barrier must do so at the same instruction: compute-sanitizer's
+ * synccheck reports others as divergent. A place is a line here, so an inline function that is
+ * called twice is one place. A thread that only arrives may do so anywhere. */
 static void check_place(machine *m, uint32_t id, const thread *one, const thread *other)
 {
     site here = machine_site(m, other), there = machine_site(m, one);
@@ -22,7 +22,7 @@ static void check_place(machine *m, uint32_t id, const thread *one, const thread
                      machine_site_print(m, here).text, id, machine_site_print(m, there).text);
 }
 
-/* Lets the threads at barrier @id of a block go on if all have come. */
+/* Releases the threads at barrier @id of a block if all have arrived. */
 static bool release(machine *m, uint32_t block, uint32_t id)
 {
     arrivals *early = &m->arrivals[block][id];
@@ -65,7 +65,7 @@ void barrier_arrive(machine *m, thread *lanes)
 {
     const emulator_request *request = lanes->request;
     arrivals *early = &m->arrivals[lanes->rank][request->x];
-    release(m, lanes->rank, request->x); /* if it is complete, this is another turn */
+    release(m, lanes->rank, request->x); /* if it is complete, this is the next phase */
     if (early->wanted && early->wanted != (uint32_t)request->n)
         machine_fail(m, "%s: barrier %u of %d threads is one of %u elsewhere",
                      machine_site_print(m, machine_site(m, lanes)).text, request->x, request->n,
@@ -88,7 +88,7 @@ static const char *what_of(const thread *t)
                                                      : "others of its warp";
 }
 
-/* Nobody can go on, and not all wait at barriers of the block: where do they? */
+/* No thread can continue, and not all wait at barriers of the block: reports where they wait. */
 static void fail_stuck(machine *m)
 {
     char text[EMULATOR_TEXT_SIZE] = "";

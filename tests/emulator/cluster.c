@@ -1,18 +1,18 @@
 /*
- * cluster.c - blocks of a cluster: their barrier, and stores to shared memory of other blocks
+ * cluster.c - blocks of a cluster: their barrier, and accesses to shared memory of other blocks
  *
- * A store comes some turns after it was started, in no certain order. Until then what it shall fill
- * is poison. A barrier of the block that is stored to counts its bytes, and who waits for that
- * barrier's phase knows of it, nobody else.
+ * A store arrives some turns after it was started, in random order. Until then its target is
+ * poison. A barrier of the target block counts its bytes, and is the only way to wait for it: only
+ * threads that wait for the barrier's phase may use the data.
  */
 #include "emulator/machine.h"
 
 #include <string.h>
 
-#define TURNS_MAX 6 /* that a store may take */
+#define TURNS_MAX 6 /* that a store may take at most */
 
-/* Where shared memory of all blocks is to all of them: that of the first one from here on, that of
- * the next one as much further. A thread's own addresses are less. */
+/* Cluster addresses of shared memory: that of the first block starts here, those of the others
+ * follow at the same distance. A thread's block-local addresses are smaller. */
 #define WINDOW_BITS 24
 
 typedef struct remote_store {
@@ -43,7 +43,7 @@ void cluster_reset(machine *m)
 /* The barrier                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* The phase is over when all that have not left have come. */
+/* The phase is complete when all threads that have not exited have arrived. */
 static void settle(machine *m)
 {
     meeting *all = &m->meeting;
@@ -115,22 +115,14 @@ uint32_t emulator_mapped(uint32_t smem, uint32_t rank)
     return smem | (rank + 1) << WINDOW_BITS;
 }
 
-/* The block of an address, a thread's own or a mapped one. */
+/* The block of an address, block-local or mapped. */
 static uint32_t rank_of(const thread *t, uint32_t smem)
 {
     uint32_t window = smem >> WINDOW_BITS;
     return window == 0 ? t->rank : window - 1;
 }
 
-static access remote_access(machine *m, const thread *t, uint32_t smem, const char *verb)
-{
-    access it = shared_access(m, t, 0, verb);
-    it.base = rank_of(t, smem) * m->pitch;
-    it.smem = it.base + (smem & ((1u << WINDOW_BITS) - 1));
-    return it;
-}
-
-/* Does the thread know of anything that block @rank has done, be it to begin? */
+/* Returns whether the access is ordered after anything in block @rank, at least its start. */
 static bool knows(const access *it, uint32_t rank)
 {
     uint32_t threads = it->m->launch->threads;
@@ -140,35 +132,43 @@ static bool knows(const access *it, uint32_t rank)
     return false;
 }
 
-/* Is block @rank there while the thread stores to it? False after machine_fail(). */
-static bool check_there(const access *it, uint32_t rank)
+/* Checks that block @rank, which the thread accesses, exists, has started and has not exited. */
+static void check_there(const access *it, uint32_t rank)
 {
     machine *m = it->m;
     const site_text at = machine_site_print(m, it->at);
     const number_text who = machine_thread_print(m, it->actor);
     if (rank >= m->cluster)
-        machine_fail(m, "%s: thread %s stores to block %u of a cluster of %u", at.text, who.text,
+        machine_fail(m, "%s: thread %s %s block %u of a cluster of %u", at.text, who.text, it->verb,
                      rank, m->cluster);
     else if (m->staying[rank] == 0)
-        machine_fail(m, "%s: thread %s stores to block %u, which has left", at.text, who.text,
+        machine_fail(m, "%s: thread %s %s block %u, which has left", at.text, who.text, it->verb,
                      rank);
     else if (!knows(it, rank))
         machine_race(m,
-                     "%s: thread %s stores to block %u, which may not have begun: missing "
+                     "%s: thread %s %s block %u, which may not have begun: missing "
                      "barrier.cluster",
-                     at.text, who.text, rank);
-    return !m->report->error[0];
+                     at.text, who.text, it->verb, rank);
+}
+
+access cluster_access(machine *m, const thread *t, uint32_t smem, const char *verb)
+{
+    access it = shared_access(m, t, 0, verb);
+    uint32_t rank = rank_of(t, smem);
+    if (smem >> WINDOW_BITS != 0)
+        check_there(&it, rank);
+    it.base = rank * m->pitch;
+    it.smem = it.base + (smem & ((1u << WINDOW_BITS) - 1));
+    return it;
 }
 
 void emulator_remote_store(uint32_t smem, const void *from, uint32_t barrier)
 {
     machine *m = machine_here();
     const thread *t = m->running;
-    access it = remote_access(m, t, smem, "stores to");
-    access counted = remote_access(m, t, barrier, "counts a store at");
+    access it = cluster_access(m, t, smem, "stores to");
+    access counted = cluster_access(m, t, barrier, "counts a store at");
     uint32_t rank = rank_of(t, smem);
-    if (!check_there(&it, rank))
-        return;
     if (rank != rank_of(t, barrier))
         machine_fail(m, "%s: thread %s stores to block %u, and counts it at a barrier of block %u",
                      machine_site_print(m, it.at).text, machine_thread_print(m, it.actor).text,
@@ -224,7 +224,7 @@ bool cluster_deliver(machine *m, bool any)
 /* The end of a block                                                         */
 /* -------------------------------------------------------------------------- */
 
-/* The last thread of block @rank leaves: nothing may be on its way. */
+/* The last thread of block @rank exits: no store to it may be under way. */
 static void check_alone(machine *m, uint32_t rank)
 {
     uint32_t first = rank * m->pitch, end = first + m->pitch;

@@ -1,31 +1,30 @@
 /*
  * emulator.h - CUDA kernels on a CPU
  *
- * A kernel of src/cuda/kernels, compiled as C with emulator/ptx.cuh in place of the real one, runs
- * here a block or a cluster of blocks at a time, every thread of it a coroutine that gives way
- * where lanes or warps meet.
- * It is a machine that forgives nothing:
+ * Runs a kernel of src/cuda/kernels, compiled as C with emulator/ptx.cuh in place of the real one,
+ * a block or a cluster of blocks at a time. Every thread is a coroutine that yields where lanes or
+ * warps meet. It is stricter than a device:
  *
- *   - an address outside of shared memory, a misaligned one, lanes of a warp that are not at the
- *     same instruction where they must be, a barrier that will never be complete, or that threads
- *     wait at in two places: the run ends.
- *   - shared memory that was not written reads as NaN, and so does what cp.async brings until the
- *     thread that started it has waited.
- *   - two accesses to the same bytes of shared memory, one of them a write, that no barrier
- *     orders are a race, whether or not they did harm. Within a warp only a warp barrier orders
- * them; shuffles and matrix instructions do not, as on the device.
- *   - copies of boxes are done some turns after they were started, in an order that the seed says,
- *     and products of wgmma when they are waited for; their output is NaN until then, and their
- * input must be left alone. Ordinary stores that they shall see need their fence.
- *   - barriers in shared memory that were not made, too many arrivals or bytes, a phase that a
- *     thread may miss, copies, stores or products that nobody has waited for: the run ends.
- *   - stores to another block of the cluster come some turns later, too. Blocks must be known to
- *     have begun before they are stored to, by the cluster's barrier, and must not leave while
- *     bytes are still to come.
+ *   - An address outside shared memory, a misaligned one, lanes of a warp that are not at the same
+ *     instruction where they must be, a barrier that will never be complete, or at which threads
+ *     wait in two places, end the run.
+ *   - Uninitialized shared memory reads as NaN, and so does the target of cp.async until the thread
+ *     that started it has waited.
+ *   - Two accesses to the same bytes of shared memory, at least one of them a write, that no
+ *     barrier orders are a race, whether or not they did harm. Within a warp only a warp barrier
+ *     orders them; shuffles and matrix instructions do not, as on the device.
+ *   - Copies of boxes complete some turns after they were started, in an order that depends on the
+ *     seed, and products of wgmma when they are waited for. Until then their output is NaN, and
+ *     their input must not be changed. Ordinary stores need the fence to be visible to them.
+ *   - Barriers in shared memory that were not initialized, too many arrivals or bytes, a phase that
+ *     a thread may miss, and copies, stores or products that no thread has waited for, end the run.
+ *   - Stores to another block of the cluster arrive some turns later, too. The cluster's barrier
+ *     must ensure that a block has started before it is stored to, and a block must not exit while
+ *     bytes are under way to it.
  *
- * Its limits: races in global memory, reads past a tensor unless its memory is guarded, and
- * anything of time. Products of mma are exact, their sum in double is rounded once, which is a
- * little better than the device; ex2, lg2 and rcp are those of libm.
+ * It does not detect races in global memory, or reads past a tensor unless its memory is guarded,
+ * and does not model time. Products of mma are exact, and their sum in double is rounded once,
+ * which is slightly more accurate than the device; ex2, lg2 and rcp are those of libm.
  */
 #ifndef EMULATOR_H
 #define EMULATOR_H
@@ -36,16 +35,16 @@
 
 #define EMULATOR_TEXT_SIZE 256
 
-/* The launch: kernel(args) for every thread. */
+/* A launch: kernel(args) for every thread. */
 typedef struct emulator_launch {
     void (*kernel)(const void *args);
     const void *args;
     uint32_t grid[3];
-    uint32_t threads;      /* of a block; a multiple of 32 up to 1024 */
+    uint32_t threads;      /* per block; a multiple of 32 up to 1024 */
     uint32_t shared_bytes; /* dynamic shared memory, up to 227 KiB */
     uint64_t seed;         /* for the order in which copies of boxes, and stores to other blocks,
-                              arrive */
-    uint32_t cluster;      /* blocks of a cluster, along x, up to 8; 0 and 1: there are none */
+                            * arrive */
+    uint32_t cluster;      /* blocks per cluster, along x, up to 8; 0 or 1: no clusters */
 } emulator_launch;
 
 typedef struct emulator_report {
@@ -54,13 +53,13 @@ typedef struct emulator_report {
     uint64_t races;
     char race[EMULATOR_TEXT_SIZE]; /* the first one, or "" */
 
-    /* Reads of shared memory that nobody wrote; those of ldmatrix, which may be of rows that do not
-     * count, only give NaN. */
+    /* Reads of uninitialized shared memory; those of ldmatrix, whose rows may be unused, only give
+     * NaN. */
     uint64_t uninitialised;
     char uninitialised_at[EMULATOR_TEXT_SIZE];
 
-    /* Passes of shared memory through its 32 banks, 8 lanes of 16 bytes at a time, 16 of 8, or 32
-     * of 4: how many there were beyond one, and where most of them. */
+    /* Passes of shared memory accesses through its 32 banks (8 lanes of 16 bytes, 16 of 8, or 32 of
+     * 4 per pass): how many were needed beyond one per access, and the line with the most. */
     uint64_t passes;
     uint64_t conflicts;
     char worst[EMULATOR_TEXT_SIZE]; /* "file:line: number", or "" */

@@ -1,7 +1,7 @@
 /*
- * fiber.c - coroutines: made by makecontext(), switched by longjmp(), which enters no system call
+ * fiber.c - coroutines: created by makecontext(), switched by longjmp(), which makes no system call
  */
-/* longjmp() to a deeper frame is what this file is for. */
+/* This file relies on longjmp() to a deeper frame. */
 #undef _FORTIFY_SOURCE
 #include "emulator/fiber.h"
 
@@ -16,7 +16,7 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 
-/* The fiber that switched last: the bounds of its stack are learnt where it goes on. */
+/* The fiber that switched last: the bounds of its stack are obtained in the next fiber. */
 static _Thread_local fiber *last;
 
 static void leaving(fiber *from, const fiber *to)
@@ -58,13 +58,13 @@ typedef struct birth {
     fiber *self;
     fiber parent;
     ucontext_t context;        /* of the new fiber */
-    ucontext_t parent_context; /* where fiber_create() goes on */
+    ucontext_t parent_context; /* where fiber_create() continues */
     void (*body)(void *data);
     void *data;
 } birth;
 
-/* makecontext() passes ints only. Leaves its place in the fiber and goes back; the first switch to
- * it comes out of _setjmp() again. */
+/* makecontext() passes only ints. Stores its place in the fiber and returns; the first switch to it
+ * returns from _setjmp() again. */
 static void start(unsigned high, unsigned low)
 {
     union {

@@ -1,5 +1,6 @@
 /*
- * half.h - 16-bit floats, for the emulator: exact one way, to nearest even the other way
+ * half.h - 16-bit floats for the emulator: exact conversion to float32, round to nearest even from
+ * it
  */
 #ifndef EMULATOR_HALF_H
 #define EMULATOR_HALF_H
@@ -21,8 +22,8 @@ static inline float half_value(uint32_t bits)
     return x;
 }
 
-/* Without a branch: fraction and exponent are shifted into place, and the difference between the
- * exponents' biases is multiplied in, which subnormals take part in. */
+/* Branch-free: fraction and exponent are shifted into place, and multiplied by the difference of
+ * the exponent biases, which also handles subnormals. */
 static inline float half_from_f16(uint16_t h)
 {
     uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13;

@@ -1,8 +1,8 @@
 /*
- * machine.c - threads of a block, or of the blocks of a cluster, in turns, and where they meet
+ * machine.c - scheduling of the threads of a block or cluster, and collective instructions
  *
- * Lanes of a warp run one after the other until each waits for others; then the instruction that
- * they wait at is executed for all of them. A warp runs on like this until it waits at a barrier of
+ * Lanes of a warp run one after another until each waits for others. The instruction that they wait
+ * at is then executed for all of them. A warp continues like this until it waits at a barrier of
  * the block.
  */
 #include "emulator/machine.h"
@@ -13,7 +13,7 @@
 
 #define SHARED_MAX ((uint32_t)227 << 10)
 
-/* The machine on which the kernel of this thread of the host runs. */
+/* The machine that runs the kernel in this host thread. */
 static _Thread_local machine *here;
 
 machine *machine_here(void)
@@ -109,7 +109,7 @@ uint32_t machine_random(machine *m, uint32_t below)
     return (uint32_t)((m->random * 0x2545f4914f6cdd1dull >> 32) % below);
 }
 
-/* The first lane that is ready, of those from @t on in its warp. */
+/* The first ready lane of the warp from @t on. */
 static thread *next_ready(const machine *m, thread *t)
 {
     uint32_t index = machine_index(m, t);
@@ -141,7 +141,7 @@ static void thread_body(void *data)
     }
 }
 
-/* Complains of two lanes of a warp that wait for each other in vain. */
+/* Reports two lanes of a warp that wait for each other forever. */
 static void fail_apart(machine *m, const thread *a, const thread *b)
 {
     site_text at = machine_site_print(m, machine_site(m, a));
@@ -155,7 +155,7 @@ static void fail_apart(machine *m, const thread *a, const thread *b)
                      one.text, two.text, machine_site_print(m, machine_site(m, b)).text);
 }
 
-/* Are @a and @b, which wait, at the same instruction? */
+/* Returns whether @a and @b, which are waiting, are at the same instruction. */
 static bool together(machine *m, const thread *a, const thread *b)
 {
     const emulator_request *x = a->request, *y = b->request;
@@ -180,7 +180,7 @@ static bool together(machine *m, const thread *a, const thread *b)
     }
 }
 
-/* Lanes that waited alone go on. */
+/* Lanes that waited individually continue. */
 static bool wake(thread *lanes)
 {
     bool any = false;
@@ -192,8 +192,8 @@ static bool wake(thread *lanes)
     return any;
 }
 
-/* The lanes of a warp have all stopped: executes what they wait at. False if they wait for other
- * warps, have left, or the run has failed. */
+/* All lanes of a warp have stopped: executes the instruction at which they wait. Returns false if
+ * they wait for other warps, have exited, or the run has failed. */
 static bool meet(machine *m, thread *lanes)
 {
     thread *first = NULL;
@@ -226,7 +226,7 @@ static bool meet(machine *m, thread *lanes)
     return !m->report->error[0];
 }
 
-/* True if anything was done. */
+/* Returns whether any lane made progress. */
 static bool run_warp(machine *m, uint32_t warp)
 {
     thread *lanes = &m->threads[warp * LANES];

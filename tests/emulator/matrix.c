@@ -1,7 +1,7 @@
 /*
- * matrix.c - instructions of a whole warp: matrices, shuffles, votes, warp barriers
+ * matrix.c - collective instructions of a warp: matrices, shuffles, votes, warp barriers
  *
- * The fragments are drawn in src/cuda/kernels/ptx_warp.cuh.
+ * Figures of the fragments are in src/cuda/kernels/ptx_warp.cuh.
  */
 #include "emulator/half.h"
 #include "emulator/machine.h"
@@ -118,17 +118,17 @@ static void multiply_f32(thread *lanes, half_fn *value)
 #define TF32_K 8
 #define TF32_BITS 0xffffe000u                 /* of a float32; the others are ignored */
 #define EXPONENT UINT64_C(0x7ff0000000000000) /* of a double */
-#define SUM_UNIT 0x1p-24 /* of the power of two in the largest number that is added */
+#define SUM_UNIT 0x1p-24 /* last bit of a sum, relative to the power of two in its largest term */
 
-/* The float32 beside @x, or @x itself, on the side of zero. */
+/* @x, rounded to float32 toward zero. */
 static float cut_off(double x)
 {
     float nearest = (float)x;
     return fabs((double)nearest) > fabs(x) ? nextafterf(nearest, 0.0f) : nearest;
 }
 
-/* The sum of a dot product and what it is added to, as tensor cores of compute capability 8.0 make
- * it: all terms are cut off at the same place, and so is the sum. */
+/* The sum of a dot product and its addend, as computed by tensor cores of compute capability 8.0:
+ * all terms are truncated at the same bit, and so is the sum. */
 static float cut_off_sum(const double terms[TF32_K + 1])
 {
     double most = 0, plain = 0, sum = 0, unit;
@@ -276,7 +276,7 @@ void matrix_execute(machine *m, thread *lanes)
         registers_set(m, lanes);
         break;
     case EMULATOR_WGMMA_FENCE:
-    case EMULATOR_BARRIER: /* wait for other warps, or let them go on */
+    case EMULATOR_BARRIER: /* may wait for other warps, or release them */
     case EMULATOR_ARRIVE:
         break;
     }

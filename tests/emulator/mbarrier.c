@@ -1,8 +1,8 @@
 /*
  * mbarrier.c - barriers in shared memory
  *
- * A phase gathers the clocks of the threads that arrive; threads that wait get them when it is
- * over, along with the copies that it counted.
+ * A phase joins the clocks of the threads that arrive. Threads that wait receive the result when it
+ * completes, along with those of the copies that it counted.
  */
 #include "emulator/machine.h"
 
@@ -94,7 +94,7 @@ void emulator_fence(bool barriers)
         order_fence(m, self);
 }
 
-/* The phase is over when all have come. */
+/* The phase is complete when all have arrived. */
 static void settle(machine *m, mbarrier *b)
 {
     uint32_t *clock = b->over;
@@ -122,7 +122,7 @@ void emulator_mbarrier_arrive(uint32_t smem, uint32_t bytes)
 {
     machine *m = machine_here();
     thread *t = m->running;
-    access it = shared_access(m, t, smem, "arrives at");
+    access it = cluster_access(m, t, smem, "arrives at");
     mbarrier *b = mbarrier_at(&it);
     if (!b)
         return;
@@ -154,7 +154,7 @@ void emulator_mbarrier_wait(uint32_t smem, uint32_t parity)
                      machine_thread_print(m, it.actor).text, parity);
     bool over = b->phase % 2 != parity;
     if (over && b->phase == 0)
-        return; /* there was no phase before */
+        return; /* there was no earlier phase */
     t->waits = (waits){ .barrier = b, .phase = over ? b->phase - 1 : b->phase };
     if (!over) {
         t->state = WAITING;

@@ -1,8 +1,8 @@
 /*
- * memory.c - the parts of a machine, kept from one run for the next
+ * memory.c - allocation of a machine, which is kept for later runs
  *
  * A verification runs the same kernel a hundred times, and a machine has a stack for every thread
- * and notes for every bit of shared memory: to make one can take longer than the run.
+ * and a record for every byte of shared memory: allocating it can take longer than a run.
  */
 #include "emulator/machine.h"
 
@@ -13,11 +13,11 @@
 #define STACK_BYTES ((size_t)256 << 10)
 #define WALL_BYTES ((size_t)4096)
 
-/* The alignment of blocks' shared memories: swizzling looks at bits up to here. */
+/* The alignment of the blocks' shared memories: swizzling uses address bits up to here. */
 #define BLOCK_ALIGN 1024u
 
-/* Machines at rest of this thread of the host: a kernel's, that of what merges its parts, and one
- * more of each for a kernel that is compared with it. */
+/* Idle machines of this host thread: for a kernel, for the one that merges its parts, and one more
+ * of each for a kernel that is compared with it. */
 #define KEPT 4
 static _Thread_local machine *kept[KEPT];
 
@@ -100,7 +100,7 @@ static void destroy(machine *m)
     free(m);
 }
 
-/* The state that begin_cluster() does not begin anew. */
+/* The state that begin_cluster() does not reset. */
 static void forget_run(machine *m)
 {
     m->running = NULL;

@@ -1,5 +1,5 @@
 /*
- * message.c - the emulator's messages about a kernel, with the line that they are about
+ * message.c - the emulator's messages about a kernel, with the line that caused them
  */
 #include "emulator/machine.h"
 

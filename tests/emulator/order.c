@@ -1,9 +1,9 @@
 /*
- * order.c - which accesses to shared memory come before which
+ * order.c - happens-before order of accesses to shared memory
  *
- * An access is right if what it must not overtake is known to it: a read, the last write; a write,
- * that and all reads since. Accesses that a write has been checked against can be forgotten, since
- * any access that comes after the write comes after them too.
+ * An access is valid if those that it must not overtake happen before it: for a read, the last
+ * write; for a write, that and all reads since. Accesses that a write has been checked against can
+ * be dropped, since any access after the write is after them too.
  */
 #include "emulator/machine.h"
 
@@ -85,7 +85,7 @@ typedef struct actor_text {
     char text[80];
 } actor_text;
 
-/* The identity of an actor. */
+/* The name of an actor. */
 static actor_text actor_print(const machine *m, uint32_t actor)
 {
     actor_text it = { "?" };
@@ -135,8 +135,9 @@ static granule *granule_at(machine *m, uint32_t smem)
     return &c->of[c->apart ? smem % CELL_BYTES / GRANULE : 0];
 }
 
-/* Has the thread that wrote made that known to the asynchronous proxy, and told of it? The last
- * fence of which @it knows is as late as the write or later. */
+/* Returns whether the writing thread has made its write visible to the asynchronous proxy, and
+ * synchronized with @it afterwards: the last fence that happens before @it is not earlier than the
+ * write. */
 static bool fenced(const access *it, const granule *last)
 {
     const fences *f = &it->m->threads[last->actor].fences;
@@ -152,14 +153,14 @@ static bool fenced(const access *it, const granule *last)
     return low > 0 && f->tick[low - 1] >= last->tick;
 }
 
-/* The usual case of what follows. */
+/* The common case of the following function. */
 static bool is_known(const access *it, const granule *last)
 {
     return !last->pending && it->clock[last->actor] >= last->tick &&
            (!it->async || last->actor >= it->m->count);
 }
 
-/* The last write must be done, and known. */
+/* The last write must have completed, and happen before the access. */
 static bool after_write(const access *it, const granule *last, bool atomic)
 {
     machine *m = it->m;
@@ -215,7 +216,7 @@ void order_copied(machine *m, uint32_t owner, uint32_t smem)
 /* Reads                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Those of the lanes that read whose reads @it does not come after. */
+/* The reading lanes whose reads do not happen before @it. */
 static uint32_t unordered(const access *it, const reading *r)
 {
     uint32_t left = 0;
@@ -246,7 +247,7 @@ static bool after_read(const access *it, const reading *r)
     return false;
 }
 
-/* All reads since the last write must be done. They are forgotten. */
+/* All reads since the last write must have completed. They are dropped. */
 static bool after_reads(const access *it, granule *g, bool fine)
 {
     machine *m = it->m;
@@ -279,8 +280,8 @@ static uint32_t new_reading(machine *m)
     return m->reads_count++;
 }
 
-/* Drops what comes before @it: a write after @it comes after that, too. But a read by the whole
- * warp does not stand for one by a lane, which is more. */
+/* Drops what happens before @it: a write after @it is after that, too. A read by the whole warp
+ * does not replace one by a lane, which is stricter. */
 static void forget_before(const access *it, granule *g)
 {
     machine *m = it->m;
@@ -301,7 +302,7 @@ static void forget_before(const access *it, granule *g)
     }
 }
 
-/* Adds a read to those of the granule; @note is one without successor. */
+/* Adds a read to those of the granule; @note has no successor. */
 static void note_read(const access *it, granule *g, const reading *note)
 {
     machine *m = it->m;
@@ -326,7 +327,7 @@ static void note_read(const access *it, granule *g, const reading *note)
 /* Accesses                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* A list like that from reading @from on. */
+/* Copies a list from reading @from on. */
 static uint32_t copy_reads(machine *m, uint32_t from)
 {
     uint32_t first = 0, last = 0;
@@ -345,7 +346,7 @@ static uint32_t copy_reads(machine *m, uint32_t from)
     return first;
 }
 
-/* From now on the granules of @c stand for themselves. */
+/* Gives each granule of @c a separate record. */
 static void take_apart(machine *m, cell *c)
 {
     for (int i = 1; i < CELL_GRANULES; i++) {
@@ -355,7 +356,7 @@ static void take_apart(machine *m, cell *c)
     c->apart = true;
 }
 
-/* The granules that an access to bytes from @smem up to @end is to, within a cell. */
+/* The granules in a cell that an access to the bytes from @smem to @end covers. */
 typedef struct span {
     cell *cell;
     granule *first;

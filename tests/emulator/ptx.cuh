@@ -1,10 +1,11 @@
 /*
- * ptx.cuh - the instructions of src/cuda/kernels/ptx.cuh and what it includes, in C on the emulator
+ * ptx.cuh - the instructions of src/cuda/kernels/ptx.cuh and the files it includes, in C on the
+ * emulator
  *
  * A kernel that is compiled with this file included first (-include) finds the include guards set
- * and takes these prototypes for the real ones. Their meaning is said there. Arithmetic is done in
+ * and uses these definitions in place of the real ones, which document them. Arithmetic is in
  * ptx_math.cuh; the machine does everything that touches shared memory or waits. Macros at the end
- * of each file tell it which line of the kernel asks.
+ * of each file record the line of the kernel that makes a request.
  */
 #ifndef HEED_PTX_CUH
 #define HEED_PTX_CUH

@@ -1,7 +1,7 @@
 /*
  * ptx_hopper.cuh - the instructions of src/cuda/kernels/ptx_hopper.cuh, in C on the emulator
  *
- * Included first, like ptx.cuh. Products take the addresses of their registers: their values are
+ * Included first, like ptx.cuh. Products receive the addresses of their registers, whose values are
  * read and written when the product is waited for.
  */
 #ifndef HEED_PTX_HOPPER_CUH
@@ -59,6 +59,11 @@ HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
     emulator_remote_store(smem, &x, barrier);
 }
 
+HEED_DEVICE void ptx_mbarrier_arrive_cluster(u32 barrier)
+{
+    emulator_mbarrier_arrive(barrier, 0);
+}
+
 HEED_DEVICE void ptx_cluster_arrive(void)
 {
     emulator_cluster_arrive();
@@ -76,7 +81,7 @@ HEED_DEVICE void ptx_prefetch_map(const heed_cuda_map *map)
     emulator_check_global(map, 64);
 }
 
-/* Caches hold nothing that memory does not. */
+/* Caches are not emulated. */
 HEED_DEVICE void ptx_tensor_prefetch(const heed_cuda_map *map, i32 column, i32 head, i32 row,
                                      i32 batch)
 {
@@ -92,6 +97,16 @@ HEED_DEVICE void ptx_tensor_load(u32 smem, const heed_cuda_map *map, u32 barrier
 {
     const int at[4] = { column, head, row, batch };
     emulator_tensor_load(smem, map, barrier, at);
+}
+
+HEED_DEVICE void ptx_tensor_load_cluster(u32 smem, const heed_cuda_map *map, u32 barrier,
+                                         i32 column, i32 head, i32 row, i32 batch, u32 blocks)
+{
+    const int at[4] = { column, head, row, batch };
+    for (u32 rank = 0; blocks >> rank; rank++)
+        if (blocks >> rank & 1)
+            emulator_tensor_load(emulator_mapped(smem, rank), map, emulator_mapped(barrier, rank),
+                                 at);
 }
 
 HEED_DEVICE void ptx_tensor_store(const heed_cuda_map *map, u32 smem, i32 column, i32 head, i32 row,
@@ -155,7 +170,7 @@ HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
     (void)count;
 }
 
-/* @a is NULL if it is in shared memory; @flags are those of b, beside @add. */
+/* @a is NULL if it is in shared memory; @flags are those of b, in addition to @add. */
 HEED_DEVICE void ptx_wgmma_so(int n, float *d, const u32 *a, u64 a_desc, u64 b_desc, int add,
                               u32 flags)
 {
@@ -263,7 +278,7 @@ HEED_DEVICE void ptx_wgmma_n256_rs(float d[128], const u32 a[4], u64 b, int add)
     ptx_wgmma(256, d, a, 0, b, add);
 }
 
-/* ---- which line asks ---- */
+/* ---- line of the request ---- */
 
 #define ptx_mbarrier_init(barrier, count) (EMULATOR_HERE, ptx_mbarrier_init(barrier, count))
 #define ptx_mbarrier_arrive(barrier) (EMULATOR_HERE, ptx_mbarrier_arrive(barrier))

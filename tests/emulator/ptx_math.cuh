@@ -1,5 +1,5 @@
 /*
- * ptx_math.cuh - arithmetic, on the emulator: as in ptx.cuh
+ * ptx_math.cuh - arithmetic on the emulator: see ptx.cuh
  */
 #ifndef HEED_PTX_MATH_CUH
 #define HEED_PTX_MATH_CUH
@@ -52,7 +52,7 @@ HEED_DEVICE float ptx_infinity(void)
     return half_value(0x7f800000u);
 }
 
-/* A subnormal as .ftz flushes it. */
+/* Flushes a subnormal like .ftz. */
 HEED_DEVICE float ptx_flushed(float x)
 {
     return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
@@ -170,8 +170,8 @@ HEED_DEVICE float ptx_unpack_bf16_hi(u32 x)
     return half_value(x & 0xffff0000u);
 }
 
-/* Products and sums of two float16 are exact in float32 but for sums of very different numbers,
- * where a second rounding does no harm to speak of. */
+/* Products and sums of two float16 are exact in float32, except for sums of very different numbers,
+ * for which a second rounding does no significant harm. */
 HEED_DEVICE u32 ptx_mul_f16x2(u32 x, u32 y)
 {
     return ptx_pack_f16(ptx_unpack_f16_lo(x) * ptx_unpack_f16_lo(y),

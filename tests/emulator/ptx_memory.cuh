@@ -1,5 +1,5 @@
 /*
- * ptx_memory.cuh - shared and global memory, on the emulator: as in ptx.cuh
+ * ptx_memory.cuh - shared and global memory on the emulator: see ptx.cuh
  */
 #ifndef HEED_PTX_MEMORY_CUH
 #define HEED_PTX_MEMORY_CUH
@@ -217,7 +217,7 @@ HEED_DEVICE u32 ptx_inc_global_u32(void *p, u32 limit)
     return r;
 }
 
-/* ---- which line asks ---- */
+/* ---- line of the request ---- */
 
 #define ptx_ld_shared_16(smem) (EMULATOR_HERE, ptx_ld_shared_16(smem))
 #define ptx_ld_shared_8(smem) (EMULATOR_HERE, ptx_ld_shared_8(smem))

@@ -1,5 +1,5 @@
 /*
- * ptx_thread.cuh - where a thread is, and how it waits for others, on the emulator: as in ptx.cuh
+ * ptx_thread.cuh - thread indices, and barriers, on the emulator: see ptx.cuh
  */
 #ifndef HEED_PTX_THREAD_CUH
 #define HEED_PTX_THREAD_CUH
@@ -54,7 +54,7 @@ HEED_DEVICE u32 ptx_grid_z(void)
     return emulator_grid(2);
 }
 
-/* A clock that goes on by one whenever somebody looks at it. */
+/* A clock that advances by one whenever it is read. */
 HEED_DEVICE u32 ptx_clock(void)
 {
     static u32 clock;
@@ -87,7 +87,7 @@ HEED_DEVICE void ptx_griddepcontrol_wait(void) {}
 
 HEED_DEVICE void ptx_griddepcontrol_launch(void) {}
 
-/* ---- which line asks ---- */
+/* ---- line of the request ---- */
 
 #define ptx_barrier() (EMULATOR_HERE, ptx_barrier())
 #define ptx_barrier_named(id, threads) (EMULATOR_HERE, ptx_barrier_named(id, threads))

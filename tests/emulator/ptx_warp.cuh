@@ -1,5 +1,5 @@
 /*
- * ptx_warp.cuh - operations of all lanes of a warp together, on the emulator: as in ptx.cuh
+ * ptx_warp.cuh - collective operations of a warp on the emulator: see ptx.cuh
  */
 #ifndef HEED_PTX_WARP_CUH
 #define HEED_PTX_WARP_CUH
@@ -118,7 +118,7 @@ HEED_DEVICE u32 ptx_vote_ballot(int x)
     return r;
 }
 
-/* ---- which line asks ---- */
+/* ---- line of the request ---- */
 
 #define ptx_ldmatrix_x4(r, smem) (EMULATOR_HERE, ptx_ldmatrix_x4(r, smem))
 #define ptx_ldmatrix_x4_trans(r, smem) (EMULATOR_HERE, ptx_ldmatrix_x4_trans(r, smem))

@@ -1,13 +1,13 @@
 /*
- * registers.c - how the warps of a block share the registers of the multiprocessor
+ * registers.c - division of the multiprocessor's registers among the warps of a block
  */
 #include "emulator/machine.h"
 
-/* The registers of a multiprocessor, and what a thread's are a multiple of. */
+/* The registers of a multiprocessor, and the granularity per thread. */
 #define REGISTERS 65536u
 #define REGISTERS_UNIT 8
 
-/* The warps of a warpgroup set their registers by the same instruction, with the same number. */
+/* The warps of a warpgroup must set their registers by the same instruction, to the same number. */
 static void check_warpgroup(machine *m, uint32_t warp, uint32_t other)
 {
     site here = m->registers_at[warp], there = m->registers_at[other];
@@ -20,12 +20,12 @@ static void check_warpgroup(machine *m, uint32_t warp, uint32_t other)
                      machine_site_print(m, there).text);
 }
 
-/* A block has the registers that its threads begin with, the same number each: the rest of the
- * multiprocessor's is out of reach. */
+/* A block has the registers with which its threads start, the same number each: it cannot use the
+ * other registers of the multiprocessor. */
 void registers_set(machine *m, const thread *lanes)
 {
     uint32_t warp = machine_index(m, lanes) / LANES, total = 0;
-    uint32_t first = lanes->rank * m->block_warps; /* of the block, as for warpgroups */
+    uint32_t first = lanes->rank * m->block_warps; /* first warp of the block, as for warpgroups */
     uint32_t count = (uint32_t)lanes->request->n, threads = m->block_warps * LANES;
     uint32_t most = REGISTERS / threads / REGISTERS_UNIT * REGISTERS_UNIT * threads;
     m->registers[warp] = count;

@@ -1,5 +1,5 @@
 /*
- * shared.c - shared memory: bounds, accesses, and copies under way
+ * shared.c - shared memory: bounds, accesses, and pending copies
  */
 #include "emulator/machine.h"
 

@@ -1,8 +1,8 @@
 /*
  * tensor.c - copies of boxes between tensors and shared memory
  *
- * A copy is done some turns after it was started, in no certain order. Until then what it shall
- * fill is poison, and what it shall read is read when it is done.
+ * A copy completes some turns after it was started, in random order. Its source is read at that
+ * time; until then its target is poison.
  */
 #include "emulator/machine.h"
 #include "emulator/map.h"
@@ -13,7 +13,7 @@
 #define MAGIC 0x70616d20646565ull
 #define CHUNK 16
 #define BOX_ALIGN 8 /* rows */
-#define TURNS_MAX 6 /* that a copy may take */
+#define TURNS_MAX 6 /* that a copy may take at most */
 
 /* The content of a map. */
 typedef struct tensor_map {
@@ -34,7 +34,7 @@ typedef struct tensor_copy {
     uint32_t due;   /* turn */
     uint32_t phase; /* of the barrier */
     mbarrier *barrier;
-    thread *thread; /* that stores; NULL: it loads */
+    thread *thread; /* for a store; NULL: a load */
     site site;
 } tensor_copy;
 
@@ -58,7 +58,7 @@ static uint32_t row_bytes(const tensor_map *map)
     return (uint32_t)map->box[0] * GRANULE;
 }
 
-/* Can the accelerator do with the map? */
+/* Returns whether the accelerator supports the map. */
 static bool fits(const tensor_map *map)
 {
     bool fine = map->base % 16 == 0 && (map->box[0] == 8 || map->box[0] == 16 ||
@@ -76,7 +76,7 @@ static bool fits(const tensor_map *map)
 /* Boxes                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Row @index of the box in the tensor; NULL if it is not there. */
+/* Row @index of the box in the tensor; NULL if out of bounds. */
 static uint8_t *row_of(const tensor_copy *c, uint32_t index)
 {
     const tensor_map *map = &c->map;
@@ -148,7 +148,7 @@ bool tensor_deliver(machine *m, bool any)
 /* Questions of threads                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* A copy that begins now; NULL after machine_fail(). */
+/* Starts a copy; NULL after machine_fail(). */
 static tensor_copy *start(machine *m, const access *it, const void *map, const int at[4])
 {
     tensor_copy c = { .smem = it->smem, .site = it->at };
@@ -177,8 +177,8 @@ void emulator_tensor_load(uint32_t smem, const void *map, uint32_t barrier, cons
 {
     machine *m = machine_here();
     thread *t = m->running;
-    access it = shared_access(m, t, smem, "copies to");
-    access counted = shared_access(m, t, barrier, "counts a copy at");
+    access it = cluster_access(m, t, smem, "copies to");
+    access counted = cluster_access(m, t, barrier, "counts a copy at");
     mbarrier *b = mbarrier_at(&counted);
     tensor_copy *c = start(m, &it, map, at);
     if (!b || !c)

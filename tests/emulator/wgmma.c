@@ -2,9 +2,9 @@
  * wgmma.c - products of a warpgroup
  *
  * The four warps of a warpgroup start the same products and commit the same groups. When the first
- * warp waits for a group, what its products take from shared memory is read, once for all; each
- * warp multiplies its 16 rows when it waits itself. Until then its sums are poison, and the
- * registers of the operand a are still to be read.
+ * warp waits for a group, the shared memory operands of its products are read, once for all warps;
+ * each warp multiplies its 16 rows when it waits itself. Until then its sums are poison, and the
+ * registers of operand a have not been read.
  */
 #include "emulator/wgmma.h"
 
@@ -92,7 +92,7 @@ static uint32_t part_of(const machine *m, const thread *lanes)
 /* Start                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* The next product of the warp, made by the first of its warpgroup to get there. */
+/* The next product of the warp, created by the first warp of the warpgroup to get there. */
 static product *next_product(machine *m, warpgroup *g, const thread *lanes)
 {
     const emulator_request *request = lanes->request;
@@ -134,7 +134,7 @@ static void meet_clock(const machine *m, const thread *lanes, uint32_t *restrict
     }
 }
 
-/* Where element @column of row @row of the warp's sums is. */
+/* Address of element @column in row @row of the warp's sums. */
 static float *register_of(float *const d[LANES], int row, int column)
 {
     int lane = row % 8 * 4 + column % 8 / 2;
@@ -149,7 +149,7 @@ static bool same_registers(const sums *s, const thread *lanes)
     return true;
 }
 
-/* The sums that the warp's lanes name, which are poison from now on. */
+/* The sums named by the warp's lanes, which are poison from now on. */
 static sums *sums_of(machine *m, warp_part *part, const thread *lanes)
 {
     int n = lanes->request->n;
@@ -230,7 +230,7 @@ void wgmma_commit(machine *m, thread *lanes)
 /* Wait                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* How many groups are done when the warp goes on. */
+/* Number of groups that must be complete when the warp continues. */
 static uint32_t groups_wanted(const warp_part *part, const thread *lanes)
 {
     uint32_t left = (uint32_t)lanes->request->n;
@@ -268,7 +268,7 @@ static void multiply(product *p, uint32_t w)
     }
 }
 
-/* Sums with no product to come are in their registers. */
+/* Writes sums without pending products to their registers. */
 static void deliver(machine *m, warp_part *part)
 {
     for (sums **link = &part->sums; *link;) {

@@ -1,9 +1,9 @@
 /*
  * wgmma_operands.c - operands of a warpgroup's products, from shared memory and from registers
  *
- * Operands in shared memory are made of rows of 128, 64 or 32 bytes, swizzled, or of 16, which are
- * not; eight of them lie one after another. Either the summed dimension is that of the rows, or the
- * rows are of columns of the product, as many as go into one.
+ * Operands in shared memory consist of rows of 128, 64 or 32 bytes, swizzled, or of 16, which are
+ * not; eight rows are contiguous. Rows are either along the summed dimension, or along columns of
+ * the product.
  */
 #include "emulator/wgmma.h"
 
@@ -17,7 +17,7 @@
 typedef struct operand {
     access it;
     uint32_t smem, leading, stride; /* bytes */
-    uint32_t row;                   /* bytes of one */
+    uint32_t row;                   /* bytes per row */
     bool bf16;
 } operand;
 
@@ -25,7 +25,7 @@ typedef struct operand {
 static bool operand_of(operand *o, machine *m, const warpgroup *g, const product *p, uint64_t desc,
                        uint32_t group)
 {
-    static const uint32_t rows[] = { 16, 128, 64, 32 }; /* by the mode of swizzling */
+    static const uint32_t rows[] = { 16, 128, 64, 32 }; /* by swizzle mode */
     *o = (operand){ .it = { .m = m,
                             .clock = p->clock,
                             .actor = g->actor,
@@ -54,7 +54,7 @@ static bool operand_of(operand *o, machine *m, const warpgroup *g, const product
     return false;
 }
 
-/* Reads the 8 elements at @smem before swizzling. */
+/* Reads the 8 elements at @smem (address before swizzling). */
 static bool read_chunk(operand *o, uint32_t smem, double to[ELEMENTS])
 {
     uint16_t bits[ELEMENTS];
@@ -74,15 +74,15 @@ static uint32_t row_at(const operand *o, uint32_t row)
     return o->smem + row / 8 * o->stride + row % 8 * o->row;
 }
 
-/* Where the chunk with column @k of row @row is, if rows have what is summed. */
+/* Address of the chunk with column @k of row @row, if rows are along the summed dimension. */
 static uint32_t chunk_along(const operand *o, uint32_t row, uint32_t k)
 {
     uint32_t columns = o->row / 2;
     return row_at(o, row) + k / columns * o->leading + k % columns * 2;
 }
 
-/* And if rows have columns of the product. Where nothing is swizzled the two distances have changed
- * places. */
+/* The same if rows are along columns of the product. Without swizzling the two distances are
+ * exchanged. */
 static uint32_t chunk_across(const operand *o, uint32_t row, uint32_t n)
 {
     uint32_t columns = o->row / 2;
@@ -91,7 +91,7 @@ static uint32_t chunk_across(const operand *o, uint32_t row, uint32_t n)
     return row_at(o, row) + n / columns * o->leading + n % columns * 2;
 }
 
-/* 64 or @n rows of which each has what is summed. */
+/* 64 or @n rows along the summed dimension. */
 static bool read_a(operand *o, product *p)
 {
     for (uint32_t r = 0; r < M; r++)

@@ -5,21 +5,21 @@
 
 HEED is the program, such as build/release/cli/heed; CHECKOUT a checkout of
 https://github.com/Dao-AILab/flash-attention, whose tests/test_flash_attn.py (FlashAttention-2) and
-hopper/test_flash_attn.py (FlashAttention-3) have the grids; OPTIONS go to each `heed run`, such as
-`--device cuda`. Needs numpy, and neither torch nor a GPU. Without CHECKOUT, N small cases of the same
-parameters are drawn for each kind of grid. --grids keeps those whose name has WORD.
+hopper/test_flash_attn.py (FlashAttention-3) have the grids; OPTIONS go to each `heed run`, such as `--device cuda`.
+Needs numpy, and neither torch nor a GPU. Without CHECKOUT, N small cases of the same parameters are drawn for each kind
+of grid. --grids keeps those whose name has WORD.
 
-The grids are those of forward passes: dense tensors, packed sequences, and caches, padded or in pages, with and without
-new keys and rotary embeddings. Values are drawn as there, normal ones, and windows, chunks, lengths and left pads at
-random. The rule is theirs: the largest error of O may be a small multiple of that of attention in the type itself,
-whose every step is rounded, both beside the exact one, which is computed here in float64. A cache to which keys were
-appended must be right to the bit, as heed.h defines rotations so. flash_values.py says how heed appends and rotates
-otherwise than FlashAttention, and how the same problem is put nevertheless. Parameters without a meaning for O, such as
-how K and V are packed, are counted, and run once.
+The grids are those of the forward passes: dense tensors, packed sequences, and caches, padded or in pages, with and
+without new keys and rotary embeddings. Values are normally distributed, as in those tests; windows, chunks, lengths and
+left pads are random. The criterion is theirs: the largest error of O may be a small multiple of that of attention in
+the type itself, with every step rounded; both are compared with the exact result, computed here in float64. A cache to
+which keys were appended must be bit-exact, since heed.h defines rotations exactly. flash_values.py explains how heed's
+appending and rotation differ from FlashAttention's, and how the same problem is expressed. Parameters that do not
+affect O, such as the packing of K and V, are counted, and run once.
 
-With --every N one case in N is run, drawn at random, but always the same ones. Prints for each grid how many cases there
-are, how many problems they are, and how many of those passed, failed, were not drawn, and were left out and why. Exits
-with 1 if one failed, with 77 ("skipped") without numpy.
+With --every N a fixed random sample of one case in N is run. Prints for each grid the numbers of cases and of distinct
+problems, and how many of those passed, failed, were not drawn, and were left out and why. Exits with 1 if one failed,
+with 77 ("skipped") without numpy.
 """
 
 import ast
@@ -36,7 +36,7 @@ import script
 from halves import KINDS, rounded
 
 DIM_MAX = 1024
-# Parameters that change nothing of O, and those that do where another one is true.
+# Parameters that do not affect O, and those that affect it only if another one is true.
 NO_MEANING = ("deterministic", "kvpacked", "V_colmajor", "num_splits", "has_batch_idx")
 MEANING_WITH = {"rotary_fraction": "new_kv", "seqlen_new_eq_seqlen_q": "new_kv", "rotary_interleaved": "rotary_fraction",
                 "has_rotary_seqlens": "rotary_fraction"}
@@ -44,7 +44,7 @@ LAYOUTS = (("varlen", "varlen"), ("kvcache", "cache"), ("", "dense"))
 
 
 class Names(dict):
-    """Names in the expressions of decorators: types of torch, by their names, and switches, all off."""
+    """Names in the expressions of decorators: types of torch, by name, and switches, all off."""
 
     class Torch:
         def __getattr__(self, name):
@@ -63,12 +63,12 @@ class Names(dict):
 
 
 def product(axes):
-    """Axes are lists of values, each the parameters that it sets."""
+    """Axes are lists of values, each of which is a dict of parameters."""
     return [{k: v for part in parts for k, v in part.items()} for parts in itertools.product(*axes)]
 
 
 def grid_of(path, function):
-    """Returns the cases of a test as dicts, by the decorators of its function."""
+    """Returns the cases of a test as dicts, from the decorators of its function."""
     tree = ast.parse(path.read_text())
     node = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == function)
     axes = []
@@ -81,7 +81,7 @@ def grid_of(path, function):
 
 
 def drawn_grid(suite, grid, count):
-    """Cases of the same parameters as theirs that are no larger than a machine without a checkout likes."""
+    """Cases with the parameters of theirs, but small enough for a machine without a checkout."""
     third, layout = suite.name == "FlashAttention-3", suite.layout(grid)
     axes = {"dtype": list(KINDS), "mha_type": ["mha", "mqa", "gqa"], "d": [40, 64, 128], "causal": [False, True],
             "local": [False, True], ("has_qv" if third else "alibi"): [False, True], "softcap": [0.0, 15.0]}
@@ -105,17 +105,17 @@ def drawn_grid(suite, grid, count):
 
 
 class Suite:
-    """The rules that both have in common."""
+    """The rules common to both."""
 
     def layout(self, grid):
         return next(layout for word, layout in LAYOUTS if word in grid)
 
     def few_heads(self, grid):
-        """Heads of keys with grouped queries."""
+        """Number of key heads with grouped queries."""
         return 3 if self.layout(grid) == "cache" else 2
 
     def skips(self, case):
-        """Is it one of those that the test itself skips?"""
+        """Returns whether the test itself skips the case."""
         if case.get("new_kv") and case["seqlen_q"] > case["seqlen_k"]:
             return True
         if case.get("softcap") and case.get("dropout_p"):
@@ -162,7 +162,7 @@ class Third(Suite):
     grids = ("test_flash_attn_output", "test_flash_attn_varlen_output", "test_flash_attn_kvcache")
 
     def expand(self, grid, case):
-        """The values that the test goes through itself."""
+        """The values over which the test itself loops."""
         layout = self.layout(grid)
         if self.skips(case) or (case.get("has_qv") and (case["d"] != 64 or case["dtype"] not in KINDS)):
             return []
@@ -195,7 +195,7 @@ class Third(Suite):
 
 
 def inexpressible(case):
-    """Returns why heed run has no words for it, or None."""
+    """Returns why heed run cannot express it, or None."""
     if case.get("dropout_p"):
         return "dropout"
     if case["dtype"] not in KINDS:
@@ -208,7 +208,7 @@ def inexpressible(case):
 
 
 def judge(job):
-    """Returns None if a case is right, else what is wrong."""
+    """Returns None if a case is right, else the error."""
     suite, grid, case, heed, options = job
     it = flash_values.Case(suite, grid, case)
     try:
@@ -224,12 +224,12 @@ def has_meaning(name, case):
 
 
 def problems_of(cases):
-    """Those that differ in what has a meaning."""
+    """The cases that differ in a parameter that affects O."""
     return {repr(sorted((k, str(v)) for k, v in case.items() if has_meaning(k, case))): case for case in cases}
 
 
 def run_grid(suite, grid, args):
-    """Returns how many cases failed."""
+    """Returns the number of failed cases."""
     if args.checkout:
         cases = [c for case in grid_of(args.checkout / suite.path, grid) for c in suite.expand(grid, case)]
     else:

@@ -3,15 +3,15 @@
 
     tests/external/flash_attention_files.py CHECKOUT {2,3} [--every N] [--device cuda] [-- PYTEST OPTIONS...]
 
-CHECKOUT is a folder of https://github.com/Dao-AILab/flash-attention, of which tests/test_flash_attn.py (2) or
-hopper/test_flash_attn.py (3) is run as it is, beside modules that have heed's functions under FlashAttention's names.
+CHECKOUT is a checkout of https://github.com/Dao-AILab/flash-attention, whose tests/test_flash_attn.py (2) or
+hopper/test_flash_attn.py (3) is run unchanged, with modules that provide heed's functions under FlashAttention's names.
 Needs torch, pytest and einops; --device cpu runs it on a CPU, slowly. With --every N one case in N is run, the same
 ones each time.
 
-Left out, and counted by reason: dropout, gradients, which heed does not have yet, 8-bit types, and what heed refuses by
-name. Of a case that computes a gradient besides its output, the output is judged: gradients are all zeros then, of
-heed's result and of the files' own references. Prints how many cases passed, how many were left out and why, and
-each that failed. Exits with 1 if one failed, with 77 without pytest and einops.
+Left out, and counted by reason: dropout, gradients, which heed does not have yet, 8-bit types, and cases that heed
+refuses with a message. In a case that computes a gradient besides its output, the output is judged: all gradients are
+zeros then, for heed's result and for the files' own references. Prints how many cases passed, how many were left out
+and why, and each that failed. Exits with 1 if one failed, with 77 without pytest and einops.
 """
 
 import argparse
@@ -39,7 +39,7 @@ import heed  # noqa: E402
 import heed.flash_attn  # noqa: E402
 import heed.flash_attn_3  # noqa: E402
 
-#: Beginnings of tests' names that are left out, and why.
+#: Prefixes of names of tests that are left out, and the reason.
 LEFT_OUT = {
     "test_flash_attn_bwd_": "a gradient alone",
     "test_flash_attn_deterministic": "a gradient alone",
@@ -51,7 +51,7 @@ LEFT_OUT = {
 
 
 def served(function):
-    """The function without gradients. A refusal by name leaves the case out."""
+    """The function without gradients. If heed refuses, the case is left out."""
 
     @functools.wraps(function)
     def call(*args, **words):
@@ -68,12 +68,12 @@ def functions_of(module):
 
 
 def zeros(outputs, inputs, *_, **__):
-    """torch.autograd.grad(), whose gradients are not judged."""
+    """Replaces torch.autograd.grad(); gradients are not judged."""
     return tuple(torch.zeros_like(x) for x in ((inputs,) if isinstance(inputs, torch.Tensor) else inputs))
 
 
 def take_place_of_2(checkout, device):
-    """The package flash_attn of the checkout, but with heed's functions, which need nothing compiled."""
+    """The package flash_attn of the checkout, with heed's functions in place of compiled ones."""
     package = types.ModuleType("flash_attn")
     package.__path__ = [str(checkout / "flash_attn")]
     vars(package).update(functions_of(heed.flash_attn))
@@ -85,7 +85,7 @@ def take_place_of_2(checkout, device):
 
 
 def take_rotary(device):
-    """On a CPU the checkout's rotary embedding in torch, since its own is in Triton."""
+    """On a CPU the checkout's rotary embedding in torch, since the other one is in Triton."""
     if device == "cpu":
         triton = types.ModuleType("flash_attn.ops.triton.rotary")
         triton.apply_rotary = None
@@ -111,7 +111,7 @@ def take_place_of_3(checkout, device):
 
 
 def run_on_cpu():
-    """Answers to what the files ask a GPU."""
+    """Replaces the GPU queries of the files."""
     torch.cuda.get_device_capability = lambda *_: (9, 0)
     torch.cuda.synchronize, torch.cuda.manual_seed = lambda *_: None, lambda *_: None
     properties = types.SimpleNamespace(total_memory=8 << 30, multi_processor_count=132)
@@ -119,7 +119,7 @@ def run_on_cpu():
 
 
 class Plugin:
-    """Samples the cases, and counts what came of them."""
+    """Samples the cases, and counts their outcomes."""
 
     def __init__(self, every, device):
         self.every, self.device = every, device
@@ -155,7 +155,7 @@ class Plugin:
 
 
 class Module(pytest.Module):
-    """A test file, whose device is the one that was asked for."""
+    """A test file, run on the requested device."""
 
     def __init__(self, *args, device, **words):
         super().__init__(*args, **words)

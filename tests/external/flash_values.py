@@ -1,17 +1,17 @@
-"""The cases of FlashAttention's grids as problems of heed: values, files for `heed run`, what is right.
+"""The cases of FlashAttention's grids as problems for heed: values, files for `heed run`, expected results.
 
-A case has sequences, each with queries and keys of its own. In files they are dense, [batch, seq, heads, dim], packed
-one after another, or, keys alone, in pages. All that a sequence does not show is NaN: keys behind its length and ahead
-of its left pad, and pages that no sequence has.
+A case has sequences, each with its own queries and keys. In files they are dense, [batch, seq, heads, dim], packed one
+after another, or, for keys, in pages. Everything outside the sequences is NaN: keys after a sequence's length and
+before its left pad, and unused pages.
 
-heed appends the same number of keys to each sequence, or as many as it has packed queries, and lengths count them. Where
-sequences get other numbers, NaN follows the new keys of the shorter ones; an expression hides it, and takes it out of the
-positions. FlashAttention rotates query i by the place of the i-th new key, heed by the query's own place, which for the
-last one is that of the last key. The two are the same for as many new keys as queries, and so NaN follows the new keys up
-to that number. Packed queries that are fewer than the new keys are padded up to it.
-Without a mask and window, FlashAttention rotates all queries by the place of the first new key. heed has that for one
-query and one new key; with more, each query is rotated by its own place here. A rotation makes one normal Q of another,
-so it is FlashAttention's problem with another Q.
+heed appends the same number of keys to each sequence, or one per packed query, and lengths count them. If sequences get
+other numbers, NaN follows the new keys of the shorter ones; an expression hides it, and removes it from the positions.
+FlashAttention rotates query i by the position of new key i, heed by the query's own position, which for the last one is
+that of the last key. The two agree if there are as many new keys as queries, and so NaN follows the new keys up to that
+number. Packed queries that are fewer than the new keys are padded up to that number.
+Without a mask and window, FlashAttention rotates all queries by the position of the first new key. heed can do that for
+one query and one new key; with more, each query is rotated by its own position here. A rotation turns one normally
+distributed Q into another, so it is FlashAttention's problem with another Q.
 """
 
 import collections
@@ -30,19 +30,19 @@ except ImportError as error:
 
 
 class Sequences:
-    """How many queries and keys each sequence has."""
+    """Numbers of queries and keys of each sequence."""
 
     def __init__(self, batch, queries, keys):
         self.queries = [queries] * batch
         self.stored = [keys] * batch  # keys in memory,
-        self.used = [keys] * batch  # of which these are seen,
-        self.pad = [0] * batch  # from this one on
+        self.used = [keys] * batch  # visible ones among them,
+        self.pad = [0] * batch  # starting at this one
         self.packed_q = self.packed_k = False
         self.page = None
         self.longest = queries
-        self.added = [0] * batch  # new keys, which are seen,
-        self.append = [0] * batch  # of those that heed appends
-        self.packed_new = False  # as the queries are
+        self.added = [0] * batch  # new keys, which are visible,
+        self.append = [0] * batch  # number of keys that heed appends to each
+        self.packed_new = False  # whether new keys are packed as queries are
 
     @classmethod
     def packed(cls, batch, queries, keys, draw, case):
@@ -51,7 +51,7 @@ class Sequences:
         near = lambda most, least=1: [draw.randint(max(least, most - 20), most) for _ in range(batch)]
         new.packed_q = new.packed_k = True
         new.queries, new.stored = near(queries), near(keys)
-        if case.get("same"):  # one packed tensor of all three
+        if case.get("same"):  # one packed tensor for all three
             new.stored = list(new.queries)
         if "add_unused_qkv" in case:  # FlashAttention-3: some sequences without keys
             new.stored = [0 if b % 5 == 0 or b == batch - 1 else n for b, n in enumerate(new.stored)]
@@ -68,7 +68,7 @@ class Sequences:
 
     @classmethod
     def cached(cls, batch, queries, keys, draw, case):
-        """A few queries beside caches that are filled in part."""
+        """A few queries with partly filled caches."""
         new = cls(batch, queries, keys)
         new.page = case.get("paged_kv_block_size", case.get("page_size"))
         near = lambda most: [draw.randint(max(1, most - 20), most) for _ in range(batch)]
@@ -92,17 +92,17 @@ class Sequences:
 
     @property
     def filled(self):
-        """The keys that a cache has without the new ones."""
+        """Number of keys in a cache without the new ones."""
         return [n - more for n, more in zip(self.used, self.added)]
 
     @property
     def lengths(self):
-        """Those that heed is told."""
+        """Lengths passed to heed."""
         return [n + more for n, more in zip(self.filled, self.append)]
 
     @property
     def rows(self):
-        """The queries of each sequence in files, of packed ones those of the longest."""
+        """Number of query rows per sequence in files; for packed ones the number in the longest."""
         return max(self.queries) if self.packed_q else self.longest
 
     @property
@@ -113,27 +113,27 @@ class Sequences:
 
     @property
     def shifts(self):
-        """How far heed's positions of queries are ahead of theirs."""
+        """Offset of heed's query positions from theirs."""
         return [at - (used - queries) for at, used, queries in zip(self.firsts, self.used, self.queries)]
 
     @property
     def capacity(self):
-        """The keys that a cache has room for."""
+        """Capacity of the cache in keys."""
         return max(self.stored) if not self.page else -(-max(self.stored) // self.page) * self.page
 
     def ranges(self):
-        """For each sequence its first query of all, the next one's, and its keys."""
+        """For each sequence its first query, the end of its queries, and its keys."""
         ends = list(itertools.accumulate(self.queries, initial=0))
         return [(ends[b], ends[b + 1], slice(self.pad[b], n)) for b, n in enumerate(self.used)]
 
 
 def rotary_of(case):
-    """The columns that are rotated: multiples of 16."""
+    """Number of rotated columns, a multiple of 16."""
     return int(case.get("rotary_fraction", 0) * case["d"]) // 16 * 16 if case.get("new_kv") else 0
 
 
 #: Q [tokens, heads, dim], lists of K and V of each sequence, the new ones likewise, slopes [batch, heads] or None, and
-#: cosines and sines [positions, pairs]; float32 of elements of the type, but for the slopes.
+#: cosines and sines [positions, pairs]; float32, with elements of the type, except the slopes.
 Values = collections.namedtuple("Values", "q k v k_new v_new slopes cos sin")
 
 
@@ -165,7 +165,7 @@ class Case:
         make = {"dense": lambda b, n, m, *_: Sequences(b, n, m), "varlen": Sequences.packed, "cache": Sequences.cached}
         self.of = make[suite.layout(grid)](self.batch, queries, keys, draw, dict(case, same="qkvpacked" in grid))
         self.shifted = any(self.of.shifts) or self.of.lengths != self.of.used
-        self.wide = draw.random() < 0.5  # cumulative lengths of 64 bits
+        self.wide = draw.random() < 0.5  # 64-bit cumulative lengths
         self.seed = draw.randrange(2**32)
 
     def words(self):
@@ -177,17 +177,17 @@ class Case:
         return " ".join(words)
 
     def intervals(self):
-        """Words of the keys that are shown."""
+        """Words for the visible keys."""
         sides = ["" if side < 0 else str(side) for side in self.window]
         words = [f"window={sides[0]}:{sides[1]}"] if any(sides) else []
-        if self.chunk and any(self.of.pad):  # chunks are counted from the first key that is shown
+        if self.chunk and any(self.of.pad):  # chunks are counted from the first visible key
             words += [f"visible=(k-first[batch])//{self.chunk}==(p-first[batch])//{self.chunk}"]
         elif self.chunk:
             words += [f"chunk={self.chunk}"]
         return words
 
     def expressions(self):
-        """The same where heed's positions are others."""
+        """The same if heed's positions differ."""
         p, first = "p-shift[batch]", "-first[batch]" if any(self.of.pad) else ""
         shown = ["k<used[batch]"]
         shown += [f"k>={p}-{self.window[0]}"] if self.window[0] >= 0 else []
@@ -205,7 +205,7 @@ class Case:
         return found
 
     def values(self, suite):
-        """Returns the Values before the run. With qv, q.k + qv.v is one product of longer vectors, of which those of V
+        """Returns the Values before the run. With qv, q.k + qv.v is one product of longer vectors, in which those of V
         come first."""
         draw = np.random.default_rng(self.seed)
         normal = lambda *shape: draw.standard_normal(shape, np.float32)
@@ -231,8 +231,8 @@ class Case:
         return Values(q, k, v, k_new, v_new, slopes, cos, sin)
 
     def turn(self, x, at, values):
-        """Rotates x, [n, heads, dim], each vector by the position in @at: exact but for one rounding to float64, one to
-        float32 and one to the type."""
+        """Rotates x, [n, heads, dim], each vector to the position in @at: exact except for one rounding to float64, one
+        to float32 and one to the type."""
         first, half = (self.dim_v if self.qv else 0), self.rotary // 2
         columns = np.arange(first, first + self.rotary)
         one, two = (columns[::2], columns[1::2]) if self.interleaved else (columns[:half], columns[half:])
@@ -254,11 +254,11 @@ class Case:
                 values.q[first:last] = self.turn(values.q[first:last], at, values)
 
     def places(self, queries, keys):
-        """p of each query, and the numbers of the keys."""
+        """p of each query, and the key numbers."""
         return np.arange(queries)[:, None] + keys - queries, np.arange(keys)[None, :]
 
     def hidden(self, queries, keys):
-        """Returns which keys are hidden, [queries, keys]."""
+        """Returns the hidden keys, [queries, keys]."""
         at, j = self.places(queries, keys)
         hidden = np.zeros((queries, keys), bool)
         if self.window[0] >= 0:
@@ -286,7 +286,7 @@ class Case:
         return step(step(p / np.where(total > 0, total, 1)) @ step(v))
 
     def both(self, values):
-        """Returns the exact O, rounded to the type, and that of attention in the type, of the Values after the run."""
+        """Returns the exact O, rounded to the type, and that of attention in the type, for the Values after the run."""
         q, k, v, slopes = values.q, values.k, values.v, values.slopes
         group = self.heads // self.heads_kv
         o = np.zeros((2, len(q), self.heads, self.dim_v), np.float32)
@@ -299,7 +299,7 @@ class Case:
         return in_type(o[0], self.kind), o[1]
 
     def judge(self, o, exact, typed):
-        """Returns None, or what is wrong with O."""
+        """Returns None, or the error of O."""
         error, other = np.abs(o - exact), np.abs(typed - exact)
         allowed = self.rate * float(other.max()) + self.slack(exact, self.kind)
         if not float(error.max()) <= allowed:
@@ -341,7 +341,7 @@ class Files:
             self.options += ["--words", it.words()]
 
     def appended(self, values):
-        """New keys and values, cosines and sines, and where K and V are written."""
+        """New keys and values, cosines and sines, and the output files of K and V."""
         joined = np.concatenate if self.it.of.packed_new else np.stack
         self.vectors("k-new", joined(values.k_new))
         self.options += ["--k-out", self.folder / "k_out.npy"]
@@ -353,7 +353,7 @@ class Files:
             self.vectors("rotary-sin", values.sin)
 
     def padded(self, q):
-        """Q of each sequence, [batch, queries, heads, dim], with NaN behind those that it has."""
+        """Q of each sequence, [batch, queries, heads, dim], padded with NaN."""
         found = np.full((self.it.batch, self.it.of.rows, *q.shape[1:]), np.nan, np.float32)
         for b, (first, last, _) in enumerate(self.it.of.ranges()):
             found[b, : last - first] = q[first:last]
@@ -367,7 +367,7 @@ class Files:
         return np.concatenate([rows[:n] for rows, n in zip(o, self.it.of.queries)])
 
     def judge_caches(self, values):
-        """Returns None, or which of K and V after the run is not as the Values have it, to the bit but for NaN."""
+        """Returns None, or the difference between K and V after the run and the Values, bit by bit except for NaN."""
         for name, each in (("k", values.k), ("v", values.v)):
             path = self.folder / f"{name}_out.npy"
             if any(self.it.of.append) and path.exists():
@@ -390,7 +390,7 @@ class Files:
         self.operand(f"cu-seqlens-{side}", np.array(list(itertools.accumulate(lengths, initial=0)), kind))
 
     def write_table(self):
-        """Pages in a random order, more than are needed. Entries behind a length are no pages at all."""
+        """Pages in a random order, more than are needed. Entries past a length are invalid pages."""
         of, draw = self.it.of, np.random.default_rng(self.it.seed + 1)
         each = -(-of.stored[0] // of.page)
         order = draw.permutation(self.it.batch * each + 3)[: self.it.batch * each].reshape(self.it.batch, each)
@@ -401,10 +401,10 @@ class Files:
         return order
 
     def keys(self, each):
-        """K or V as they lie in their file."""
+        """K or V in the layout of the file."""
         if self.it.of.packed_k:
             none = np.full((0 if sum(map(len, each)) else 1, *each[0].shape[1:]), np.nan, np.float32)
-            return np.concatenate([*each, none])  # an array without rows is no problem: one of no sequence
+            return np.concatenate([*each, none])  # an unused row, since there must be one
         if self.order is None:
             return np.stack(each)
         page = self.it.of.page
@@ -417,7 +417,7 @@ class Files:
 
 
 def judge(heed, options, it, values, folder):
-    """Returns None, or what is wrong with the results of `heed run`. Raises RuntimeError where it fails."""
+    """Returns None, or the error in the results of `heed run`. Raises RuntimeError if it fails."""
     kind = "bf16" if it.kind == "bfloat16" else "f16"
     files = Files(it, values, folder)
     script.run([heed, "run", "--type", kind, "--out", folder / "o.npy", *files.options, *options])

@@ -3,19 +3,18 @@
 
     tests/external/ggml_attention.py HEED [CHECKOUT] [--every N] [--jobs N] [-- OPTIONS...]
 
-HEED is the program, such as build/release/cli/heed; CHECKOUT a checkout of
-https://github.com/ggml-org/llama.cpp, whose tests/test-backend-ops.cpp has the grid; OPTIONS go to each
-`heed run`, such as `--device cuda`. Needs numpy, and neither ggml nor a GPU. Without CHECKOUT a few cases
-of the same parameters are run.
+HEED is the program, such as build/release/cli/heed; CHECKOUT a checkout of https://github.com/ggml-org/llama.cpp, whose
+tests/test-backend-ops.cpp has the grid; OPTIONS go to each `heed run`, such as `--device cuda`. Needs numpy, and
+neither ggml nor a GPU. Without CHECKOUT a few cases of the same parameters are run.
 
-A case is computed in the type of its K and V, to which Q is rounded, as ggml's CPU code does. Values are
-uniform ones from -1 to 1, sinks from -10 to 10, as there; of the mask, which is added to the logits,
-blocks are -infinity. With max_bias it is multiplied by the slope of the head first: no word of heed says
-that, an expression does. With head dims of 576 and 512, as DeepSeek's, V is a part of K and has no memory of its own.
-The rule is theirs: the mean square of the error is at most 5e-4 of that of O, which is computed here in float64.
+A case is computed in the type of its K and V, to which Q is rounded, as in ggml's CPU code. Values are uniform from -1
+to 1, sinks from -10 to 10, as in those tests; blocks of the mask, which is added to the logits, are -infinity. With
+max_bias the mask is first multiplied by the slope of the head: heed has no word for that, so an expression is used.
+With head dims of 576 and 512, as in DeepSeek, V is a part of K without separate memory. The criterion is theirs: the
+mean squared error is at most 5e-4 of the mean square of O, which is computed here in float64.
 
-With --every N one case in N is run, drawn at random, but always the same ones. Prints how many cases passed, failed,
-were not drawn, and were left out and why. Exits with 1 if one failed, with 77 ("skipped") without numpy.
+With --every N a fixed random sample of one case in N is run. Prints how many cases passed, failed, were not drawn, and
+were left out and why. Exits with 1 if one failed, with 77 ("skipped") without numpy.
 """
 
 import collections
@@ -55,7 +54,7 @@ SMALL = (
     Case(72, 72, 4, (1, 1), 40, 2, True, False, 0.0, 0.0, "F32", "F32", "F32", (0, 2, 1, 3)),
 )
 
-# The few kinds of statements that the grid consists of, in C++ and in Python.
+# The few kinds of statements that make up the grid, in C++ and in Python.
 STATEMENTS = (
     (r"for \([\w:]+ (\w+) : \{(.*?),?\s*\}\s*\) \{", "for {0} in ({1},):"),
     (r"const bool (\w+) = (.*);", "{0} = {1}"),
@@ -74,7 +73,7 @@ def in_python(text):
 
 
 def grid_of(path):
-    """Returns the cases that a source makes, by the loops and conditions around each."""
+    """Returns the cases that a source generates, following its loops and conditions."""
     text = re.sub(r"//[^\n]*", "", path.read_text())
     begin = text.index("for (int hsk")
     end = text.rindex("new test_flash_attn_ext(", 0, text.index("make_test_cases_perf()"))
@@ -85,7 +84,7 @@ def grid_of(path):
             depth, text = depth - 1, text[1:].strip()
             continue
         for pattern, python in STATEMENTS:
-            # Up to the first end of such a statement: none of them lies within another.
+            # Up to the first end of such a statement: they are not nested.
             found = re.match(pattern.replace("(.*)", "(.*?)"), text)
             if found:
                 break
@@ -100,7 +99,7 @@ def grid_of(path):
 
 
 def inexpressible(case):
-    """Returns why heed has no words for it, or None."""
+    """Returns why heed cannot express it, or None."""
     if case.type_k not in TYPES or case.type_v not in TYPES:
         return "quantised K or V"
     if case.dim > DIM_MAX:
@@ -138,7 +137,7 @@ class Values:
         self.slopes = slopes_of(case, self.heads).astype(np.float32)
 
     def draw_mask(self, case, draw):
-        """[batch, queries, keys], with blocks of -infinity, but for each row's first key."""
+        """[batch, queries, keys], with blocks of -infinity, except for the first key of each row."""
         mask = draw.uniform(-1, 1, (self.batch, case.queries, case.keys)).astype(np.float16)
         for _ in range(case.queries * case.keys // 512 + 1):
             b, i, j = (draw.integers(size) for size in mask.shape)
@@ -162,7 +161,7 @@ class Values:
 
 
 def arguments(case, values, folder):
-    """Writes the data and returns the options of `heed run` that name them."""
+    """Writes the data and returns the `heed run` options that name the files."""
     plain = case.order == (0, 1, 2, 3)
     words = [f"softcap={case.softcap:g}"] if case.softcap else []
     given = {name: getattr(values, name) for name in "qkv"}
@@ -189,7 +188,7 @@ def arguments(case, values, folder):
 
 
 def judge(job):
-    """Returns None if a case is right, else what is wrong."""
+    """Returns None if a case is right, else the error."""
     case, heed, more = job
     values = Values(case)
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""16-bit types in float32, and in files: numpy has no bfloat16, which `heed run` takes as 16-bit integers."""
+"""16-bit types in float32, and in files: numpy has no bfloat16, which `heed run` reads as 16-bit integers."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ KINDS = ("float16", "bfloat16")
 
 def rounded(array, kind):
     """Rounds to the type, ties to even; the result is float32."""
-    array = np.ascontiguousarray(array, np.float32)  # of one dimension at least
+    array = np.ascontiguousarray(array, np.float32)  # at least one-dimensional
     if kind == "float16":
         with np.errstate(over="ignore"):
             return array.astype(np.float16).astype(np.float32)
@@ -16,11 +16,11 @@ def rounded(array, kind):
 
 
 def stored(array, kind):
-    """The elements as a file has them, of an array that was rounded."""
+    """The elements of a rounded array, as stored in a file."""
     array = np.ascontiguousarray(array, np.float32)
     return array.astype(np.float16) if kind == "float16" else (array.view(np.uint32) >> 16).astype(np.uint16)
 
 
 def loaded(array, kind):
-    """The elements of a file, in float32."""
+    """The elements of a file in float32."""
     return array.astype(np.float32) if kind == "float16" else (array.astype(np.uint32) << 16).view(np.float32)

@@ -3,14 +3,14 @@
 
     tests/external/onnx_attention.py HEED [--verbose] [-- OPTIONS...]
 
-HEED is the program, such as build/release/cli/heed; OPTIONS go to each `heed run`, such as
-`--device cuda`. The cases and their expected outputs come from the Python package onnx 1.23 or later
-(`pip install onnx`), which makes them as its own backends get them. Results are compared by the
-tolerance of each case, those in bfloat16 by a relative 2^-6, as onnx's runner does. Of a case that also
-wants the scores, Y alone is compared. Past keys and values are put in front of the new ones here.
+HEED is the program, such as build/release/cli/heed; OPTIONS go to each `heed run`, such as `--device cuda`. The cases
+and their expected outputs come from the Python package onnx 1.23 or later (`pip install onnx`), which generates them as
+for its own backends. Results are compared with the tolerance of each case, those in bfloat16 with a relative 2^-6, as
+in onnx's runner. If a case also outputs the scores, only Y is compared. Past keys and values are prepended to the new
+ones here.
 
-Prints how many cases there are, how many heed ran, and how many came out right. Exits with 1 if one is
-wrong or was not run, with 77 ("skipped") without the package.
+Prints the numbers of cases, of those that heed ran, and of those that were right. Exits with 1 if one is wrong or was
+not run, with 77 ("skipped") without the package.
 """
 
 import math
@@ -42,13 +42,13 @@ def cases():
 
 
 def named(names, values):
-    """Returns the values by name: an optional input that is left out has none."""
+    """Returns the values by name: an omitted optional input has no value."""
     values = iter(values)
     return {name: next(values) for name in names if name}
 
 
 def as_4d(array, heads):
-    """Returns [batch, heads, seq, dim] of that, or of [batch, seq, heads * dim]."""
+    """Returns [batch, heads, seq, dim] from that, or from [batch, seq, heads * dim]."""
     if array.ndim == 4:
         return array
     batch, seq, width = array.shape
@@ -56,7 +56,7 @@ def as_4d(array, heads):
 
 
 class Call:
-    """One case in heed's words: arrays by option, and words."""
+    """One case as a call of heed: arrays by option, and words."""
 
     def __init__(self, case):
         node = case.model.graph.node[0]
@@ -81,7 +81,7 @@ class Call:
             self.words.append("visible=" + "&&".join(self.visible))
 
     def keys(self, name, past):
-        """Returns K or V, behind those of the past."""
+        """Returns K or V, after those of the past."""
         new = as_4d(self.inputs[name], self.attributes.get("kv_num_heads"))
         if past not in self.inputs:
             return new
@@ -89,7 +89,7 @@ class Call:
         return np.concatenate([self.inputs[past], new], axis=2)
 
     def place(self):
-        """Says which keys each query sees by its place: causal, and windows."""
+        """Sets the keys that each query sees by position: causal, and windows."""
         left, right = (self.attributes.get(f"{side}_window_size", -1) for side in ("left", "right"))
         if self.attributes.get("is_causal"):
             right = 0 if right < 0 else min(right, 0)
@@ -99,7 +99,7 @@ class Call:
             self.visible.append("k<len[batch]")
             at = "q+len[batch]-queries"
             self.visible += [f"k<={at}+{right}"] * (right >= 0) + [f"k>={at}-{left}"] * (left >= 0)
-        elif left >= 0 or right >= 0:  # query i is at i + past
+        elif left >= 0 or right >= 0:  # query i is at position i + past
             sides = (left - self.past if left >= 0 else None, right + self.past if right >= 0 else None)
             if sides[0] is not None and sides[0] < 0:
                 self.visible.append(f"k>=q+{-sides[0]}")
@@ -109,12 +109,12 @@ class Call:
                 self.words.append("window=" + ":".join("" if side is None else str(side) for side in sides))
 
     def mask(self):
-        """Makes an operand of the mask: a bias of numbers, or keys that are shown."""
+        """Makes an operand from the mask: a bias of numbers, or visible keys."""
         mask = self.inputs.get("attn_mask")
         if mask is None:
             return
         shown, missing = mask.dtype == bool, self.k.shape[2] - mask.shape[-1]
-        if missing > 0 and mask.shape[-1] > 1:  # the keys behind it are hidden
+        if missing > 0 and mask.shape[-1] > 1:  # the keys after it are hidden
             value = False if shown else -math.inf
             mask = np.concatenate([mask, np.full(mask.shape[:-1] + (missing,), value, mask.dtype)], axis=-1)
         mask = np.broadcast_to(mask, mask.shape[:-1] + (self.k.shape[2],))
@@ -130,12 +130,12 @@ class Call:
 
 
 def save(path, array):
-    """Writes an array; NumPy files have no bfloat16, of which they get the bits."""
+    """Writes an array; NumPy files have no bfloat16, so its bits are written."""
     np.save(path, np.ascontiguousarray(array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array))
 
 
 def run(heed, options, call, folder):
-    """Returns O by `heed run`, or raises RuntimeError with its message."""
+    """Returns O from `heed run`, or raises RuntimeError with its message."""
     command = [heed, "run", "--layout", "bhsd", "--out", folder / "o.npy"] + options
     narrow = call.q.dtype == ml_dtypes.bfloat16
     if narrow:
@@ -160,7 +160,7 @@ def run(heed, options, call, folder):
 
 
 def judge(heed, options, case):
-    """Returns "right", "wrong" or "failed", and its words or the reason."""
+    """Returns "right", "wrong" or "failed", and the words or the reason."""
     call = Call(case)
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The command line and the runs of heed that the scripts of this folder share."""
+"""The command line and the runs of heed shared by the scripts in this folder."""
 
 import argparse
 import pathlib
@@ -15,7 +15,8 @@ def skip(why):
 
 
 def parser_of(doc):
-    """Returns the parser of a script, whose first argument is the program heed, with its first line."""
+    """Returns the parser of a script, whose first argument is the program heed; its description is the first line of
+    @doc."""
     parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
     parser.add_argument("heed", help="the program heed")
     return parser
@@ -26,7 +27,7 @@ def add_options(parser):
 
 
 def package_arguments(doc):
-    """Returns the arguments of a suite that comes from a package: HEED [--verbose] [-- OPTIONS...]."""
+    """Returns the arguments for a suite from a package: HEED [--verbose] [-- OPTIONS...]."""
     parser = parser_of(doc)
     parser.add_argument("--verbose", action="store_true", help="name every case")
     add_options(parser)
@@ -34,7 +35,8 @@ def package_arguments(doc):
 
 
 def checkout_arguments(doc, project, needed=True, grids=False):
-    """Returns the arguments of a suite of a project's sources: HEED CHECKOUT [--every N] [--jobs N] [-- OPTIONS...]."""
+    """Returns the arguments for a suite from a project's sources: HEED CHECKOUT [--every N] [--jobs N] [--
+    OPTIONS...]."""
     parser = parser_of(doc)
     parser.add_argument("checkout", type=pathlib.Path, nargs=None if needed else "?", help=f"the folder of {project}'s sources")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run one case in N")
@@ -45,12 +47,13 @@ def checkout_arguments(doc, project, needed=True, grids=False):
     own = sys.argv[1:]
     cut = own.index("--") if "--" in own else len(own)
     found = parser.parse_intermixed_args(own[:cut])
-    found.options = own[cut + 1 :]  # of heed run
+    found.options = own[cut + 1 :]  # for heed run
     return found
 
 
 def report(name, what, whole, run, failed, left_out):
-    """Prints the counts of a grid, of which @whole could be run; @left_out counts the others by reason."""
+    """Prints the counts of a grid, of which @whole cases could be run; @left_out has the numbers of others by
+    reason."""
     reasons = ", ".join(f"{count} {why}" for why, count in left_out.most_common())
     print(
         f"{name}: {what}: {run} run, {run - failed} passed, {failed} failed, {whole - run} not drawn; "

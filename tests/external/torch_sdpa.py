@@ -3,16 +3,15 @@
 
     tests/external/torch_sdpa.py HEED [--verbose] [-- OPTIONS...]
 
-HEED is the program, such as build/release/cli/heed; OPTIONS go to each `heed run`, such as
-`--device cuda`. The cases are those of PyTorch's OpInfo tests, of every operator whose name says
-scaled_dot_product, in float32, float16 and bfloat16 (`pip install torch numpy expecttest`). Results are
-compared with PyTorch's plain "math" computation of the same values in float64, by the tolerances of
-torch.testing or those that the operator's own tests have; the absolute one is at least twice the error of
-the same computation in the case's type. Cases with dropout, and those in float64, which
-heed has not, are left out, and counted.
+HEED is the program, such as build/release/cli/heed; OPTIONS go to each `heed run`, such as `--device cuda`. The cases
+are those of PyTorch's OpInfo tests for every operator whose name contains scaled_dot_product, in float32, float16 and
+bfloat16 (`pip install torch numpy expecttest`). Results are compared with PyTorch's plain "math" computation of the
+same values in float64, with the tolerances of torch.testing or of the operator's own tests; the absolute tolerance is
+at least twice the error of the same computation in the case's type. Cases with dropout or in float64, which heed does
+not support, are left out and counted.
 
-Prints how many cases there are, how many were left out, how many heed ran, and how many came out right.
-Exits with 1 if one is wrong or was not run, with 77 ("skipped") without the packages.
+Prints the numbers of cases, of those left out, of those that heed ran, and of those that were right. Exits with 1 if
+one is wrong or was not run, with 77 ("skipped") without the packages.
 """
 
 import collections
@@ -64,14 +63,14 @@ def cases():
 
 
 def left_out(case):
-    """Returns why heed is not asked, or None."""
+    """Returns why a case is left out, or None."""
     if case.dtype == torch.float64:
         return "float64"
     return "dropout" if case.sample.kwargs.get("dropout_p") else None
 
 
 def math_of(case, dtype):
-    """PyTorch's math in a type, as float64."""
+    """PyTorch's math in a type, returned as float64."""
     cast = lambda x: x.to(dtype) if torch.is_tensor(x) and x.is_floating_point() else x
     sample = case.sample
     options = {name: cast(value) for name, value in sample.kwargs.items()}
@@ -83,8 +82,8 @@ def math_of(case, dtype):
 
 
 def as_4d(tensors):
-    """Returns Q, K and V as [batch, heads, seq, dim]: three dimensions have one head, and those in front
-    broadcast, but for heads, which may come in groups."""
+    """Returns Q, K and V as [batch, heads, seq, dim]: three-dimensional tensors have one head, and leading dimensions
+    broadcast, except heads, which may come in groups."""
     if all(tensor.dim() == 3 for tensor in tensors):
         return [tensor[:, None] for tensor in tensors]
     tensors = [tensor[(None,) * (4 - tensor.dim())] for tensor in tensors]
@@ -93,7 +92,7 @@ def as_4d(tensors):
 
 
 def operand(mask, q, k):
-    """Returns the option of an attn_mask, and its array: a bias, or keys that are shown."""
+    """Returns the option for an attn_mask, and its array: a bias, or visible keys."""
     if q.dim() == 3 and mask.dim() == 3:
         mask = mask[:, None]
     mask = mask.expand(mask.shape[:-2] + (mask.shape[-2], k.shape[-2]))
@@ -102,13 +101,13 @@ def operand(mask, q, k):
 
 
 def save(path, tensor):
-    """Writes an array; NumPy files have no bfloat16, of which they get the bits."""
+    """Writes an array; NumPy files have no bfloat16, so its bits are written."""
     bits = tensor.detach().contiguous()
     np.save(path, (bits.view(torch.uint16) if bits.dtype == torch.bfloat16 else bits).numpy())
 
 
 def run(heed, options, case, folder):
-    """Returns O by `heed run`, or raises RuntimeError with its message."""
+    """Returns O from `heed run`, or raises RuntimeError with its message."""
     sample, inputs = case.sample, (case.sample.input, *case.sample.args)
     command = [heed, "run", "--layout", "bhsd", "--type", TYPES[case.dtype]]
     command += ["--out", folder / "o.npy", *options]

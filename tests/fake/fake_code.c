@@ -12,7 +12,7 @@ struct cu_module {
     cu_function *functions;
 };
 
-/* An ELF file is taken as it is; PTX with the word "wrong" in it does not compile. */
+/* Any ELF file is accepted; PTX that contains the word "wrong" does not compile. */
 static int check_image(const char *image, unsigned option_count, const int *options, void **values)
 {
     if (memcmp(image, "\177ELF", 4) == 0)
@@ -91,7 +91,7 @@ static int function_attribute(cu_function *function, int attribute, int value)
     return CU_SUCCESS;
 }
 
-/* As many as threads and shared memory allow; registers are no matter here. */
+/* Occupancy limited by threads and shared memory; registers are ignored. */
 static int occupancy(int *blocks, cu_function *function, int threads, size_t smem)
 {
     int result = fake_begin_inside("cuOccupancyMaxActiveBlocksPerMultiprocessor");

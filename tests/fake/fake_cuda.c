@@ -1,5 +1,5 @@
 /*
- * fake_cuda.c - a CUDA driver in host memory: its controls, and what all entries do
+ * fake_cuda.c - a CUDA driver in host memory: its controls, and code common to all entries
  */
 #include "fake_driver.h"
 
@@ -33,7 +33,7 @@ static void read_number(const char *name, int *value)
         *value = atoi(text);
 }
 
-/* A program that cannot be told by its memory is told by its environment. */
+/* A separate program, whose memory the test cannot access, is configured by its environment. */
 static void __attribute__((constructor)) read_environment(void)
 {
     read_number("FAKE_CUDA_DRIVER", &fake->driver);
@@ -41,7 +41,7 @@ static void __attribute__((constructor)) read_environment(void)
     read_number("FAKE_CUDA_ARCH", &fake->arch);
     read_number("FAKE_CUDA_COPIES", &fake->copies);
     if (fake->copies)
-        fake->args_size = sizeof(heed_cuda_args); /* out of graphs too */
+        fake->args_size = sizeof(heed_cuda_args); /* from graphs too */
     read_number("FAKE_CUDA_HANG", &fake->hang);
     read_number("FAKE_CUDA_LAUNCH_ERROR", &fake->launch_error);
 }
@@ -67,7 +67,7 @@ int fake_begin(const char *name)
 {
     pthread_mutex_lock(&fake_lock);
     int result = fake->sticky ? fake->sticky : count_call(name);
-    if (fake_process != 0 && fake_process != getpid()) /* as the real one after fork() */
+    if (fake_process != 0 && fake_process != getpid()) /* like the real driver after fork() */
         result = NOT_INITIALIZED;
     if (result == CU_SUCCESS && !fake_started && strcmp(name, "cuInit") != 0)
         result = NOT_INITIALIZED;
@@ -114,7 +114,7 @@ int fake_begin_default(const char *name)
 /* Objects and counts                                                         */
 /* -------------------------------------------------------------------------- */
 
-/* In a list, so that those of a lost device can be freed as well. */
+/* In a list, so that objects of a lost device can be freed as well. */
 typedef struct object {
     struct object *next, *previous;
     max_align_t content[];

@@ -1,15 +1,14 @@
 /*
  * fake_cuda.h - a CUDA driver in host memory, for tests on machines without a GPU
  *
- * libfake_cuda.so takes the place of libcuda.so.1 (HEED_LIBCUDA), libnvrtc.so (HEED_NVRTC) and
- * libnvidia-ml.so.1 (HEED_NVML). It has devices as told, device memory that is host memory with
- * walls where the real one has them, and code that it does not run: a launch is recorded, and
- * handed to a hook if there is one. A program of its own is told by its environment what would be
- * told by these controls: FAKE_CUDA_ARCH and the like. It refuses what the real driver refuses:
- * calls without a current context, launches that ask for too much, waiting while a stream is
- * captured.
+ * libfake_cuda.so replaces libcuda.so.1 (HEED_LIBCUDA), libnvrtc.so (HEED_NVRTC) and
+ * libnvidia-ml.so.1 (HEED_NVML). It has configurable devices, device memory that is host memory
+ * with guard pages where real memory has them, and does not run code: a launch is recorded, and
+ * passed to a hook if there is one. In a separate program, environment variables such as
+ * FAKE_CUDA_ARCH replace these controls. It refuses calls that the real driver refuses: calls
+ * without a current context, launches that exceed limits, waiting while a stream is captured.
  *
- * Any entry can be told to fail. Everything made and not yet destroyed is counted.
+ * Any entry can be made to fail. Every object that exists is counted.
  */
 #ifndef HEED_TESTS_FAKE_CUDA_H
 #define HEED_TESTS_FAKE_CUDA_H
@@ -22,14 +21,14 @@
 
 #define FAKE_ARGS_MAX 2048
 
-/* A launch as the driver saw it. */
+/* A launch as received by the driver. */
 typedef struct fake_launch {
     const char *function;
     unsigned grid[3];
     unsigned block[3];
     unsigned smem;
     void *stream;
-    bool captured; /* comes out of a graph */
+    bool captured; /* launched by a graph */
     bool overlap;
     const void *window;
     size_t window_size;
@@ -38,13 +37,13 @@ typedef struct fake_launch {
     unsigned char kept[FAKE_ARGS_MAX];
 } fake_launch;
 
-/* The fake's content of a map of a tensor, which is opaque to everybody else. */
+/* The fake's content of a tensor map, which is opaque elsewhere. */
 #define FAKE_MAP_MARK 0x66616b65206d6170ULL
 typedef struct fake_map {
     unsigned long long mark; /* FAKE_MAP_MARK */
     void *address;
     unsigned long long dims[4];
-    unsigned long long strides[3]; /* bytes, from that of the second dimension on */
+    unsigned long long strides[3]; /* in bytes, from the second dimension on */
     unsigned box[4];
     int type, swizzle, l2, fill; /* CU_MAP_... */
 } fake_map;
@@ -52,7 +51,7 @@ typedef struct fake_map {
 typedef void fake_hook_fn(void *data, const fake_launch *launch);
 
 typedef struct fake_cuda {
-    /* Its kind. */
+    /* Configuration. */
     int driver; /* CUDA's version, 1000 * major + 10 * minor */
     int devices;
     int arch;      /* of all devices, 10 * major + minor */
@@ -60,28 +59,28 @@ typedef struct fake_cuda {
     size_t args_size;
     fake_hook_fn *hook;
     void *hook_data;
-    int copies;      /* the work of a launch: so many bytes of V become O */
-    long long ahead; /* nanoseconds that its clock is ahead of the host's */
+    int copies;      /* the work of a launch: this many bytes of V are copied to O */
+    long long ahead; /* nanoseconds by which its clock is ahead of the host's */
 
-    /* The call that fails: number @fail_call of the entry @fail_name, or, where that is NULL, call
-     * number @fail_call of all that are counted; 0: none. */
+    /* The call that fails: number @fail_call of the entry @fail_name, or of all counted calls if
+     * that is NULL; 0: none. */
     const char *fail_name;
     int fail_call;
     int fail_result;
-    int launch_error; /* that a launch leaves behind, for the next call and all later ones */
-    int hang;         /* launches never end */
-    atomic_int hold_compiler;  /* compilations do not end before it is 0 */
-    const char *compile_error; /* the compiler's words on every source; NULL: it takes them */
+    int launch_error;          /* error that a launch causes in the next and all later calls */
+    int hang;                  /* launches never end */
+    atomic_int hold_compiler;  /* compilations wait until it is 0 */
+    const char *compile_error; /* the compiler's error for every source; NULL: it accepts them */
 
-    /* The events so far. */
+    /* Counters. */
     int compilations;
     int calls;          /* that could have failed */
-    const char *failed; /* the entry that did fail */
+    const char *failed; /* the entry that failed */
     int sticky;         /* the result of every call from now on */
     int depth;          /* contexts pushed and not popped, on all threads */
     int retained;       /* primary contexts */
     int modules;
-    int blocks; /* of memory, and ranges of addresses */
+    int blocks; /* of memory, and address ranges */
     int streams;
     int events;
     int graphs; /* and their executable forms */
@@ -90,16 +89,16 @@ typedef struct fake_cuda {
     int launches;
     fake_launch last;
 
-    /* Makes CUDA know @size bytes of the host's at @memory; size 0 forgets them. */
+    /* Registers @size bytes of host memory at @memory with CUDA; size 0 unregisters them. */
     void (*pin)(void *memory, size_t size);
 
-    /* Frees everything, as the end of a process does; a lost device is well again. */
+    /* Frees everything, like the end of a process; a lost device works again. */
     void (*renew)(void);
 } fake_cuda;
 
-/* fake_cuda_take() puts the library @path in place of the driver, the compiler and the manager
- * for this process, which must not have used them yet, and returns its controls. NULL if it cannot
- * be loaded. */
+/* fake_cuda_take() installs the library @path as driver, compiler and management library of this
+ * process, which must not have used them yet, and returns its controls. NULL if it cannot be
+ * loaded. */
 static inline fake_cuda *fake_cuda_take(const char *path)
 {
     setenv("HEED_LIBCUDA", path, 1);
@@ -109,7 +108,7 @@ static inline fake_cuda *fake_cuda_take(const char *path)
     return library ? dlsym(library, "fake_cuda_controls") : NULL;
 }
 
-/* fake_cuda_live() counts everything that was made and not yet destroyed. */
+/* fake_cuda_live() counts the objects that exist. */
 static inline int fake_cuda_live(const fake_cuda *fake)
 {
     return fake->retained + fake->modules + fake->blocks + fake->streams + fake->events +

@@ -113,7 +113,7 @@ static int device_bus_id(char *text, int size, int device)
     return result;
 }
 
-/* Those of an H200. */
+/* Attributes of an H200. */
 static int device_attribute(int *value, int attribute, int device)
 {
     const int values[][2] = {
@@ -178,7 +178,7 @@ static int primary_release(int device)
     return fake_begin("cuDevicePrimaryCtxRelease");
 }
 
-/* The stack of contexts works on when a device is lost. */
+/* The stack of contexts still works when a device is lost. */
 static int context_push(cu_context *context)
 {
     int result = fake_begin("cuCtxPushCurrent");

@@ -1,8 +1,8 @@
 /*
  * fake_driver.h - declarations shared by the parts of the driver of fake_cuda.h
  *
- * Each part is a table of entries. Only names that begin with fake_ leave a file, since the library
- * is loaded into programs of all kinds.
+ * Each part is a table of entries. Only names that begin with fake_ are exported, since the library
+ * is loaded into all kinds of programs.
  */
 #ifndef HEED_TESTS_FAKE_DRIVER_H
 #define HEED_TESTS_FAKE_DRIVER_H
@@ -27,8 +27,8 @@ enum {
     CAPTURE_IMPLICIT = 906
 };
 
-/* An entry as cuGetProcAddress gives it: from the version of CUDA on that brought its prototype. A
- * table ends with a NULL name. */
+/* An entry as returned by cuGetProcAddress, with the version of CUDA that introduced its prototype.
+ * A table ends with a NULL name. */
 typedef void fake_entry_fn(void);
 typedef struct fake_entry {
     const char *name;
@@ -46,8 +46,8 @@ extern fake_cuda fake_cuda_controls;
 extern pthread_mutex_t fake_lock; /* guards the controls and all lists */
 extern bool fake_started;         /* cuInit() was called */
 extern pid_t fake_process;        /* that called it first */
-extern int fake_global_captures;  /* streams whose capture concerns all threads */
-extern int fake_ordered_captures; /* of streams that are ordered with the default one */
+extern int fake_global_captures;  /* streams whose capture affects all threads */
+extern int fake_ordered_captures; /* of streams that synchronize with the default one */
 
 #define STACK_MAX 16
 #define SMEM_BLOCK (227 << 10)
@@ -56,12 +56,12 @@ struct cu_context {
     int device;
 };
 
-/* The driver's state of a thread. */
+/* The driver's state per thread. */
 typedef struct fake_thread {
     cu_context *stack[STACK_MAX];
     int depth;
-    int captures; /* streams that it is capturing, but for relaxed captures */
-    int mode;     /* CU_CAPTURE_...: which captures it heeds */
+    int captures; /* streams that it is capturing, except relaxed captures */
+    int mode;     /* CU_CAPTURE_...: captures that restrict it */
 } fake_thread;
 extern _Thread_local fake_thread fake_this;
 
@@ -71,18 +71,18 @@ struct cu_function {
     char name[64];
 };
 
-/* Every entry begins with one of these, and may be told to fail there: any call, one that works in
- * the current context, and one that may not be made while the thread captures a stream, or any
- * thread one that concerns all, but where the thread's mode says so. */
+/* Every entry starts with one of these, and may be made to fail there: any call; one that needs a
+ * current context; and one that is forbidden while the thread captures a stream, or while any
+ * thread makes a global capture, unless the thread's mode permits it. */
 int fake_begin(const char *name);
 int fake_begin_inside(const char *name);
 int fake_begin_unsafe(const char *name);
 
-/* The same for one that works on the default stream, which may not be made while a stream that is
- * ordered with it is captured. */
+/* The same for a call that uses the default stream, which is forbidden while a stream that
+ * synchronizes with it is captured. */
 int fake_begin_default(const char *name);
 
-/* Is @result what a lost device says to everything? */
+/* Returns whether @result is an error of a lost device. */
 bool fake_is_lost(int result);
 
 /* Objects of the driver, zeroed; those of a lost device are freed as well. */

@@ -1,5 +1,5 @@
 /*
- * fake_maps.c - the fake driver's maps of tensors
+ * fake_maps.c - the fake driver's tensor maps
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@ static bool is_between(uint64_t value, uint64_t least, uint64_t most)
     return value >= least && value <= most;
 }
 
-/* The rules of cuTensorMapEncodeTiled for types of 16 bits and four dimensions, which is as much as
- * the fake knows. A stride of 0 is not among them, and refused to be on the safe side. */
+/* The rules of cuTensorMapEncodeTiled for 16-bit types and four dimensions, the only ones that the
+ * fake supports. The rules do not mention a stride of 0; it is refused to be safe. */
 static bool is_map(int type, unsigned rank, const uint64_t *dims, const uint64_t *strides,
                    const uint32_t *box, const uint32_t *steps)
 {
@@ -31,7 +31,7 @@ static bool is_map(int type, unsigned rank, const uint64_t *dims, const uint64_t
     return box[0] * 2 % 16 == 0;
 }
 
-/* An inner row of a box must lie within what is swizzled together: 32, 64 or 128 bytes. */
+/* An inner row of a box must fit the swizzle width: 32, 64 or 128 bytes. */
 static bool is_mode(const uint32_t *box, int interleave, int swizzle, int l2, int fill)
 {
     return interleave == CU_MAP_APART && is_between((uint64_t)l2, 0, CU_MAP_L2_256) &&

@@ -1,5 +1,5 @@
 /*
- * fake_memory.c - the fake driver's memory, which is the host's
+ * fake_memory.c - the fake driver's memory, which is host memory
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ static void remember(cu_address address, size_t size, int type, int device, bool
     pthread_mutex_unlock(&fake_lock);
 }
 
-/* Returns the size that was remembered; 0: nothing was. */
+/* Returns the recorded size; 0: none. */
 static size_t forget(cu_address address)
 {
     size_t size = 0;
@@ -156,7 +156,7 @@ static int copy_down(void *to, cu_address from, size_t size)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Addresses and what is mapped there                                         */
+/* Address ranges and their mappings                                          */
 /* -------------------------------------------------------------------------- */
 
 static int granularity(size_t *size, const cu_allocation *allocation, int option)
@@ -195,7 +195,7 @@ static int address_free(cu_address address, size_t size)
     return fake_begin_unsafe("cuMemAddressFree");
 }
 
-/* The handle of memory is its size, and a bit that tells it from 0. */
+/* The handle of memory is its size, with a bit that makes it nonzero. */
 static int memory_create(cu_memory *memory, size_t size, const cu_allocation *allocation,
                          unsigned long long flags)
 {

@@ -1,5 +1,5 @@
 /*
- * fake_nvml.c - the management library of fake_cuda.h: one kind of GPU, at work for two processes
+ * fake_nvml.c - the management library of fake_cuda.h: one kind of GPU, used by two processes
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * fake_nvrtc.c - the compiler of fake_cuda.h: its output is an ELF file in its first bytes alone
+ * fake_nvrtc.c - the compiler of fake_cuda.h: only the first bytes of its output are those of an
+ * ELF file
  */
 #include <stdlib.h>
 #include <string.h>

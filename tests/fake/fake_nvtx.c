@@ -1,8 +1,8 @@
 /*
- * fake_nvtx.c - a tool that watches by NVTX, and remembers what it saw
+ * fake_nvtx.c - an NVTX tool that records events
  *
- * FAKE_NVTX says what kind of tool: "refuse" does not want to, "deaf" has no functions; any other
- * watches. Its events are read by fake_nvtx_event() from the library itself, loaded once more.
+ * FAKE_NVTX selects the kind of tool: "refuse" declines, "deaf" has no functions; any other
+ * records. To read its events, load the library once more and call fake_nvtx_event().
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -91,7 +91,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(get_table_fn
         return 0;
     if (mood && strcmp(mood, "deaf") == 0)
         return 1;
-    for (unsigned module = 1; module < 7; module++) { /* every place can be written to */
+    for (unsigned module = 1; module < 7; module++) { /* every slot can be written to */
         if (!table->functions(module, &functions, &count) || functions[0] || functions[count])
             return 0;
         for (unsigned i = 1; i < count; i++)

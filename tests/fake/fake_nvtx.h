@@ -1,5 +1,5 @@
 /*
- * fake_nvtx.h - the ranges that the tool of fake_nvtx.c saw
+ * fake_nvtx.h - the ranges recorded by the tool of fake_nvtx.c
  */
 #ifndef FAKE_NVTX_H
 #define FAKE_NVTX_H
@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 typedef struct fake_nvtx_record {
-    char kind; /* 'p' a range begins, 'l' the last one ends, 'b' what it cannot be */
+    char kind; /* 'p' a range begins, 'l' the last one ends, 'b' invalid */
     pthread_t thread;
     uint32_t category;
     char text[600];
 } fake_nvtx_record;
 
 /* Found by dlsym(): the @index-th event, 0 if there are fewer; the name of the domain, empty if
- * there is none, and how many categories it has. */
+ * there is none, and its number of categories. */
 typedef int fake_nvtx_event_fn(int index, fake_nvtx_record *record);
 typedef const char *fake_nvtx_domain_fn(int *named);
 

@@ -19,7 +19,7 @@ struct cu_graph_exec {
 };
 
 struct cu_stream {
-    bool apart; /* not ordered with the default stream */
+    bool apart; /* does not synchronize with the default stream */
     bool capturing;
     int mode; /* of the capture */
     cu_graph *graph;
@@ -29,19 +29,19 @@ struct cu_event {
     struct timespec time;
 };
 
-/* The laboratory's kernel that stands before calls: its parameter is a pointer, and no struct. */
+/* The laboratory's kernel that precedes timed calls: its parameter is a pointer, not a struct. */
 static bool is_behind(const char *function)
 {
     return strcmp(function, "heed_behind") == 0;
 }
 
-/* A launch ahead of a kernel, with arguments of its own. */
+/* A launch before the attention kernel, with separate arguments. */
 static bool appends(const char *function)
 {
     return strncmp(function, "heed_append_", strlen("heed_append_")) == 0;
 }
 
-/* One behind two kernels. */
+/* A launch after two kernels. */
 static bool merges(const char *function)
 {
     return strncmp(function, "heed_merge_", strlen("heed_merge_")) == 0;
@@ -67,7 +67,7 @@ static cu_graph *copy_graph(const cu_graph *graph, cu_graph *copy)
     return copy;
 }
 
-/* The nodes have room for the next power of two: a graph may have thousands. */
+/* The array of nodes grows in powers of two: a graph may have thousands. */
 static void add_node(cu_graph *graph, const fake_launch *node)
 {
     size_t count = graph->node_count;
@@ -92,7 +92,7 @@ static int stream_create(cu_stream **stream, unsigned flags)
     return CU_SUCCESS;
 }
 
-/* A capture begins, or ends. */
+/* A capture begins or ends. */
 static void count_capture(const cu_stream *stream, int change)
 {
     fake_this.captures += stream->mode != CU_CAPTURE_RELAXED ? change : 0;
@@ -207,7 +207,7 @@ static int graph_exec_destroy(cu_graph_exec *exec)
     return result;
 }
 
-/* The device at work. */
+/* Does the work of the device. */
 static void work(const fake_launch *launch)
 {
     pthread_mutex_lock(&fake_lock);
@@ -311,7 +311,7 @@ static int event_record(cu_event *event, cu_stream *stream)
     (void)stream;
     clock_gettime(CLOCK_MONOTONIC, &event->time);
     event->time.tv_sec += fake->ahead / 1000000000;
-    event->time.tv_nsec += fake->ahead % 1000000000; /* none but differences are asked */
+    event->time.tv_nsec += fake->ahead % 1000000000; /* only differences are queried */
     return fake_begin_inside("cuEventRecord");
 }
 

@@ -1,5 +1,5 @@
 /*
- * fake_peer.c - a pretended child process
+ * fake_peer.c - a simulated child process
  */
 #include "fake_peer.h"
 
@@ -15,7 +15,7 @@
 
 #include "require.h"
 
-/* No process has this number. */
+/* No process has this ID. */
 #define FAKE_PID 0x7ffffff0
 
 #define LINE_MAX_SIZE 65536
@@ -23,14 +23,14 @@
 #define PIPE_SIZE (1 << 20)
 
 static struct {
-    const uint8_t *next, *end; /* the words that are left */
-    int asked[3];              /* ends of the pipes, as the actions of the next spawn name them */
-    int out, err;              /* of the peer that lives; -1: none does */
+    const uint8_t *next, *end; /* the remaining input */
+    int asked[3];              /* ends of the pipes, as named by the actions of the next spawn */
+    int out, err;              /* of the living peer; -1: none */
     bool stopped;
-    int ended; /* peers so far: decides how the next one ends */
+    int ended; /* peers so far: determines how the next one ends */
 } fake = { .out = -1, .err = -1 };
 
-/* The functions whose place these take, and these. */
+/* The functions replaced by these, and the replacements. */
 int __real_kill(pid_t pid, int signal);
 pid_t __real_waitpid(pid_t pid, int *status, int options);
 int __real_waitid(idtype_t type, id_t id, siginfo_t *info, int options);
@@ -63,7 +63,7 @@ static void end_peer(void)
     }
 }
 
-/* Writes as much as there is room for. */
+/* Writes as much as fits. */
 static void say(int fd, const uint8_t *line, size_t length)
 {
     char blanks[BLANKS];
@@ -73,7 +73,7 @@ static void say(int fd, const uint8_t *line, size_t length)
         room = line[i] == 1 ? write(fd, blanks, sizeof blanks) > 0 : write(fd, &line[i], 1) > 0;
 }
 
-/* Says the next line; true if another one is to follow. */
+/* Writes the next line; returns true if another one is to follow. */
 static bool say_line(void)
 {
     const uint8_t *line = fake.next;
@@ -163,14 +163,14 @@ int __wrap_kill(pid_t pid, int signal)
     if (signal == SIGKILL)
         end_peer();
     if (fake.out < 0)
-        return 0; /* a process that is not yet waited for takes signals */
+        return 0; /* a zombie still accepts signals */
     fake.stopped = signal == SIGSTOP;
     if (signal == SIGSTOP && fake.next < fake.end && *fake.next == '-')
         say_line();
     return 0;
 }
 
-/* The peer always looks as if it had ended, so that nothing waits. */
+/* The peer always appears to have ended, so that nothing waits. */
 int __wrap_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     if (type != P_PID || id != FAKE_PID)

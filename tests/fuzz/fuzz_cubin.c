@@ -1,7 +1,7 @@
 /*
- * fuzz_cubin.c - cubins that no compiler wrote
+ * fuzz_cubin.c - arbitrary cubins
  *
- * An input is the file, and then, with its null bytes as ends of lines, also the log.
+ * An input is the file and, with null bytes replaced by newlines, also the log.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * fuzz_npy.c - .npy files that no program wrote
+ * fuzz_npy.c - arbitrary .npy files
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * fuzz_peer.c - peers that answer anything
+ * fuzz_peer.c - peers with arbitrary answers
  *
- * An input is what a peer says, line by line (fake_peer.h), to every kind of request. One that
- * begins with 'D' is from a peer on a device.
+ * An input is the output of a peer, line by line (fake_peer.h), in reply to every kind of request.
+ * One that begins with 'D' is from a peer on a device.
  */
 #include <math.h>
 #include <string.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const float ones[8] = { 1 };
 
-/* Is it one line that a terminal does not obey? */
+/* Returns whether the text is one line without terminal escapes. */
 static bool is_tame(const char *text, size_t size)
 {
     require(memchr(text, '\0', size) != NULL, "a text ends");
@@ -40,7 +40,7 @@ static void check_texts(const lab_rival *rival)
                 "a backend has a name");
 }
 
-/* Returns whether @answer is a good one. */
+/* Checks @answer and returns whether it is a success. */
 static bool check(const lab_rival *rival, lab_answer answer)
 {
     check_texts(rival);
@@ -62,7 +62,7 @@ static void check_seconds(const double *seconds, int count)
         require(isfinite(seconds[i]) && seconds[i] > 0, "a time is one");
 }
 
-/* Everything that is asked once a problem is prepared. */
+/* Makes every request that is possible once a problem is prepared. */
 static void time_problem(lab_rival *rival)
 {
     static const int64_t row = 1;

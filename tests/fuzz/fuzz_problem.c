@@ -1,7 +1,7 @@
 /*
- * fuzz_problem.c - specs, and problems as structs, that nobody would write
+ * fuzz_problem.c - arbitrary specs, and arbitrary problems as structs
  *
- * An input is a spec; one that begins with a null byte is the fields of a problem.
+ * An input is a spec; one that begins with a null byte has the fields of a problem.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The form of a message about a spec: reason, spec, caret, with the caret below or just behind
- * the spec. */
+/* A message about a spec has the form: reason, spec, caret, with the caret below the spec or just
+ * after it. */
 static void check_message(void)
 {
     const char *spec = strchr(heed_message(), '\n');
@@ -26,7 +26,7 @@ static void check_message(void)
     require(column >= 2 && column <= width && width <= 70, "the caret is below the spec");
 }
 
-/* Facts that hold for every problem that has passed the check. */
+/* Properties of every problem that has passed the check. */
 static void check_valid(const heed_problem *problem)
 {
     heed_problem normal, again, back;

@@ -1,8 +1,8 @@
 /*
- * fuzz_safetensors.c - .safetensors files that no program wrote
+ * fuzz_safetensors.c - arbitrary .safetensors files
  *
- * An input that begins with '{' is only the header and the data: the length of the header, up to
- * the first byte of value 1, is put in front, and that byte is left out.
+ * An input that begins with '{' has only the header and the data: the length of the header, which
+ * ends at the first byte 1, is put in front, and that byte is removed.
  */
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void try_file(const char *path, size_t size)
     lab_safetensors_close(file);
 }
 
-/* Puts the length of the header in front of it. */
+/* Prepends the length of the header. */
 static uint8_t *complete(const uint8_t *data, size_t size, size_t *length)
 {
     const uint8_t *end = memchr(data, 1, size);

@@ -1,5 +1,5 @@
 /*
- * fuzz_sass.c - disassemblies that no disassembler wrote
+ * fuzz_sass.c - arbitrary disassembly
  */
 #include <stdlib.h>
 #include <string.h>

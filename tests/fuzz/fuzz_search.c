@@ -1,7 +1,8 @@
 /*
- * fuzz_search.c - the texts that the search reads: spaces, trials, sources with marks
+ * fuzz_search.c - the text files that the search reads: spaces, trials, marked sources
  *
- * How an input begins says what it is: "heed-trials", a marked source by "//", else a space.
+ * The beginning of an input selects its kind: "heed-trials", "//" for a marked source, else a
+ * space.
  */
 #include <string.h>
 

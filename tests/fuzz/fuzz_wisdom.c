@@ -1,9 +1,9 @@
 /*
- * fuzz_wisdom.c - wisdom texts that nobody wrote
+ * fuzz_wisdom.c - arbitrary wisdom texts
  *
- * An input is a wisdom text as it is in a file. One that begins with 'L' gives only the lines:
- * header, count and hash are added, which no fuzzer could guess. In it, byte 1 stands for the
- * columns device, cpu, threads and build of this machine, and byte 2 for the name of an existing
+ * An input is a wisdom text as in a file. One that begins with 'L' has only the lines: header,
+ * count and hash are added, since a fuzzer could not guess them. In it, byte 1 is replaced by the
+ * columns device, cpu, threads and build of this machine, and byte 2 by the name of an existing
  * kernel.
  */
 #include <inttypes.h>
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char header[] =
     "heed wisdom 1: problem, device, cpu, threads, build, kernel, seconds, effort\n";
 
-/* Made once: starting one for every input would take most of the time. */
+/* Created once: creating one for every input would take most of the time. */
 static heed_context *one, *other;
 
 static bool start(void)
@@ -38,7 +38,7 @@ static char *export_text(heed_context *context, size_t *length)
     return text;
 }
 
-/* Lines that are taken from a text can be written, read and written again. */
+/* Lines that were accepted can be written, read and written again. */
 static void check_taken(size_t taken)
 {
     size_t length, other_length, back = 0, skipped = 0;

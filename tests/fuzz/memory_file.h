@@ -1,5 +1,5 @@
 /*
- * memory_file.h - the input of a fuzz target as a file that has a path
+ * memory_file.h - the input of a fuzz target as a file with a path
  */
 #ifndef MEMORY_FILE_H
 #define MEMORY_FILE_H

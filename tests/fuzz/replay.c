@@ -1,8 +1,8 @@
 /*
  * replay.c - runs a fuzz target over stored inputs: fuzz_NAME FILE|FOLDER...
  *
- * The place of libFuzzer's main() in builds by other compilers, so that every input that was ever
- * worth keeping is tried again by the ordinary test run.
+ * It replaces libFuzzer's main() with other compilers, so that the ordinary tests try every stored
+ * input again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ static int complain(const char *path)
     return -1;
 }
 
-/* Reads the file into a block of exactly its size, so that a sanitizer sees a read past the end. */
+/* Reads the file into a block of exactly its size, so that sanitizers detect reads past the end. */
 static int replay_file(const char *path, size_t size)
 {
     FILE *file = fopen(path, "rb");
@@ -39,7 +39,7 @@ static int replay_file(const char *path, size_t size)
     return result;
 }
 
-/* Returns how many inputs were run, or -1. */
+/* Returns the number of inputs run, or -1. */
 static int replay(const char *path)
 {
     struct stat status;

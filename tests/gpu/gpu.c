@@ -1,5 +1,5 @@
 /*
- * gpu.c - attention on a GPU, with an answer to compare with
+ * gpu.c - attention on a GPU, and reference results
  */
 #include "gpu.h"
 
@@ -94,7 +94,7 @@ heed_plan *gpu_plan(heed_context *context, const char *spec, const char *kernel)
 /* Values: numbers of size 1/4 to 2, in any element type                      */
 /* -------------------------------------------------------------------------- */
 
-/* Bits of the exponent's least value and of the fraction. */
+/* The least exponent and the fraction, as bits. */
 static const struct {
     unsigned exponent;
     unsigned fraction;
@@ -137,7 +137,7 @@ static double value_of(heed_type type, const unsigned char *data, size_t index)
     return bits >> formats[type].sign & 1 ? -size : size;
 }
 
-/* Q, K or V as @seed has it. */
+/* Makes Q, K or V from @seed. */
 static unsigned char *make_values(const gpu_scene *scene, int index, uint64_t seed)
 {
     size_t element = heed_type_size(scene->problem.type);
@@ -262,7 +262,7 @@ unsigned char *gpu_run(const heed_plan *plan, gpu_scene *scene)
 /* The answer                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* The CPU's result of the same values. */
+/* The CPU's result for the same values. */
 static unsigned char *compute_answer(const gpu_scene *scene)
 {
     const heed_options options = { .size = sizeof options, .device = "cpu" };
@@ -298,8 +298,8 @@ static unsigned char *compute_answer(const gpu_scene *scene)
     return output;
 }
 
-/* Two roundings of outputs up to 2, and as much again; a wrong kernel is off by far more. `heed
- * verify` is for the rest. */
+/* Two roundings of outputs up to 2, times two; a wrong kernel is off by far more. `heed verify`
+ * checks the details. */
 void gpu_scene_check(const gpu_scene *scene, const unsigned char *output, const char *what)
 {
     static const double allowed[] = { [HEED_F32] = 1e-4, [HEED_F16] = 5e-3, [HEED_BF16] = 4e-2 };
@@ -333,8 +333,8 @@ typedef struct driver {
     int (*stream_destroy)(void *stream);
 } driver;
 
-/* @function, a pointer to a function, becomes the entry @name of the driver that the library uses.
- */
+/* Sets @function, a pointer to a function pointer, to the entry @name of the driver that the
+ * library uses. */
 static void find_entry(void *library, const char *name, void *function)
 {
     void *found = library ? dlsym(library, name) : NULL;
@@ -364,7 +364,7 @@ static void check(int result, const char *what)
         gpu_fail("%s: the driver returned %d", what, result);
 }
 
-#define NON_BLOCKING 1 /* does not wait for the default stream */
+#define NON_BLOCKING 1 /* does not synchronize with the default stream */
 
 void *gpu_stream_create(heed_context *context)
 {

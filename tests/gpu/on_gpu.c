@@ -1,5 +1,5 @@
 /*
- * on_gpu.c - functions shared by the tests of test_on_gpu
+ * on_gpu.c - helpers shared by the tests of test_on_gpu
  */
 #include "on_gpu.h"
 

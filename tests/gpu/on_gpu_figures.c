@@ -77,7 +77,7 @@ static void time_cached_plan(void)
     time_plan("b1 h8 s512 d64 f16 causal", "first plan of another process");
 }
 
-/* With a cache of its own, which is gone afterwards. */
+/* With a separate cache, which is deleted afterwards. */
 void on_gpu_plan_times(void)
 {
     char folder[] = "/tmp/heed-test-gpu-XXXXXX", command[64];

@@ -1,5 +1,5 @@
 /*
- * on_gpu_refusals.c - refusals on a GPU: of bad input, and of everything once the device is lost
+ * on_gpu_refusals.c - errors on a GPU: for bad input, and for every call once the device is lost
  */
 #include "on_gpu.h"
 
@@ -69,7 +69,7 @@ void on_gpu_bad_buffers(void)
     heed_context_destroy(context);
 }
 
-/* Element-aligned pointers and strides are slower at worst. */
+/* Pointers and strides that are aligned to elements only are slower at worst. */
 static void check_shifted(heed_context *context, const heed_plan *plan)
 {
     size_t element = heed_type_size(heed_plan_problem(plan)->type);
@@ -95,8 +95,8 @@ void on_gpu_unaligned_pointers(void)
     on_gpu_each(check_shifted);
 }
 
-/* Makes the calls that a child after fork() may make: 0, or the number of the step that went wrong.
- */
+/* Makes the calls that a child may make after fork(): returns 0, or the number of the failed
+ * step. */
 static int use_inherited(heed_context *context, heed_plan *plan, const heed_buffers *buffers)
 {
     heed_plan *again = NULL;
@@ -196,7 +196,7 @@ void on_gpu_another_device(void)
 /* A lost device                                                              */
 /* -------------------------------------------------------------------------- */
 
-/* Every call from now on must say so. */
+/* Every call from now on must report the loss. */
 static void expect_lost(heed_context *context, const heed_plan *plan, const gpu_scene *scene)
 {
     void *memory = NULL;
@@ -210,7 +210,7 @@ static void expect_lost(heed_context *context, const heed_plan *plan, const gpu_
                "download, lost");
 }
 
-/* K ends long before the problem thinks it does, at memory that nothing is mapped to. */
+/* K ends long before the end implied by the problem, at unmapped memory. */
 static void lose_device(void)
 {
     heed_context *context = gpu_context();
@@ -230,7 +230,7 @@ static void lose_device(void)
     heed_context_destroy(context);
 }
 
-/* In a child of this one, which must not have talked to the device itself. */
+/* In a child of this process, which must not have used the device itself. */
 void on_gpu_lost_device(void)
 {
     int code = on_gpu_child(lose_device);

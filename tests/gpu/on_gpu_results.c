@@ -1,5 +1,5 @@
 /*
- * on_gpu_results.c - results of plans on a GPU: in calls, in graphs, in streams and in threads
+ * on_gpu_results.c - results of plans on a GPU: from calls, from graphs, in streams and in threads
  */
 #include "on_gpu.h"
 
@@ -26,7 +26,7 @@ static heed_status execute_on(void *data, int index, void *stream)
     return heed_execute(r->plan, &buffers);
 }
 
-/* A graph computes the same as the call, on the inputs of the moment. */
+/* A graph gives the same result as the call, for the current inputs. */
 static void check_replay(heed_context *context, const heed_plan *plan)
 {
     gpu_scene scene = gpu_scene_create(context, plan, 1);
@@ -67,22 +67,23 @@ void on_gpu_graphs(void)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Launches that read what the one ahead of them writes                       */
+/* Launches that read the previous launch's output                            */
 /* -------------------------------------------------------------------------- */
 
 #define CHAIN_CALLS 9
 #define CHAIN_ROUNDS 20
 
-/* Small ones, whose blocks have room beside those of the launch ahead and so begin before it has
- * ended, and a larger one. Q, K, V and O are alike; the scale keeps rows from becoming the mean. */
+/* Small ones, whose blocks fit next to those of the previous launch and so start before it has
+ * ended, and a larger one. Q, K, V and O have the same shape; the scale keeps rows from becoming
+ * the mean. */
 static const char *const chained[] = {
     "b1 h8 s512 d64 f16 scale=4",         "b1 h8 s512 d64 f16 causal scale=4",
     "b2 h8 s512 d64 f16 scale=4",         "b2 h8 s512 d64 bf16 causal scale=4",
     "b1 h2 s300 d128 f16 causal scale=4", "b4 h16 s512 d64 f16 scale=4",
 };
 
-/* The buffers of call @index: the previous call's output is its Q, K or V in turn, and it writes to
- * where that was before. */
+/* The buffers of call @index: the previous call's output is its Q, K or V by turns, and it writes
+ * to the tensor that this was before. */
 static heed_buffers chain_link(const gpu_scene *scene, int index)
 {
     heed_buffers buffers = scene->buffers;
@@ -111,7 +112,7 @@ static unsigned char *take_link(const gpu_scene *scene, int index)
     return gpu_scene_take(&at);
 }
 
-/* One call after another, each waited for. */
+/* One call after another, waiting for each. */
 static unsigned char *run_slowly(const replayed *r)
 {
     unsigned char *before = NULL, *output = NULL;
@@ -205,7 +206,7 @@ typedef struct worker {
     const unsigned char *expected;
 } worker;
 
-/* Executes the shared plan, and makes plans of its own meanwhile. */
+/* Executes the shared plan, and creates other plans in the meantime. */
 static void *work(void *data)
 {
     worker *w = data;
@@ -226,7 +227,7 @@ void on_gpu_many_threads(void)
 {
     heed_context *context = gpu_context();
     heed_plan *plan = gpu_plan(context, on_gpu_specs[2],
-                               NULL); /* with a workspace, if any has one */
+                               NULL); /* with a workspace, if any needs one */
     if (!plan)
         gpu_skip("no kernel can do '%s'", on_gpu_specs[2]);
     gpu_scene scene = gpu_scene_create(context, plan, 1);

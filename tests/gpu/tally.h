@@ -1,5 +1,5 @@
 /*
- * tally.h - counts of tests that passed, failed and were skipped, for the last line of a program
+ * tally.h - counts of passed, failed and skipped tests, for a program's last line
  */
 #ifndef TALLY_H
 #define TALLY_H
@@ -10,8 +10,7 @@ typedef struct tally {
     int passed, failed, skipped;
 } tally;
 
-/* Each prints a line, as printf() does, and counts it. tally_judge() is for what is right or not.
- */
+/* Each prints a line, like printf(), and counts it. tally_judge() counts a pass or a failure. */
 void tally_judge(tally *counts, bool right, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tally_skip(tally *counts, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -3,14 +3,12 @@
  *
  *     test_laboratory HEED
  *
- * HEED is the program; HEED_DEVICE names the device, and needs to. The laboratory's other
- * tests, which are longer and on a CPU, are repeated here in short, by the same program, where they
- * cannot go: on a GPU. The last line counts what passed; the exit status is 77 where there is
- * nothing to test.
+ * HEED is the program; HEED_DEVICE must name the device. This repeats the laboratory's longer
+ * tests, which run on a CPU, in short form on a GPU. The last line has the counts; the exit status
+ * is 77 if there is nothing to test.
  *
- * Each row below is a line of shell in a folder that they share, what it must exit with, and what
- * must be true of the JSON that it prints. No time is asserted, but by how much a naive kernel is
- * slower than a fast one.
+ * Each row below is a shell command, run in a shared directory, with its exit status and a check of
+ * the JSON that it prints. No time is asserted, except the ratio of a naive kernel to a fast one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +24,10 @@
 
 #define EXIT_SKIPPED 77
 #define NOTHING (-1) /* the exit status does not matter */
-#define NO_POINT 1   /* of heed sweep: none of the space ran */
-#define NO_KERNEL 4  /* and: its kernel needs another device */
+#define NO_POINT 1   /* of heed sweep: no point of the space ran */
+#define NO_KERNEL 4  /* and: the kernel needs another device */
 
-/* The things to try on a kind of device: a space of configs, two problems, a naive kernel. */
+/* The test data for a kind of device: a space of configs, two problems, a naive kernel. */
 typedef struct scene {
     const char *device, *space, *problem, *other, *naive;
 } scene;
@@ -39,7 +37,7 @@ static const scene scenes[] = {
     { "cpu", "cpu_tile", "b1 h2 s256 d64 f32", "b1 h4 s128 d64 f32 causal", "fwd_any_scalar_row" },
 };
 
-/* A line, and what must be true of what it says; the check has the JSON, or NULL. */
+/* A command, and the check of its output; the check gets the JSON, or NULL. */
 typedef struct step {
     const char *name, *line;
     int code;
@@ -76,7 +74,7 @@ static const json_t *first_of(const json_t *object, const char *name)
     return json_array_get(json_object_get(object, name), 0);
 }
 
-/* Points ran, and the best went through all gates. */
+/* Points ran, and the best passed all gates. */
 static bool swept(const json_t *said)
 {
     const json_t *best = first_of(said, "trials");
@@ -91,7 +89,7 @@ static bool known(const json_t *said)
            integer_of(said, "reused") == integer_of(said, "evaluations");
 }
 
-/* Trials that a killed run had put on the board, at least two, are not asked for again. */
+/* Trials that a killed run had added to the board, at least two, are not repeated. */
 static bool went_on(const json_t *said)
 {
     return integer_of(said, "reused") >= 2 && integer_of(said, "launched") > 0;
@@ -116,19 +114,19 @@ static bool proposed(const json_t *said)
            number_of(json_object_get(said, "champion"), "mean_seconds") > 0;
 }
 
-/* None of somebody's is named as heed's own kernels are. */
+/* A user's kernel is not named like heed's own kernels. */
 static bool is_source(const json_t *row)
 {
     return strncmp(text_of(row, "kernel"), "fwd", 3) != 0;
 }
 
-/* The plain source is slower than heed's own plan, which met it in turns and leads. */
+/* The plain source is slower than heed's own plan, which was timed against it and leads. */
 static bool plan_leads(const json_t *said)
 {
     return !is_source(first_of(said, "rows"));
 }
 
-/* A promoted source leads, however slow it is. The first in the ranking is promoted; later commands
+/* A promoted source leads, however slow it is. Promotes the first in the ranking; later commands
  * need its name. */
 static bool promote_source(const json_t *said)
 {
@@ -169,7 +167,7 @@ static bool passes(const json_t *said)
            strcmp(text_of(shape, "verdict"), "PASS") == 0 && number_of(shape, "low") > 1.03;
 }
 
-/* The source was met side by side, twice, and lost. */
+/* The source was timed against it twice, and lost. */
 static bool source_lost(const json_t *said)
 {
     const json_t *leader = json_object_get(first_of(said, "shapes"), "leader");
@@ -195,8 +193,8 @@ static bool tuned(const json_t *said)
            number_of(shape, "best_seconds") < number_of(shape, "champion_seconds");
 }
 
-/* Three trials were on the board: the one of the plan that leads, which is measured anew, and two
- * of the search. */
+/* Three trials were on the board: that of the leading plan, which is measured again, and two of the
+ * search. */
 static bool resumed(const json_t *said)
 {
     return is_true(said, "resumed") && integer_of(first_of(said, "shapes"), "reused") >= 2;
@@ -228,7 +226,7 @@ static bool slower(const json_t *said)
     return strcmp(text_of(shape, "verdict"), "SLOWER") == 0 && number_of(shape, "high") < 0.98;
 }
 
-/* Every criterion is judged, and has a figure or the reason why there is none. */
+/* Every criterion has a verdict, and a figure or the reason why not. */
 static bool judged(const json_t *said)
 {
     const json_t *criteria = json_object_get(said, "criteria"), *one;
@@ -238,8 +236,8 @@ static bool judged(const json_t *said)
     return json_array_size(criteria) == 5;
 }
 
-/* Of 50 kernels that were compared with themselves, with 99 % confidence each, by chance alone more
- * than 4 are called FASTER or SLOWER once in 7000 runs, however busy the machine is. */
+/* Of 50 kernels that were compared with themselves at 99 % confidence each, more than 4 are called
+ * FASTER or SLOWER by chance alone once in 7000 runs, however busy the machine is. */
 static bool honest(const json_t *said)
 {
     const json_t *rows = json_object_get(said, "rows"), *row;
@@ -259,8 +257,8 @@ static bool honest(const json_t *said)
 /* The steps                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* Begins "$heed" with the arguments of a line, in a process group of its own, and sends it $signal
- * when $trials trials are on $board. */
+/* Starts "$heed" with the arguments of a line, in a new process group, and sends it $signal when
+ * there are $trials trials on $board. */
 #define UNTIL_TRIALS                                                                             \
     " & for i in $(seq 3000); do n=$(\"$heed\" board check --board $board 2>/dev/null | "        \
     "head -1 | cut -d' ' -f1); [ \"${n:-0}\" -ge $trials ] && break; kill -0 $! 2>/dev/null || " \
@@ -347,7 +345,7 @@ static void print_errors(void)
         fclose(file);
 }
 
-/* The figures and words of an answer that is not what it should be; its lists are too long. */
+/* Prints the scalar members of an unexpected output; its lists are too long. */
 static void print_members(const json_t *said)
 {
     const char *name;
@@ -407,7 +405,7 @@ static bool prepare(const scene *where, const char *heed, char *folder)
            setenv("best", "", 1) == 0 && setenv("source", "", 1) == 0;
 }
 
-/* One point: the exit status of heed sweep. */
+/* Runs one point; returns the exit status of heed sweep. */
 static int try_space(void)
 {
     /* NOLINTNEXTLINE(cert-env33-c) */

@@ -3,8 +3,8 @@
  *
  *     test_on_gpu [NAME...]        all tests, or those whose name begins so
  *
- * Each test runs in a process of its own, so that one that loses the device costs no other. Ends
- * with a line that counts them; the exit status is 1 if one failed, 77 if there is no GPU.
+ * Each test runs in a separate process, so that losing the device affects no other test. The last
+ * line has the counts; the exit status is 1 if a test failed, 77 if there is no GPU.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
  * test_trial_on_gpu.c - CUDA candidates on a real GPU: built-in sources as if they were proposed,
- * and sources with one fault each, after which the device must be well
+ * and sources with one fault each, after which the device must still work
  *
  *     test_trial_on_gpu [FOLDER]     FOLDER: with tests/data/trial; that of the source tree if not
  * given
  *
- * This process never uses CUDA; those that it starts do.
+ * This process does not use CUDA; its children do.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +65,8 @@ static void print_failures(void)
             printf("        %s: %s\n", lab_gate_at(i)->name, report.verdicts[i].reason);
 }
 
-/* The source of @kernel must pass the gates on @spec: all of them, or where it splits keys, as many
- * splits being right for one length alone, that of the error. */
+/* The source of @kernel must pass the gates on @spec: all of them, or only the error gate if it
+ * splits keys, since its number of splits is right for one length only. */
 static void try_honest(const char *kernel, const char *spec)
 {
     lab_verify_options options = lab_verify_standard();
@@ -117,7 +117,7 @@ static char *read_source(const char *name, size_t *size)
     return text;
 }
 
-/* Runs a candidate on 64 elements with some around them. */
+/* Runs a candidate on 64 elements with some memory around them. */
 static void run_evil(const lab_candidate *candidate, lab_trial_outcome *outcome)
 {
     static float values[64], room[64 + 32];
@@ -137,7 +137,7 @@ static void run_evil(const lab_candidate *candidate, lab_trial_outcome *outcome)
     lab_trial_close(trial);
 }
 
-/* The candidate @name must come to @verdict, and the device be well soon after. */
+/* The candidate @name must get @verdict, and the device must work again soon after. */
 static void try_evil(const char *name, lab_trial_verdict verdict)
 {
     heed_problem problem;

@@ -1,5 +1,5 @@
 /*
- * appended.c - caches before and after new keys and values, by a definition of their own
+ * appended.c - caches before and after appending keys and values, by an independent definition
  */
 #include "appended.h"
 
@@ -30,7 +30,7 @@ static int64_t length_of(const appended *a, int64_t batch)
     return ((const int32_t *)(const void *)a->lengths.data)[batch];
 }
 
-/* Where key @j of head @head of batch element @batch is in K or V. */
+/* Index of key @j of head @head of batch element @batch in K or V. */
 static int64_t cache_at(const appended *a, int role, int64_t batch, int64_t j, int64_t head)
 {
     const heed_tensor t = heed_problem_tensor(&a->problem, role);
@@ -65,7 +65,7 @@ static void fill_plain(appended *a, int role)
                      (uint64_t)role + 1);
 }
 
-/* The first query of batch element @batch in Q, as packed ones lie, and how many it has. */
+/* The first row of packed sequence @batch in Q. */
 static int64_t first_query(const appended *a, int64_t batch)
 {
     return (int64_t)lab_data_get(a->problem.cu_seqlens_q.type, a->cu_q.data, batch);
@@ -82,7 +82,7 @@ static int64_t count_new(const appended *a, int64_t batch)
     return a->problem.append_packed ? count_queries(a, batch) : a->problem.append;
 }
 
-/* Keys that were there before. */
+/* Fills in the existing keys. */
 static void fill_cache(appended *a, int role)
 {
     const heed_tensor t = heed_problem_tensor(&a->problem, role);
@@ -104,7 +104,7 @@ static void fill_lengths(appended *a)
     }
 }
 
-/* None, as many as there may be, one, and the rest. Rows that are left are nobody's. */
+/* Sequences of 0, seq_q, 1 and seq_q - 1 queries in turns. Remaining rows belong to no sequence. */
 static void fill_cumulative(appended *a)
 {
     const heed_problem *p = &a->problem;
@@ -116,7 +116,7 @@ static void fill_cumulative(appended *a)
     }
 }
 
-/* Pages from the last one down, with those of batch elements in turns. */
+/* Assigns pages from the last one down, alternating between batch elements. */
 static void fill_table(appended *a)
 {
     const heed_problem *p = &a->problem;
@@ -126,7 +126,7 @@ static void fill_table(appended *a)
             table[b * p->table.strides.batch + n] = (int32_t)(p->pages - 1 - n * p->batch - b);
 }
 
-/* As models have them, where the base is 100. */
+/* As in models, but with base 100. */
 static void fill_turns(appended *a)
 {
     const heed_problem *p = &a->problem;
@@ -138,8 +138,8 @@ static void fill_turns(appended *a)
         }
 }
 
-/* The vector of @dim elements at @at of @data turned to @position: two columns of every pair as a
- * complex number times that of the angle. */
+/* Rotates the vector of @dim elements at @at of @data to @position: two columns of each pair are a
+ * complex number, which is multiplied by that of the angle. */
 static void turn(const appended *a, void *data, int64_t at, int64_t position)
 {
     const heed_problem *p = &a->problem;
@@ -189,7 +189,7 @@ static void finish_queries(appended *a)
             }
 }
 
-/* Is V nothing but a part of K? */
+/* Returns whether V is only a part of K. */
 static bool is_part(const appended *a, int role)
 {
     return role == HEED_ROLE_V && a->problem.shared;

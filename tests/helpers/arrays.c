@@ -1,5 +1,5 @@
 /*
- * arrays.c - a folder with arrays for `heed run`
+ * arrays.c - a directory with arrays for `heed run`
  */
 #include "arrays.h"
 

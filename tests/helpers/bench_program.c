@@ -1,5 +1,5 @@
 /*
- * bench_program.c - `heed bench` as people call it, and what it says
+ * bench_program.c - runs `heed bench` and reads its output
  */
 #include "bench_program.h"
 

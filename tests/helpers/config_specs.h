@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 
-/* Every head dim that kernels pad to, with the mask, which is the longer code; the largest of each
- * class without it as well. Then samples of the other types, of head dims that need padding, and of
- * unequal ones; and of what changes logits, hides keys and adds sinks. */
+/* Every head dim that kernels pad to, with a mask, whose code is longer; the largest of each class
+ * also without one. Then samples of the other types, of head dims that need padding, and of unequal
+ * ones; and of changed logits, hidden keys and sinks. */
 #define CONFIG_SPECS 33
 extern const char *const config_specs[CONFIG_SPECS];
 

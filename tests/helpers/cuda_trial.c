@@ -1,5 +1,5 @@
 /*
- * cuda_trial.c - plans of fwd_16bit_sm80_mma behind the fake driver, and what executions launch
+ * cuda_trial.c - plans of fwd_16bit_sm80_mma with the fake driver, and the launches of executions
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,14 +27,6 @@ void trial_note(void *data, const fake_launch *launch)
     trial_launch_count++;
 }
 
-heed_problem trial_problem(const char *spec)
-{
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    return problem;
-}
-
 void *trial_room(heed_context *context, size_t size)
 {
     void *memory;
@@ -42,23 +34,28 @@ void *trial_room(heed_context *context, size_t size)
     return memory;
 }
 
+heed_buffers trial_tensors(heed_context *context, size_t workspace)
+{
+    const size_t size = 8 << 20;
+    fake->args_size = sizeof(heed_cuda_args);
+    fake->hook = trial_note;
+    return (heed_buffers){ .size = sizeof(heed_buffers),
+                           .q = trial_room(context, size),
+                           .k = trial_room(context, size),
+                           .v = trial_room(context, size),
+                           .o = trial_room(context, size),
+                           .lse = trial_room(context, size),
+                           .workspace = trial_room(context, workspace),
+                           .workspace_size = workspace };
+}
+
 trial trial_make(const char *spec)
 {
     trial t = { .context = scene_open("cuda") };
-    heed_problem problem = trial_problem(spec);
-    fake->args_size = sizeof(heed_cuda_args);
-    fake->hook = trial_note;
+    heed_problem problem = parsed(spec);
     if (heed_plan_create_named(&t.plan, t.context, &problem, "fwd_16bit_sm80_mma") != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
-    size_t size = 8 << 20;
-    t.buffers = (heed_buffers){ .size = sizeof(heed_buffers),
-                                .q = trial_room(t.context, size),
-                                .k = trial_room(t.context, size),
-                                .v = trial_room(t.context, size),
-                                .o = trial_room(t.context, size),
-                                .lse = trial_room(t.context, size),
-                                .workspace_size = heed_plan_workspace_size(t.plan) };
-    t.buffers.workspace = trial_room(t.context, t.buffers.workspace_size);
+    t.buffers = trial_tensors(t.context, heed_plan_workspace_size(t.plan));
     return t;
 }
 

@@ -1,38 +1,39 @@
 /*
- * cuda_trial.h - plans of fwd_16bit_sm80_mma behind the fake driver, and what executions launch
+ * cuda_trial.h - plans of fwd_16bit_sm80_mma with the fake driver, and the launches of executions
  */
 #ifndef HEED_TESTS_CUDA_TRIAL_H
 #define HEED_TESTS_CUDA_TRIAL_H
 
 #include "cuda/backend.h"
 #include "cuda_scene.h"
+#include "problems.h"
 
 #define PLAIN "b2 h4 s1024 d64 f16"
-#define DECODING "b1 h8/2 s1/8192 d128 f16" /* so few rows that the keys are split */
+#define DECODING "b1 h8/2 s1/8192 d128 f16" /* few rows, so that the keys are split */
 
-/* The launches of an execution, as the fake saw them: trial_note() is the fake's hook. */
+/* The launches of an execution, as recorded by the fake: trial_note() is its hook. */
 #define TRIAL_LAUNCHES 8
 extern fake_launch trial_launches[TRIAL_LAUNCHES];
 extern int trial_launch_count;
 void trial_note(void *data, const fake_launch *launch);
 
-/* A plan, and tensors that are as large as one of 16 bits may need here. */
+/* A plan, and tensors of the maximum size that 16-bit ones need here. */
 typedef struct trial {
     heed_context *context;
     heed_plan *plan;
     heed_buffers buffers;
 } trial;
 
-/* The problem that @spec says, not normalized; fails the test if there is none. */
-heed_problem trial_problem(const char *spec);
-
 trial trial_make(const char *spec);
+
+/* The tensors of one, and trial_note() as the fake's hook. */
+heed_buffers trial_tensors(heed_context *context, size_t workspace);
 void trial_end(trial *t);
 
-/* Memory of @size bytes on the device, and some more by which tensors may be shifted. */
+/* @size bytes of device memory, plus some by which tensors may be shifted. */
 void *trial_room(heed_context *context, size_t size);
 
-/* One good execution: how many launches it was. */
+/* Executes successfully; returns the number of launches. */
 int trial_execute(const trial *t, const heed_buffers *buffers);
 
 heed_cuda_args trial_args(const fake_launch *launch);

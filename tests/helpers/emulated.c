@@ -39,7 +39,7 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
 
 static bool is_aligned(const void *data, const heed_strides *strides, heed_type type)
 {
-    const int64_t unit = 16 / (int64_t)heed_type_size(type); /* elements */
+    const int64_t unit = 16 / (int64_t)heed_type_size(type); /* in elements */
     return (uintptr_t)data % 16 == 0 && strides->batch % unit == 0 && strides->seq % unit == 0 &&
            strides->head % unit == 0;
 }
@@ -67,7 +67,8 @@ static void place_operands(heed_cuda_changes *changes, const heed_problem *probl
     changes->cu_k = buffers->cu_seqlens_k;
 }
 
-/* May operands be read as many elements at a time as the kernel for aligned ones does? */
+/* Returns whether operands can be read as many elements at a time as in the kernel for aligned
+ * ones. */
 static bool has_pairs(const emulated_config *config, const heed_problem *problem,
                       const heed_buffers *buffers)
 {
@@ -85,8 +86,8 @@ static bool has_pairs(const emulated_config *config, const heed_problem *problem
 
 #define MULTIPROCESSORS 2
 
-/* The host's facts about an imaginary device, on which under a mask two heads are worked on at a
- * time, which makes several sections, the last one of them not full. */
+/* The host's facts for an imaginary device on which two heads are worked on at a time under a mask,
+ * which makes several sections, the last one not full. */
 static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                               const emulated_kernel *kernel)
 {
@@ -112,7 +113,7 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
     return args;
 }
 
-/* The map of a tensor that has @heads and @seq, with boxes of @box_heads times @box_rows. */
+/* The map of a tensor with @heads and @seq, with boxes of @box_heads times @box_rows. */
 static void map_tensor(heed_cuda_map *map, const heed_tensor *t, const void *base, int columns,
                        int box_heads, int box_rows)
 {
@@ -182,7 +183,7 @@ static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_
     return launch_kernel(it, &launch);
 }
 
-/* Lists the tiles that the kernel looks at. */
+/* Lists the tiles that the kernel processes. */
 static bool launch_list(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
     const emulator_launch launch = { .kernel = kernel->list,
@@ -198,7 +199,7 @@ static bool launch_list(emulated *it, const emulated_kernel *kernel, const heed_
     return fine;
 }
 
-/* Merges what the kernel left. */
+/* Merges the kernel's partial results. */
 static bool launch_combine(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
     uint32_t rows = kernel->combine_rows;
@@ -209,7 +210,7 @@ static bool launch_combine(emulated *it, const emulated_kernel *kernel, const he
     return launch_kernel(it, &launch);
 }
 
-/* Of how many counters the kernel makes use, and what they must be again at the end. */
+/* The number of counters that the kernel uses, and their required final value. */
 typedef struct counters {
     unsigned *values;
     size_t count;
@@ -244,7 +245,7 @@ static size_t lse_rows(const heed_problem *p)
     return (size_t)(o.batch * o.heads * o.seq);
 }
 
-/* O and LSE as they were, and as the first way left them. */
+/* O and LSE before the launch, and after the first merge method. */
 typedef struct images {
     size_t o_size, lse_size;
     char *before, *first;
@@ -270,8 +271,8 @@ static bool is_same(const heed_cuda_args *args, const images *all)
            (!args->lse || memcmp(args->lse, all->first + all->o_size, all->lse_size) == 0);
 }
 
-/* One launch that merges by itself, the counters at @start, after one that did not: the bits must
- * be the same. */
+/* One launch that merges by itself, with counters that start at @start, after one that did not: the
+ * bits must be the same. */
 static bool launch_merging(emulated *it, const emulated_kernel *kernel, heed_cuda_args args,
                            const images *all, counters *c, unsigned start)
 {
@@ -287,9 +288,9 @@ static bool launch_merging(emulated *it, const emulated_kernel *kernel, heed_cud
     return false;
 }
 
-/* Split keys in one launch; every fourth time with heed_combine before, and after it in one where
- * the first block to finish takes itself for the last, which is no harm, since the parts of the
- * others are there from before. */
+/* Split keys in one launch; every fourth time heed_combine runs before, followed by a launch in
+ * which the first block to finish treats itself as the last, which does no harm, since the parts of
+ * the others are left from before. */
 static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
     const heed_problem *p = &it->problem;
@@ -354,7 +355,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
                                     : p->scale < 0 && config->negative ? config->negative
                                                                        : config->aligned;
     unsigned splits = it->splits;
-    if (!kernel->combine) /* one that takes over need not know splits */
+    if (!kernel->combine) /* a fallback kernel need not support splits */
         it->splits = 1;
     heed_status status = run_kernel(it, kernel, buffers);
     it->splits = splits;

@@ -12,16 +12,15 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* A problem that everything takes, to be made a bad one. */
+/* A valid problem, to be modified. */
 #define VALID_PROBLEM                                                                            \
     {                                                                                            \
         .size = sizeof(heed_problem), .type = HEED_F32, .batch = 2, .heads_q = 4, .heads_kv = 2, \
         .seq_q = 5, .seq_k = 7, .dim_qk = 8, .dim_v = 8                                          \
     }
 
-/* The call must have given @wanted, and its message must hold every one of the @words, which end
- * with NULL. Returns 1 if so; else says on stderr what was @tried and what came of it, and returns
- * 0. */
+/* Checks that a call returned @wanted, with a message that contains all of the @words, which end
+ * with NULL. Returns 1 if so; else reports @tried and the result on stderr, and returns 0. */
 static inline int is_refused(const char *tried, heed_status status, heed_status wanted,
                              const char *const words[])
 {

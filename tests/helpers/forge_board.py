@@ -1,9 +1,9 @@
 """forge_board.py BOARD FOLDER [LINKS]: forgeries of a board by another program, one file each
 
-Copies BOARD to FOLDER/0.db, FOLDER/1.db, ... and changes one thing in each: a column of a row, a row that goes, a row
-that comes, two rows that change places. The triggers that would forbid it are dropped, and made again. FOLDER/list
-names what was done, a line for each file. With LINKS the one thing is that all links after these go, with their runs
-and events, and that SQLite forgets the rest.
+Copies BOARD to FOLDER/0.db, FOLDER/1.db, ... and makes one change in each: a column of a row, a deleted row, an added
+row, two swapped rows. The triggers that would forbid it are dropped, and created again. FOLDER/list describes the
+changes, one line per file. With LINKS the only change is that all links after these are deleted, with their runs and
+events, and their numbers are freed for reuse.
 """
 import shutil
 import sqlite3
@@ -58,7 +58,7 @@ def forge_all():
                   (f"UPDATE {table} SET {name} = ? WHERE {where}", [other(row[i], kind)] + key))
         forge(f"delete {table}", (f"DELETE FROM {table} WHERE {where}", key))
         forge(f"delete all {table}", f"DELETE FROM {table}")
-        # A row more: with other keys, and other values where these must be unique.
+        # An additional row: with other keys, and other values where these must be unique.
         unique = {name for index in db.execute(f"SELECT name FROM pragma_index_list('{table}') WHERE \"unique\"").fetchall()
                   for name, in db.execute(f"SELECT name FROM pragma_index_info('{index[0]}')")}
         more = [(value + 1000 if isinstance(value, int) else str(value) + "y") if pk or name in unique else value
@@ -70,7 +70,7 @@ def forge_all():
             more[2:4] = row[2:4]
         forge(f"insert {table}", (f"INSERT INTO {table} VALUES ({marks})", more))
 
-    # The changes that pay: a promotion of another, an old figure that counts again, samples of another.
+    # The changes that pay: another's promotion, an old figure that counts again, samples of another trial.
     titled, = db.execute("SELECT trial FROM promotion").fetchone()
     slow, = db.execute("SELECT max(id) FROM trial").fetchone()
     forge("a promotion", ("INSERT INTO promotion (trial, over, at, reason) VALUES (?, ?, 'now', 'me')", (slow, titled)))

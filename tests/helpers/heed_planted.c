@@ -1,12 +1,12 @@
 /*
- * heed_planted.c - the program heed with a regression planted into it
+ * heed_planted.c - the program heed with a planted regression
  *
- * Linked with --wrap, so that what is asked of libheed comes here first. It is of another build
- * than the heed beside it, and executes problems of one batch element HEED_PLANTED percent more
- * slowly (25 if that is not set), those of two wrongly, and others as they should be.
+ * Linked with --wrap, so that calls of libheed come here first. It reports a different build than
+ * heed, executes problems of one batch element HEED_PLANTED percent more slowly (25 if unset),
+ * gives wrong results for two batch elements, and is unchanged for others.
  *
- * With HEED_PLANTED_WELL it is the program that was well, of one more build, and has sources that
- * are compiled in half the time: those without vector instructions.
+ * With HEED_PLANTED_WELL it is the good version, with yet another build, and its sources compile in
+ * half the time: those without vector instructions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static bool is_well(void)
     return getenv("HEED_PLANTED_WELL") != NULL;
 }
 
-/* Of this thread: the time of other processes is no part of the regression. */
+/* CPU time of this thread: that of other processes is not part of the regression. */
 static double seconds(void)
 {
     struct timespec now;
@@ -35,7 +35,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Executes, and then works for as much of the time that took as HEED_PLANTED says. */
+/* Executes, and then spins for HEED_PLANTED percent of the time that this took. */
 static heed_status execute_slowly(const heed_plan *plan, const heed_buffers *buffers)
 {
     const char *percent = getenv("HEED_PLANTED");
@@ -47,8 +47,8 @@ static heed_status execute_slowly(const heed_plan *plan, const heed_buffers *buf
     return status;
 }
 
-/* Problems that are executed as they should be read no clock: that of a thread is a system
- * call, and three of them are 1.5 percent of 0.2 ms. */
+/* Unchanged problems read no clock: that of a thread is a system call, and three of them are 1.5
+ * percent of 0.2 ms. */
 heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     int64_t batch = heed_plan_problem(plan)->batch;
@@ -67,7 +67,7 @@ const char *__wrap_heed_wisdom_build(void)
     return is_well() ? "well" : "planted";
 }
 
-/* Appends the line to @to, as it is where nothing is for the instructions of x86 alone. */
+/* Appends the line to @to, in the form for a machine without x86 instructions. */
 static void add_portable(char *to, const char *line, size_t length)
 {
     static const char define[] = "-DHEED_X86=1 ";

@@ -1,5 +1,5 @@
 /*
- * hold.c - whether this system can hold a candidate, and one that cannot
+ * hold.c - whether this system can sandbox a candidate, and a simulated one that cannot
  */
 #include "hold.h"
 

@@ -1,5 +1,5 @@
 /*
- * inspect_cases.c - kernels with one fault each, and what must be found in them
+ * inspect_cases.c - kernels with one fault each, and the expected findings
  */
 #include "inspect_cases.h"
 
@@ -10,25 +10,25 @@
 #define FAULT LAB_SEVERITY_FAULT
 
 const inspect_case inspect_cases[] = {
-    /* nothing is wrong */
+    /* no fault */
     { "honest", NULL, 90, 256, 0, 1024, false, NULL, NOTE },
     { "honest_mma", NULL, 80, 128, 0, 1024, false, NULL, NOTE },
     { "honest_wgmma", NULL, 90, 160, 0, 1024, false, NULL, NOTE },
 
-    /* five faults that kernels were once called fast with */
+    /* five faults of kernels that were once reported as fast */
     { "serial_batch", NULL, 90, 256, 0, 8, false, "grid-too-small", WARNING },
     { "shared_away", NULL, 90, 256, 0, 1024, false, "shared-memory-unused", FAULT },
     { "shared_large", NULL, 90, 1024, 204800, 1024, false, "smem-over-48k", WARNING },
     { "local_array", NULL, 90, 256, 0, 1024, false, "local-memory-in-loop", FAULT },
     { "banks", "WIDTH=32", 90, 256, 0, 1024, false, "bank-conflicts", FAULT },
 
-    /* and each of them mended */
+    /* and the same kernels fixed */
     { "serial_batch", NULL, 90, 256, 0, 1024, false, NULL, NOTE },
     { "shared_large", NULL, 90, 1024, 204800, 1024, true, NULL, NOTE },
     { "shared_large", NULL, 90, 1024, 16384, 1024, false, NULL, NOTE },
     { "banks", "WIDTH=33", 90, 256, 0, 1024, false, NULL, NOTE },
 
-    /* all others */
+    /* all other faults */
     { "shared_large", NULL, 89, 1024, 204800, 1024, true, "smem-over-99k", FAULT },
     { "shared_large", NULL, 80, 1024, 204800, 1024, true, "smem-over-163k", FAULT },
     { "shared_large", NULL, 90, 1024, 240000, 1024, true, "smem-over-227k", FAULT },

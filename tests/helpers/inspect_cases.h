@@ -1,5 +1,5 @@
 /*
- * inspect_cases.h - kernels with one fault each, and what must be found in them
+ * inspect_cases.h - kernels with one fault each, and the expected findings
  */
 #ifndef HEED_TESTS_INSPECT_CASES_H
 #define HEED_TESTS_INSPECT_CASES_H
@@ -9,16 +9,16 @@
 
 #include "inspect/findings.h"
 
-/* data/inspect/FILE.cu, compiled with a macro for an architecture, and how it is launched. */
+/* data/inspect/FILE.cu, compiled with a macro for an architecture, and its launch. */
 typedef struct inspect_case {
     const char *file;
-    const char *macro; /* as -D takes it; NULL: none */
+    const char *macro; /* as passed to -D; NULL: none */
     int arch;
     int threads;
     int smem; /* dynamic */
-    int grid; /* 0: not said */
+    int grid; /* 0: unknown */
     bool opts_in;
-    const char *finding; /* NULL: none at all */
+    const char *finding; /* NULL: no finding */
     lab_severity severity;
 } inspect_case;
 

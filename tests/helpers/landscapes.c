@@ -1,5 +1,5 @@
 /*
- * landscapes.c - made-up trials for strategies to be tried on
+ * landscapes.c - synthetic trials for testing strategies
  */
 #include "landscapes.h"
 
@@ -17,10 +17,10 @@
 typedef struct maker {
     const lab_space *space;
     lab_rng rng;
-    double best[SHAPES][LAB_SPACE_KNOBS]; /* 0 to 1, alike among shapes */
+    double best[SHAPES][LAB_SPACE_KNOBS]; /* 0 to 1, similar for all shapes */
     double steep[LAB_SPACE_KNOBS];
-    double together[LAB_SPACE_KNOBS]; /* with the next knob */
-    double load[LAB_SPACE_KNOBS];     /* of what has a limit */
+    double together[LAB_SPACE_KNOBS]; /* interaction with the next knob */
+    double load[LAB_SPACE_KNOBS];     /* contribution to a limited resource */
     double limit;
     double blocks;
 } maker;

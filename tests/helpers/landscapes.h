@@ -1,9 +1,9 @@
 /*
- * landscapes.h - made-up trials for strategies to be tried on
+ * landscapes.h - synthetic trials for testing strategies
  *
- * Each is a way in which kernels' times really depend on their knobs, on the points of any space
- * and on three shapes; all of its constants come from a seed, so that no strategy can be fitted to
- * one of them.
+ * Each is a way in which times of real kernels depend on their knobs, for the points of any space
+ * and three shapes; all of its constants come from a seed, so that no strategy can be fitted to one
+ * of them.
  */
 #ifndef LANDSCAPES_H
 #define LANDSCAPES_H
@@ -11,11 +11,11 @@
 #include "lab/search/trials.h"
 
 typedef enum landscape {
-    LANDSCAPE_VALLEY, /* each knob has a best value, more so together with another one */
+    LANDSCAPE_VALLEY, /* each knob has a best value, and interacts with another one */
     LANDSCAPE_CLIFFS, /* and beyond some sums of knobs everything takes several times as long */
     LANDSCAPE_FAULTS, /* and a quarter of the points does not run at all */
-    LANDSCAPE_WAVES,  /* rounds of blocks: times jump up and down along knobs */
-    LANDSCAPE_RUGGED, /* no knob means anything */
+    LANDSCAPE_WAVES,  /* waves of blocks: times jump up and down along knobs */
+    LANDSCAPE_RUGGED, /* no knob has a meaning */
     LANDSCAPES
 } landscape;
 
@@ -29,7 +29,7 @@ lab_trials landscape_make(landscape which, const lab_space *space, uint64_t seed
  * cannot. */
 void landscape_space(lab_space *space, const char *name);
 
-/* A source with two marked regions, of three texts and of one. */
+/* A source with two marked regions, with three alternatives and with one. */
 extern const char landscape_source[];
 
 #endif /* LANDSCAPES_H */

@@ -11,8 +11,10 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "device.h"
 #include "lab/record/record.h"
+#include "problems.h"
 #include "scratch.h"
 #include "wisdom_line.h"
 
@@ -23,16 +25,14 @@ void leader_source(void **state, const char *name, const char *spec, double seco
     lab_error error;
     int64_t run_id, id;
     bool resumed;
-    heed_problem problem;
     heed_context *context;
     char features[32];
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     const lab_record_work work = { .key = name, .verb = "evolve", .command = "heed evolve" };
     snprintf(file, sizeof file, HEED_SOURCE_DIR "/tests/data/trial/%s.c", name);
     source[scratch_read(file, source, sizeof source - 1)] = '\0';
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    context = host_context(1);
     heed_device_features(context, features);
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     assert_int_equal(
         lab_record_open(&record, scratch_path(state, "board.db", path), LAB_RECORD_WRITE, &error),
         HEED_OK);

@@ -6,10 +6,10 @@
 
 #include <jansson.h>
 
-/* A text, or "" if the member is not a text. */
+/* A string, or "" if the member is not a string. */
 const char *text_of(const json_t *object, const char *member);
 
-/* A number, and an integer. Both fail the test if the member is not one. */
+/* A number, and an integer. Both fail the test if the member has another type. */
 double number_of(const json_t *object, const char *member);
 json_int_t integer_of(const json_t *object, const char *member);
 

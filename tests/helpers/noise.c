@@ -1,5 +1,5 @@
 /*
- * noise.c - reads recordings and strings pieces of them together
+ * noise.c - reads recordings, and joins pieces of them
  */
 #include "noise.h"
 
@@ -15,7 +15,7 @@
 #include "lab/measure/duel.h"
 #include "lab/tensor/random.h"
 
-/* Blocks that stay together. */
+/* Number of blocks per piece. */
 enum {
     PIECE = 32
 };

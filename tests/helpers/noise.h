@@ -1,10 +1,10 @@
 /*
- * noise.h - recorded block times, and runs made from them in which the truth is known
+ * noise.h - recorded block times, and runs made from them with a known difference
  *
- * tests/data/noise-*.txt hold times of blocks in the order they were taken in, four a line. A run
- * that is made from them strings together pieces of the recording, which keep what neighbours have
- * in common, and gives the blocks to two sides as a duel would. It is one kernel all the time, so
- * the sides are the same, but for the factor that is planted.
+ * tests/data/noise-*.txt hold times of blocks in the order in which they were taken, four per line.
+ * A run that is made from them joins pieces of the recording, which keep correlations of
+ * neighbours, and assigns the blocks to two sides like a duel. The recording is of a single kernel,
+ * so the sides are equal except for the planted factor.
  */
 #ifndef NOISE_H
 #define NOISE_H
@@ -17,8 +17,8 @@ typedef struct noise {
     double seconds[1024];
 } noise;
 
-/* noise_names: the recordings, NOISE_COUNT of them. The last one is of a machine so disturbed that
- * nothing can be told. */
+/* noise_names: the recordings, NOISE_COUNT of them. The last one is from a machine so disturbed
+ * that nothing is detectable. */
 enum {
     NOISE_COUNT = 9
 };

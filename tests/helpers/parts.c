@@ -1,10 +1,9 @@
 /*
- * parts.c - the parts of a test program: which of its tests run
+ * parts.c - runs a part of the tests in a program
  *
- * HEED_TEST_ONLY names the tests to run, or HEED_TEST_SKIP those to leave out, with spaces between
- * them; without either, all run. A name that the program does not have fails it, so that no test
- * is left out of both parts once it is renamed. Takes the place of cmocka's own function, which its
- * macro calls.
+ * HEED_TEST_ONLY names the tests to run, or HEED_TEST_SKIP those to leave out, separated by spaces;
+ * without either, all run. An unknown name fails the program, so that a renamed test cannot be
+ * missing from both parts. This replaces cmocka's function, which its macro calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +23,7 @@ int __real__cmocka_run_group_tests(const char *name, const struct CMUnitTest *te
 int __wrap__cmocka_run_group_tests(const char *name, const struct CMUnitTest *tests, size_t count,
                                    CMFixtureFunction setup, CMFixtureFunction teardown);
 
-/* The first place of @name in @list as a whole word, or NULL. */
+/* The first occurrence of @name in @list as a whole word, or NULL. */
 static const char *find_name(const char *list, const char *name)
 {
     size_t length = strlen(name);

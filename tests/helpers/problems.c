@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -29,4 +30,24 @@ heed_problem plain_problem(void)
                            .seq_k = 7,
                            .dim_qk = 3,
                            .dim_v = 6 };
+}
+
+void expect_refused(const bad_spec *specs, size_t count)
+{
+    heed_problem problem;
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(heed_problem_parse(&problem, specs[i].spec), HEED_ERR_INVALID);
+        if (!strstr(heed_message(), specs[i].fault))
+            fail_msg("%s: %s", specs[i].spec, heed_message());
+    }
+}
+
+void expect_printed(const char *const specs[][2], size_t count)
+{
+    char text[HEED_SPEC_SIZE];
+    for (size_t i = 0; i < count; i++) {
+        const heed_problem problem = parsed(specs[i][0]);
+        heed_problem_print(&problem, text, sizeof text);
+        assert_string_equal(text, specs[i][1]);
+    }
 }

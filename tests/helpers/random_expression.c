@@ -1,5 +1,5 @@
 /*
- * random_expression.c - valid expressions at random
+ * random_expression.c - random valid expressions
  */
 #include "random_expression.h"
 
@@ -142,14 +142,14 @@ static void write_value(writer *w, int kind, int depth)
     if (depth == 0 || below(w, 4) == 0)
         write_leaf(w, kind);
     else if (kind == REAL && below(w, 5) == 0)
-        write_value(w, WHOLE, depth - 1); /* it becomes a real number */
+        write_value(w, WHOLE, depth - 1); /* converted to a real number */
     else if (kind == TRUTH)
         write_truth(w, depth - 1);
     else
         write_number(w, kind, depth - 1);
 }
 
-/* Shorter and shorter ones, until it fits. */
+/* Tries shorter ones until one fits. */
 void random_expression(uint64_t seed, bool visible, char text[HEED_EXPRESSION_SIZE])
 {
     for (int depth = 5;; depth--) {

@@ -1,5 +1,5 @@
 /*
- * random_expression.h - valid expressions at random
+ * random_expression.h - random valid expressions
  */
 #ifndef RANDOM_EXPRESSION_H
 #define RANDOM_EXPRESSION_H
@@ -13,8 +13,8 @@
 /* The arrays that random expressions read, as words of a spec. */
 #define RANDOM_ARRAYS "array=a:f32:5 array=b:i32:2x3 array=c:bytes:7"
 
-/* random_expression() writes one to @text: of a logit, which may read s, or of what is visible. The
- * same @seed gives the same. */
+/* random_expression() writes one to @text: for a logit, which may read s, or for visibility. The
+ * same @seed gives the same expression. */
 void random_expression(uint64_t seed, bool visible, char text[HEED_EXPRESSION_SIZE]);
 
 #endif /* RANDOM_EXPRESSION_H */

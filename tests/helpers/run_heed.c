@@ -1,5 +1,5 @@
 /*
- * run_heed.c - the program heed as people call it, and what it says
+ * run_heed.c - runs the program heed and checks its output
  */
 #include "run_heed.h"
 
@@ -16,7 +16,7 @@
 
 #include "scratch.h"
 
-/* A function of the shell, which also sets n to the number of trials. */
+/* A shell function, which also sets n to the number of trials. */
 static const char await_trials[] =
     "await_trials() { for i in $(seq 3000); do "
     "n=$(heed board check --board \"$1\" 2>/dev/null | head -1 | cut -d' ' -f1); "
@@ -94,7 +94,7 @@ void run_heed_rows(void **state, const run_heed_way *way, const run_heed_row *ro
     }
 }
 
-/* The line of shell for a verb. */
+/* Size of the shell command for a verb. */
 #define LINE_SIZE 4096
 
 static void line_of(char line[LINE_SIZE], const char *verb, const char *arguments)
@@ -111,7 +111,7 @@ static void check_case(const heed_said *said, const char *line, const run_heed_c
                  said->err);
     for (; said->code == 0 && *complaints; complaints++)
         if (either_says(said, *complaints))
-            fail_msg("%s is well, and complains:\n%s%s", line, said->out, said->err);
+            fail_msg("%s succeeds, but complains:\n%s%s", line, said->out, said->err);
     for (int i = 0; i < 3 && wanted->words[i]; i++)
         if (!either_says(said, wanted->words[i]))
             fail_msg("%s: no '%s' in\n%s%s", line, wanted->words[i], said->out, said->err);

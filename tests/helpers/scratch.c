@@ -1,5 +1,5 @@
 /*
- * scratch.c - a folder for the files that a test makes
+ * scratch.c - a temporary directory for the files of a test
  */
 #include "scratch.h"
 

@@ -1,5 +1,5 @@
 /*
- * well_formed.c - reads a page as XML would be read, with lists of what may be in it
+ * well_formed.c - checks a page like an XML parser, with lists of what it may contain
  */
 #include "well_formed.h"
 
@@ -58,7 +58,7 @@ static void read_name(page *p, char name[NAME_MAX_SIZE])
     p->at += length;
 }
 
-/* One character of text: an entity, or something that is neither markup nor a control. */
+/* One character of text: an entity, or something that is neither markup nor a control character. */
 static void read_character(page *p)
 {
     const unsigned char *byte = (const unsigned char *)p->at;

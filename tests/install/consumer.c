@@ -1,4 +1,4 @@
-/* consumer.c - a program of somebody else's, built against an installed heed */
+/* consumer.c - an external program, built against an installed heed */
 #include <heed.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int main(void)
     free(buffers.workspace);
     heed_plan_destroy(plan);
     heed_context_destroy(context);
-    /* With one key there is nothing to weigh: the output is V. */
+    /* With a single key the output is V. */
     if (status != HEED_OK || memcmp(o, v, sizeof v) != 0) {
         fprintf(stderr, "%s: %g %g %g %g\n", heed_message(), o[0], o[1], o[2], o[3]);
         return 1;

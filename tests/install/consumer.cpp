@@ -1,4 +1,4 @@
-// consumer.cpp - the same from C++: the header is usable there and the names link
+// consumer.cpp - the same in C++: the header compiles and the names link
 #include <heed.h>
 
 #include <cstdio>

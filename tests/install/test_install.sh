@@ -1,8 +1,9 @@
 #!/bin/sh
-# test_install.sh BUILD CC CXX VERSION - install BUILD into a temporary folder and use it as a stranger would
+# test_install.sh BUILD CC CXX VERSION - installs BUILD into a temporary directory and uses it from
+# outside
 #
-# Through pkg-config and through CMake's find_package; shared and static; C, and C++ where CXX is a
-# compiler. The installed tree is moved first, since it may not depend on where it was.
+# Through pkg-config and through CMake's find_package; shared and static; C, and C++ if CXX is a
+# compiler. The installed tree is moved first, since it must be relocatable.
 set -eu
 build=$1
 cc=$2

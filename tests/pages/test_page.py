@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""test_page.py - pages of `heed report` in a browser: nothing is cut on a phone or on a screen, letters can be
-read, both themes, the console is silent, and it can be printed
+"""test_page.py - pages of `heed report` in a browser: nothing is cut off on a phone or a screen, text is legible, both
+themes work, the console is empty, and pages can be printed
 
     tests/pages/test_page.py HEED RECORD...
 
-Exits with 77 where there is no Chromium: HEED_CHROMIUM, else chromium, chromium-browser or google-chrome.
+Exits with 77 without Chromium: HEED_CHROMIUM, else chromium, chromium-browser or google-chrome.
 """
 
 import html
@@ -30,7 +30,7 @@ WIDTHS = (400, 1280)
 LETTERS = 10  # pixels, at least
 THEMES = {"light": 1, "dark": 0}
 
-# A frame is as wide as a phone, which a window cannot be. The page in it tells what it finds.
+# A frame is as wide as a phone, which a window cannot be. The page in it reports its measurements.
 FRAMES = """<!DOCTYPE html><meta name="color-scheme" content="light dark"><body><script>
 const told = {};
 addEventListener("message", event => {
@@ -113,7 +113,7 @@ class Page(unittest.TestCase):
         self.assertEqual([line for line in done.stderr.splitlines() if "CONSOLE" in line], [])
 
     def test_console_is_heard(self):
-        """The test above sees what a page says."""
+        """The test above receives the console output of a page."""
         (self.folder / "loud.html").write_text("<script>console.error('loud')</script>")
         done = browse("--enable-logging=stderr", "--dump-dom", f"file://{self.folder}/loud.html", folder=self.folder)
         self.assertIn("CONSOLE", done.stderr)

@@ -10,7 +10,7 @@ PEERS = pathlib.Path(__file__).resolve().parent.parent.parent / "peers"
 
 
 class Conversation:
-    """A peer process and the files that its tensors are in."""
+    """A peer process and the files of its tensors."""
 
     def __init__(self, *command, folder, **environment):
         self.folder = pathlib.Path(folder)
@@ -66,7 +66,7 @@ def check_error(reply, status, *words):
 
 
 def problem_of(dims, mask="none", kind="f32", copies=1, scale=None):
-    """The members of prepare for dims (batch, heads_q, heads_kv, seq_q, seq_k, dim_qk, dim_v)."""
+    """The members of a prepare request for dims (batch, heads_q, heads_kv, seq_q, seq_k, dim_qk, dim_v)."""
     names = ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "dim_qk", "dim_v")
     problem = dict(zip(names, dims), type=kind, mask=mask, copies=copies)
     problem["scale"] = scale or problem["dim_qk"] ** -0.5

@@ -15,7 +15,7 @@ FAKE_TORCH = pathlib.Path(__file__).resolve().parent / "fake_torch"
 
 
 def prepare_backend(np, peer, backend, problem, period):
-    """Prepares random values that repeat. Returns the reply, and what to expect."""
+    """Prepares repeating random values. Returns the reply, and the expected result."""
     b, h, g, s, t, d, e = list(problem.values())[:7]
     shapes = {"q": (b, s, h, d), "k": (b, t, g, d), "v": (b, t, g, e)}
     random = np.random.default_rng(7)
@@ -29,7 +29,7 @@ def prepare_backend(np, peer, backend, problem, period):
 
 
 def try_backend(np, peer, backend, problem):
-    """Walks through the requests that heed makes on a device. Returns what the peer chose."""
+    """Makes the requests that heed makes on a device. Returns the peer's choice."""
     reply, expected = prepare_backend(np, peer, backend, problem, 997)
     if reply["status"] != "ok":
         return reply["reason"]
@@ -52,7 +52,7 @@ def try_backend(np, peer, backend, problem):
 
 
 def test_memory():
-    """Prepared tensors are gone when it is closed, without a collection of garbage."""
+    """Prepared tensors are freed when it is closed, without a garbage collection."""
     sys.path[:0] = [str(FAKE_TORCH), str(PEERS)]
     import torch
     import torch_cuda
@@ -70,7 +70,7 @@ def test_memory():
 
 
 def test_products():
-    """TF32 is on where a problem permits it and the backend has it, and off everywhere else."""
+    """TF32 is on if a problem permits it and the backend supports it, and off everywhere else."""
     import torch
     import torch_cuda
 
@@ -91,7 +91,7 @@ def test_products():
 
 
 class FakeDriver:
-    """As much of a CUDA driver as a kernel needs that is given as PTX."""
+    """A CUDA driver with the parts needed for a kernel given as PTX."""
 
     def __init__(self, launch):
         self.launch, self.count = launch, 0
@@ -110,7 +110,7 @@ class FakeDriver:
 
 
 def test_behind():
-    """A kernel stands before each call of a graph, and nowhere else."""
+    """A kernel precedes each call of a graph, and no other call."""
     import torch
     import torch_cuda
 
@@ -130,7 +130,7 @@ def test_behind():
 
 OTHERWISE = "FlashAttention aligns windows bottom right, where the {} side of this one would be {}"
 
-# Words that the rivals of a CUDA device have: dims, mask, backend, words, and what they answer.
+# Words supported by the rivals on a CUDA device: dims, mask, backend, words, and the reply.
 SAID = (
     ((1, 2, 2, 33, 33, 16, 16), "causal=tl", "fa3", "window=5: softcap=2", "flash_attn_func, no splits"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "fa3", "chunk=7", "flash_attn_func, no splits"),
@@ -138,20 +138,20 @@ SAID = (
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "window=3:15 align=tl", "flash_attn_func, no splits"),
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "window=3:9 align=tl", OTHERWISE.format("right", -3)),
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa3", "chunk=4 align=tl", "FlashAttention-3 aligns chunks bottom right"),
-    ((1, 2, 2, 33, 33, 16, 16), "none", "fa3", "sinks", "it does not know the word sinks of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "fa3", "sinks", "the word sinks of the problem is not supported"),
     ((2, 4, 2, 9, 21, 8, 8), "none", "fa2", "window=5:3 align=br softcap=3", "flash_attn_func"),
-    ((1, 2, 2, 33, 33, 16, 16), "none", "fa2", "chunk=8", "it does not know the word chunk of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "fa2", "chunk=8", "the word chunk of the problem is not supported"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "math", "window=5:2", "math"),
     ((1, 2, 2, 33, 33, 16, 16), "causal=tl", "efficient", "window=5:", "efficient"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "cudnn", "window=5:2", "cudnn"),
     ((1, 2, 2, 33, 9, 16, 16), "none", "cudnn", "window=3:2", "cudnn"),  # some rows see no key
-    ((1, 2, 2, 33, 33, 16, 16), "none", "flash", "window=5:2", "it does not know the word window of the problem"),
+    ((1, 2, 2, 33, 33, 16, 16), "none", "flash", "window=5:2", "the word window of the problem is not supported"),
     ((1, 2, 2, 33, 33, 16, 16), "none", "flex", "window=5:2", "flex_attention, compiled"),
 )
 
 
 def test_slopes(np, peer):
-    """FlashAttention-2's ALiBi, of slopes for each head."""
+    """FlashAttention-2's ALiBi, with slopes for each head."""
     slopes = np.array([0.5, 0.125, 0.25, 1], np.float32).reshape(1, 4, 1, 1)
     for mask, align in (("causal=br", ""), ("none", " align=br")):
         problem = {**problem_of((2, 4, 2, 9, 21, 8, 8), mask, "f16", 1, 0.2), "spec": "alibi" + align}
@@ -162,7 +162,7 @@ def test_slopes(np, peer):
 
 
 def test_masks(np, peer):
-    """ALiBi in a mask of numbers. The fused kernels want them in the type of the problem."""
+    """ALiBi as a mask of numbers. The fused kernels require it in the type of the problem."""
     slopes = np.array([0.5, 0.25], np.float32).reshape(1, 2, 1, 1)
     meaning = {"change": lambda t, p, j: t - slopes * abs(p - j)}
     for backend in ("math", "efficient", "cudnn"):
@@ -181,7 +181,7 @@ def open_torch(folder, *paths, **environment):
 
 
 def test_libraries(folder):
-    """The rivals fa3 and flex: beside scaled_dot_product_attention, with the same tensors."""
+    """The rivals fa3 and flex: compared with scaled_dot_product_attention on the same tensors."""
     import numpy as np
 
     square, grouped, long = (1, 2, 2, 33, 33, 16, 16), (2, 4, 2, 9, 21, 8, 8), (1, 2, 2, 9, 9, 7, 7)

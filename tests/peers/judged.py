@@ -1,9 +1,9 @@
-"""Problems whose results by a peer are compared with attention in float64."""
+"""Problems for peers, whose results are compared with attention in float64."""
 
 from conversation import check
 
-# Largest error that a rival may make, in units of the largest |V|: these are tests of the way a
-# library is called; heed itself judges errors far more finely.
+# Maximum error of a rival, in units of the largest |V|: these tests check how a library is called; heed itself judges
+# errors far more precisely.
 TOLERANCE = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
 
 
@@ -21,8 +21,8 @@ def decode(np, values, kind):
 
 
 def attention(np, problem, q, k, v, change=None, sees=None):
-    """In float64. change(t, p, j) makes a logit of t, and sees(p, j) shows a key, for the positions p and
-    keys j, beside the words window, chunk and softcap of the spec."""
+    """Attention in float64. change(t, p, j) makes a logit from t, and sees(p, j) shows a key, for the positions p and
+    keys j, in addition to the words window, chunk and softcap of the spec."""
     group = problem["heads_q"] // problem["heads_kv"]
     words = dict(word.split("=", 1) for word in problem.get("spec", "").split() if "=" in word)
     k, v = np.repeat(k, group, 2), np.repeat(v, group, 2)
@@ -44,8 +44,7 @@ def attention(np, problem, q, k, v, change=None, sees=None):
 
 
 def try_problem(np, peer, problem, operands=(), **meaning):
-    """Returns what the peer chose, or None if it does not support the problem. @meaning: as attention()
-    has it."""
+    """Returns the peer's choice, or None if it does not support the problem. @meaning: see attention()."""
     b, h, g, s, t, d, e = list(problem.values())[:7]
     shapes = {"q": (b, s, h, d), "k": (b, t, g, d), "v": (b, t, g, e)}
     random = np.random.default_rng(7)

@@ -1,10 +1,10 @@
-"""Tests of the protocol that all peers share, with a rival that has no library."""
+"""Tests the protocol shared by all peers, with a rival that needs no library."""
 
 import pathlib
 
 from conversation import PEERS, Conversation, check, check_error, problem_of
 
-# A rival without a library, to test the protocol with: O is one byte per call number.
+# A rival without a library, for testing the protocol: O is one byte per call number.
 TOY = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -77,7 +77,7 @@ def test_protocol(folder):
 
 
 def test_modes(peer):
-    """Replays and single calls, on the toy after six calls."""
+    """Replays and single calls, with the toy after six calls."""
     reply = peer.ask("run", mode="replay", warmup=1, calls=3, replays=2)
     check(reply["calls"] == 6 and isinstance(reply["ns"], int), reply)
     check(peer.ask("check")["status"] == "ok" and peer.output() == b"\x0f" * 24, "call 15")
@@ -89,7 +89,7 @@ def test_modes(peer):
 
 
 def test_period(peer, problem):
-    """Files that hold the beginning of tensors that repeat it."""
+    """Files with one period of repeating tensors."""
     short = dict.fromkeys("qkv", bytes(12))
     check_error(peer.prepare(short, 24, **problem, period=4), "error", "12", "16")
     check(peer.prepare(short, 24, **problem, period=3)["status"] == "ok", "period")
@@ -99,7 +99,7 @@ def test_period(peer, problem):
 
 
 def test_words(peer, tensors, problem):
-    """A problem with a word that a rival does not know is refused by the word's name."""
+    """A problem with a word that a rival does not support is refused with the word's name."""
     plain = "b1 h1 s2 d3 f32 scale=0.5 acc=f16 products=tf32 layout=bhsd q=9:3:1"
     check(peer.prepare(tensors, 24, **problem, spec=plain)["status"] == "ok", plain)
     check(peer.ask("release")["status"] == "ok", "release")
@@ -109,7 +109,7 @@ def test_words(peer, tensors, problem):
 
 
 def test_absent(folder):
-    """A rival whose library is missing says so, and how to get it."""
+    """A rival whose library is missing reports it, and how to install it."""
     for name in ("torch", "onnxruntime"):
         (pathlib.Path(folder) / (name + ".py")).write_text("raise ImportError('not today')")
         script = PEERS / (name + "_peer.py")

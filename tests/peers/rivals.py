@@ -1,4 +1,4 @@
-"""Tests of the rivals on a CPU: does each compute attention?"""
+"""Tests that the rivals compute attention on a CPU."""
 
 from conversation import PEERS, Conversation, check, problem_of
 from judged import operand, try_problem
@@ -21,7 +21,7 @@ PROBLEMS = [
 
 
 def worded(np):
-    """Problems with words: dims, mask, words, operands, and their meaning."""
+    """Problems with words: dims, mask, words, operands, and their definitions."""
     draw = np.random.default_rng(3)
     wide, long = (2, 4, 2, 20, 70, 16, 16), (1, 4, 4, 70, 20, 16, 16)
     bias = draw.standard_normal((2, 1, 20, 70)).astype(np.float16)
@@ -79,7 +79,7 @@ def worded(np):
 
 
 def score_of(np):
-    """The meaning of the last score."""
+    """The definition of the last score."""
 
     def change(t, p, _key):
         query = np.arange(t.shape[2])[:, None]
@@ -90,7 +90,7 @@ def score_of(np):
 
 
 def test_worded(np, peer):
-    """Words that scaled_dot_product_attention has by masks, and FlexAttention by functions."""
+    """Words that scaled_dot_product_attention supports by masks, and FlexAttention by functions."""
     for number, (dims, mask, spec, operands, meaning) in enumerate(worded(np)):
         problem = {**problem_of(dims, mask, "f32", 1, 0.2), "spec": spec}
         of_flex = "score" in spec
@@ -106,7 +106,7 @@ def test_worded(np, peer):
 
 
 def check_sinks(np, peer):
-    """PyTorch gives no LSE of FlexAttention on a CPU."""
+    """PyTorch returns no LSE from FlexAttention on a CPU."""
     problem = {**problem_of((1, 4, 4, 20, 20, 16, 16)), "spec": "sinks", "backend": "flex"}
     rows = [operand("sinks", "f32", np.zeros((1, 4, 1, 1), np.float32))]
     chosen, reason = try_problem(np, peer, problem, rows)

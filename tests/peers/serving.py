@@ -1,5 +1,5 @@
-"""Tests of the rivals on sequences and caches: lengths, pages, packed sequences and MLA, with stand-ins
-for torch, FlashAttention-3 and FlashInfer."""
+"""Tests the rivals on sequences and caches: lengths, pages, packed sequences and MLA, with fake versions of torch,
+FlashAttention-3 and FlashInfer."""
 
 import pathlib
 
@@ -12,7 +12,7 @@ CACHE, PACKED = "flash_attn_with_kvcache", "flash_attn_varlen_func, no splits"
 
 
 def sizes(np, dims, spec):
-    """Queries and keys of each sequence."""
+    """Numbers of queries and keys of each sequence."""
     batch, words = dims[0], spec.split()
     queries = np.full(batch, dims[3]) if "varlen" not in spec or "varlen=0/" in spec else np.arange(batch) % (dims[3] + 1)
     keys = np.full(batch, dims[4])
@@ -35,7 +35,7 @@ def padded(np, parts, rows):
 
 
 def in_pages(np, parts, page, table, pages):
-    """Their pool, with NaN wherever no sequence has a key."""
+    """The page pool, with NaN wherever no sequence has a key."""
     pool = np.full((pages, page) + parts[0].shape[1:], np.nan)
     for part, row in zip(parts, table):
         for j in range(len(part)):
@@ -44,7 +44,7 @@ def in_pages(np, parts, page, table, pages):
 
 
 class Case:
-    """A problem with its sequences: the request to a peer, and the answer it should return."""
+    """A problem with its sequences: the request to a peer, and the expected reply."""
 
     def __init__(self, np, dims, mask, spec, page=0):
         batch, heads, groups, seq_q, seq_k, dim, dim_v = dims
@@ -83,7 +83,7 @@ class Case:
         self.packed = bool(tokens_q)
 
     def expected(self):
-        """Each sequence by itself."""
+        """Computes each sequence separately."""
         parts = []
         for q, k, v in zip(*self.sequences):
             if len(q) == 0:
@@ -94,7 +94,7 @@ class Case:
         return self.np.concatenate(parts).reshape(self.shape)
 
     def try_on(self, peer, backend):
-        """Returns what the peer chose, or why it does not."""
+        """Returns the peer's choice, or its reason for refusing."""
         np, size = self.np, 2 * int(self.np.prod(self.shape))
         rows = [dict(row) for row in self.rows]
         reply = peer.prepare(self.tensors, size, rows, **self.problem, backend=backend)
@@ -120,7 +120,7 @@ FEW, ONE, MLA = (3, 4, 2, 3, 12, 16, 16), (4, 4, 2, 1, 12, 16, 16), (2, 4, 1, 1,
 LEVEL = "FlashAttention aligns masks bottom right where lengths differ"
 INFER = "FlashInfer's paged decoding is for "
 
-# dims, mask, words, page, rival, and what it answers.
+# dims, mask, words, page, rival, and its reply.
 CASES = (
     (FEW, "causal=br", "lengths=b", 0, "fa3", CACHE + ", metadata"),
     (FEW, "none", "lengths=b", 0, "fa3", CACHE + ", metadata"),
@@ -147,9 +147,9 @@ CASES = (
     (ONE, "none", "", 0, "flashinfer", INFER + "keys in pages alone"),
     (MLA, "none", "shared paged=6/7", 6, "flashinfer", INFER + "head dims of Q and V that are equal"),
     ((2, 4, 2, 1, 12, 24, 24), "none", "paged=4/6", 4, "flashinfer", "head_dim 24"),
-    (ONE, "none", "paged=3/16 softcap=2", 3, "flashinfer", "it does not know the word softcap of the problem"),
-    (ONE, "none", "lengths=b paged=3/16", 3, "flex", "it does not know the word paged of the problem"),
-    (ONE, "none", "varlen=3/24", 0, "fa2", "it does not know the word varlen of the problem"),
+    (ONE, "none", "paged=3/16 softcap=2", 3, "flashinfer", "the word softcap of the problem is not supported"),
+    (ONE, "none", "lengths=b paged=3/16", 3, "flex", "the word paged of the problem is not supported"),
+    (ONE, "none", "varlen=3/24", 0, "fa2", "the word varlen of the problem is not supported"),
 )
 
 

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""heed run against numpy: an independent check of the whole path from files to results.
+"""heed run compared with numpy: an independent check of the whole path from files to results.
 
     test_numpy.py HEED DATA
 
-HEED is the program, DATA the folder tests/data. Every case writes random Q, K and V to .npy or
-.safetensors files, runs `heed run` on them, and compares O and LSE with a softmax attention that numpy
-computes in float64. The bound is derived, not tuned: see error_bounds(). Exits with 77 where there is
-no numpy.
+HEED is the program, DATA the folder tests/data. Every case writes random Q, K and V to .npy or .safetensors files, runs
+`heed run` on them, and compares O and LSE with a softmax attention that numpy computes in float64. The bound is
+derived, not tuned: see error_bounds(). Exits with 77 without numpy.
 """
 
 import pathlib
@@ -68,13 +67,13 @@ def decode(x, kind):
 
 
 def visible(mask, seq_q, seq_k):
-    """Which key each query sees."""
+    """Returns the keys that each query sees."""
     shift = {"tl": 0, "causal": 0, "br": seq_k - seq_q, "none": seq_k}[mask]
     return np.tri(seq_q, seq_k, shift, dtype=bool)
 
 
 def reference(q, k, v, mask, scale):
-    """Returns O, LSE, and what error_bounds() needs, all float64."""
+    """Returns O, LSE, and the inputs of error_bounds(), all float64."""
     group = q.shape[2] // k.shape[2]
     k, v = np.repeat(k, group, 2), np.repeat(v, group, 2)
     seen = visible(mask, q.shape[1], k.shape[1])
@@ -92,25 +91,24 @@ def reference(q, k, v, mask, scale):
 
 
 def error_bounds(kind, lse, spread, reach, dim, keys):
-    """How far O and LSE may be from the truth.
+    """Error bounds of O and LSE.
 
-    An element of O is a mean of V; spread is the same mean of |V|. Rounding the weights and the result
-    to the type costs one unit each. Beside that everything is float32: a logit is a sum of dim_qk
-    products and each step of it is rounded to a unit of reach, the largest sum |q k| of the row;
-    the error of a logit is the relative error of its weight. Roundings add up as the square root of
-    their number, here and in the sum over the keys.
+    An element of O is a mean of V; spread is the same mean of |V|. Rounding the weights and the result to the type
+    costs one unit each. Everything else is float32: a logit is a sum of dim_qk products and each step of it is rounded
+    to a unit of reach, the largest sum |q k| of the row; the error of a logit is the relative error of its weight.
+    Roundings grow as the square root of their number, here and in the sum over the keys.
     """
     float32 = ROUNDING["f32"]
     relative = float32 * (8 + (2 + np.sqrt(dim)) * reach + np.sqrt(keys))
     o = spread * (2 * ROUNDING[kind] + relative.transpose(0, 2, 1)[..., None])
-    # The smallest numbers of f16 are coarser than its rounding unit says.
+    # The smallest numbers of f16 are coarser than its unit roundoff.
     o = o + (2.0**-24 if kind == "f16" else 0)
     with np.errstate(invalid="ignore"):
         return o, np.where(np.isfinite(lse), relative + float32 * np.abs(lse), 0)
 
 
 def write_inputs(folder, tensors, kind):
-    """Writes Q, K and V in the form that the type allows; returns the options that name them."""
+    """Writes Q, K and V in a file format that supports the type; returns the options that name them."""
     if kind == "bf16":  # .npy has no such type
         capture_minilm.DTYPES["BF16"] = np.uint16
         path = folder / "in.safetensors"
@@ -131,7 +129,7 @@ def read_output(path):
 
 
 def run(heed, folder, options):
-    """Returns O and LSE as heed computed them."""
+    """Returns O and LSE computed by heed."""
     suffix = ".safetensors" if "--tensors" in options else ".npy"
     o, lse = folder / ("o" + suffix), folder / "lse.npy"
     command = [heed, "run", *options, "--out", o, "--lse", lse]
@@ -181,7 +179,7 @@ def try_case(heed, folder, dims, mask, scale, kind, seed):
 
 
 def try_capture(heed, folder, data):
-    """The tensors of the real model: layer 0 comes with the output that its capture computed."""
+    """The tensors of the real model: layer 0 comes with the model's output."""
     path = data / "minilm.safetensors"
     tensors, _ = capture_minilm.read_safetensors(path)
     q, k, v, o = (tensors["layer0." + name].astype(np.float64) for name in "qkvo")

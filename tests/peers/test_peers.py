@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tests of the Python peers: the protocol they share, and whether each rival computes attention.
+"""Tests the Python peers: the protocol they share, and that each rival computes attention.
 
     test_peers.py protocol               needs the standard library alone
     test_peers.py cuda                   torch on a CUDA device, with fake_torch in its place
-    test_peers.py torch | onnxruntime    exits with 77 and the reason where that cannot be imported
+    test_peers.py torch | onnxruntime    exits with 77 and the reason if it cannot be imported
 
-Rivals are compared with a float64 computation by numpy. Their times are no concern here.
+Rivals are compared with a float64 computation in numpy. Their times are not tested.
 """
 
 import sys

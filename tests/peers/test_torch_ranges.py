@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""heed by name in PyTorch's profiler: examples/torch_profiler.py does what docs/profiling.md says
+"""heed's ranges in PyTorch's profiler: examples/torch_profiler.py does what docs/profiling.md says
 
-    test_torch_ranges.py LIBRARY PROFILING.MD    exits with 77 where torch cannot be imported
+    test_torch_ranges.py LIBRARY PROFILING.MD    exits with 77 if torch cannot be imported
 """
 
 import json
@@ -24,7 +24,7 @@ def run(library, *arguments):
 
 
 def check_range(library, spec):
-    """A row of the table, and one slice of the trace for each call."""
+    """A row of the table, and one slice of the trace per call."""
     with tempfile.TemporaryDirectory() as folder:
         trace = pathlib.Path(folder) / "trace.json"
         said = run(library, "--calls", str(CALLS), "--trace", str(trace), spec)
@@ -45,7 +45,7 @@ def check_refusal(library):
 
 
 def check_page(page):
-    """The page's snippet is a part of the example, line by line."""
+    """The page's snippet is part of the example, line by line."""
     example = [line.strip() for line in EXAMPLE.read_text().splitlines()]
     text = pathlib.Path(page).read_text()
     snippet = text.split("```python\n")[1].split("```")[0]
@@ -63,7 +63,7 @@ def main():
         return SKIPPED
     check_range(library, "b1 h4/2 s48 d64 f32 causal")
     check_range(library, "b2 h2 s40/56 d64/32 f16")
-    check_range(library, "b1 h2 s40 d64 f32 softcap=0.1")  # which torch knows nothing like
+    check_range(library, "b1 h2 s40 d64 f32 softcap=0.1")  # unsupported by torch
     check_refusal(library)
     return 0
 

@@ -1,7 +1,6 @@
-"""Random tensors, and attention by its formula in float64, for the tests of the Python package.
+"""Random tensors, and attention by its formula in float64, for tests of the Python package.
 
-python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The process exits with 77 where there
-is no numpy.
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The process exits with 77 without numpy.
 """
 
 import os
@@ -16,12 +15,12 @@ except ImportError as missing:
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
-os.environ["HEED_DEVICE"] = "cpu"  # of plans without a device=; calls go by their arrays
+os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 import heed  # noqa: E402
 
 def formula(q, k, v, seen=True, change=lambda t: t, scale=None, sinks=None):
-    """O and LSE in float64, of arrays in the order bshd. @seen and @change have the dimensions
-    (batch, heads, queries, keys)."""
+    """O and LSE in float64, for arrays in the order bshd. @seen and @change have the dimensions (batch, heads, queries,
+    keys)."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     group = q.shape[2] // k.shape[2]
     k, v = np.repeat(k, group, 2), np.repeat(v, group, 2)

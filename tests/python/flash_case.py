@@ -1,8 +1,7 @@
-"""Random tensors, and attention by its formula in float32 as FlashAttention defines it, for the tests of heed.flash_attn
-and heed.flash_attn_3, on a CPU, or on a GPU if torch has one.
+"""Random tensors, and attention by its formula in float32 as FlashAttention defines it, for the tests of
+heed.flash_attn and heed.flash_attn_3, on a CPU, or on a GPU if torch has one.
 
-python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The process exits with 77 where there is no
-torch.
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The process exits with 77 without torch.
 """
 
 import math
@@ -24,7 +23,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def formula(q, k, v, scale=None, causal=False, window=(-1, -1), softcap=0.0, slopes=None, chunk=0):
-    """O and LSE in float32 of (batch, sequence, heads, dim), as FlashAttention defines them."""
+    """O and LSE in float32 of (batch, sequence, heads, dim), as defined by FlashAttention."""
     q, k, v = (x.float().transpose(1, 2) for x in (q, k, v))
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     queries, keys = q.shape[2], k.shape[2]
@@ -45,7 +44,7 @@ def formula(q, k, v, scale=None, causal=False, window=(-1, -1), softcap=0.0, slo
         seen &= j <= p + right
     if chunk:
         seen &= torch.div(j, chunk, rounding_mode="floor") == torch.div(p, chunk, rounding_mode="floor")
-    some = seen.any(-1)  # other rows have logits of 0 here, so that they have gradients
+    some = seen.any(-1)  # other rows have logits of 0 here, so that their gradients are defined
     t = t.masked_fill(~seen & some[:, None], -math.inf)
     o = torch.softmax(t, -1).masked_fill(~some[:, None], 0) @ v
     return o.transpose(1, 2), torch.logsumexp(t, -1).masked_fill(~some, -math.inf)
@@ -66,7 +65,7 @@ class Case(unittest.TestCase):
         self.assertLess(error[~same].max().item() if (~same).any() else 0.0, bound)
 
     def fa2_lse(self, lse, slopes=None, causal_alone=False, keys=0):
-        """As FlashAttention-2 has it."""
+        """In the form of FlashAttention-2."""
         if slopes is not None and causal_alone:
             p = torch.arange(lse.shape[2], device=lse.device) + keys - lse.shape[2]
             lse = lse + slopes.reshape(-1, slopes.shape[-1], 1) * p

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The structs of heed.h as python/heed has them, beside those of a C compiler.
+"""The structs of heed.h as declared in python/heed, compared with those of a C compiler.
 
     test_abi.py HEED_H CC
 
-Every field of heed.h's structs must be there, with its offset and size, and the sizes of the structs
-and the numbers of the enums must be equal. Exits with 77 where there is no compiler.
+Every field of heed.h's structs must be there, with its offset and size, and the sizes of the structs and the numbers of
+the enums must be equal. Exits with 77 without compiler.
 """
 
 import ctypes
@@ -72,7 +72,7 @@ NUMBERS = {
 
 
 def expected():
-    """Lines that a C program must print."""
+    """The output expected from a C program."""
     lines = []
     for name, struct in STRUCTS.items():
         lines.append(f"{name} {ctypes.sizeof(struct)}")
@@ -96,7 +96,7 @@ def program():
 
 
 def fields_of(header, name):
-    """Names of the fields of a struct of heed.h, read from its text."""
+    """Parses the field names of a struct from the text of heed.h."""
     body = re.search(r"typedef struct %s \{(.*?)\} %s;" % (name, name), header, re.S).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
     return [re.search(r"(\w+)(\[\w+\])?$", part.strip()).group(1) for part in body.split(";")[:-1]]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""heed.attention() beside float64 formulas: arrays of NumPy, and of torch where it is installed.
+"""heed.attention() compared with float64 formulas: NumPy arrays, and torch tensors if it is installed.
 
     test_attention.py
 
-case.py says where the package and the library come from. Exits with 77 where there is no numpy.
+case.py says where the package and the library come from. Exits with 77 without numpy.
 """
 
 import os
@@ -36,7 +36,7 @@ class Attention(Case):
             o, lse = formula(q, k, v)
             for layout, axes in AXES.items():
                 arrays = [np.ascontiguousarray(x.transpose(axes)) for x in (q, k, v)]
-                for _ in range(2):  # the second time the call is known
+                for _ in range(2):  # the second call is cached
                     mine, own = heed.attention(*arrays, layout=layout, return_lse=True)
                     self.assertEqual(mine.dtype, dtype)
                     self.near(mine.astype(np.float64).transpose(np.argsort(axes)), o,
@@ -92,7 +92,7 @@ class Attention(Case):
                 self.near(own, lse)
         row = self.random.random(53) < 0.7
         row[0] = True
-        repeated = np.broadcast_to(row, (37, 53))  # a stride of 0, which is not that of a dense array
+        repeated = np.broadcast_to(row, (37, 53))  # a stride of 0, unlike a dense array
         self.near(heed.attention(q, k, v, mask=repeated), formula(q, k, v, repeated)[0])
         one = heed.attention(q[:1], k[:1], v[:1], mask=np.broadcast_to(row, (1, 1, 37, 53)))
         self.near(one, formula(q[:1], k[:1], v[:1], row)[0])
@@ -102,7 +102,7 @@ class Attention(Case):
     def test_sinks_and_starts(self):
         q, k, v = self.tensors()
         sinks = self.random.standard_normal(4).astype(np.float32)
-        each = self.random.standard_normal((2, 9)).astype(np.float32)[:, :4]  # of each batch element, rows apart
+        each = self.random.standard_normal((2, 9)).astype(np.float32)[:, :4]  # per batch element, rows padded
         self.near(heed.attention(q, k, v, sinks=each), formula(q, k, v, sinks=each)[0])
         starts = np.minimum(np.arange(37) // 9 * 9, 52).astype(np.int32)
         seen = np.arange(53) >= starts[:, None]
@@ -114,8 +114,8 @@ class Attention(Case):
         self.near(both, formula(q, k, v, seen)[0])
 
     def test_packed_sizes_are_the_longest(self):
-        """max_seqlen_q and max_seqlen_k are the sizes of operands, and what an expression reads,
-        however few the tokens are."""
+        """max_seqlen_q and max_seqlen_k are the sizes of operands and the values in expressions, however few tokens
+        there are."""
         q, k, v = (x[0] for x in self.tensors(queries=7, keys=9))
         cu_q, cu_k = np.int32([0, 3, 7]), np.int32([0, 4, 9])
         bias = self.random.standard_normal((2, 1, 20, 30)).astype(np.float32)
@@ -155,7 +155,7 @@ class Attention(Case):
             self.assertEqual(plan.execute(q, k, v).tobytes(), mine.tobytes())
 
     def test_products(self):
-        """A CPU's kernels do not make use of the permission."""
+        """CPU kernels do not use the permission."""
         q, k, v = (self.random.standard_normal((2, 9, 2, 8)).astype(np.float32) for _ in range(3))
         full = heed.attention(q, k, v, causal=True)
         for products in ("full", "tf32", "bf16x3"):
@@ -199,17 +199,17 @@ class Attention(Case):
             heed.attention(q, k, v, prefix=4.5)
 
     def test_flags_of_other_types(self):
-        """A call that is known is of words of the same types: 1, 1.0 and True are equal."""
+        """A cached call must have words of the same types: 1, 1.0 and True compare equal."""
         q, k, v = self.tensors(queries=53)
         q16 = q.astype(np.float16)
         wrong = heed.ArgumentTypeError
         for good, words, text in (
-            ({"causal": True}, {"causal": 1}, "causal: int is no bool"),
-            ({"causal": np.True_}, {"causal": 1.0}, "causal: float is no bool"),
-            ({"return_lse": True}, {"return_lse": 1}, "return_lse: int is no bool"),
-            ({"return_lse": False}, {"return_lse": 0}, "return_lse: int is no bool"),
-            ({"batch_invariant": True}, {"batch_invariant": 1}, "batch_invariant: int is no bool"),
-            ({"causal": True, "chunk": 4}, {"causal": True, "chunk": 4.0}, "chunk: float is no whole number"),
+            ({"causal": True}, {"causal": 1}, "causal: int is not a bool"),
+            ({"causal": np.True_}, {"causal": 1.0}, "causal: float is not a bool"),
+            ({"return_lse": True}, {"return_lse": 1}, "return_lse: int is not a bool"),
+            ({"return_lse": False}, {"return_lse": 0}, "return_lse: int is not a bool"),
+            ({"batch_invariant": True}, {"batch_invariant": 1}, "batch_invariant: int is not a bool"),
+            ({"causal": True, "chunk": 4}, {"causal": True, "chunk": 4.0}, "chunk: float is not a whole number"),
             ({"causal": True, "window": (3, None)}, {"causal": True, "window": (3.0, None)}, r"window[0]: float"),
             ({"causal": True, "window": [3, None]}, {"causal": True, "window": (3.0, None)}, r"window[0]: float"),
         ):
@@ -221,7 +221,7 @@ class Attention(Case):
                         self.refused(wrong, text, lambda: heed.attention(*own, **words))
 
     def test_words_that_change(self):
-        """A word whose value may change is not known by its object."""
+        """A word whose value may change is not cached by its object."""
         class Number:
             value = 0.5
 
@@ -236,7 +236,7 @@ class Attention(Case):
 
     def test_dlpack(self):
         class Foreign:
-            """An array that has nothing but DLPack's two methods."""
+            """An array with only DLPack's two methods."""
 
             def __init__(self, x):
                 self.x = x
@@ -253,7 +253,7 @@ class Attention(Case):
         part[...] = q
         heed.attention(Foreign(part), Foreign(k), Foreign(v), out=Foreign(out))
         self.near(out, formula(q, k, v)[0])
-        self.refused(heed.ArgumentTypeError, "pass one as out=",
+        self.refused(heed.ArgumentTypeError, "pass out=, an array",
                      lambda: heed.attention(Foreign(q), Foreign(k), Foreign(v)))
 
     def test_threads(self):
@@ -272,7 +272,7 @@ class Attention(Case):
         self.assertEqual(found, [True] * 200)
 
     def test_words_of_other_types(self):
-        """Numbers and flags of NumPy, with a hash or not, are those of Python."""
+        """Numbers and flags of NumPy, hashable or not, are equivalent to Python's."""
         q, k, v = self.tensors(queries=53)
         whole, half = np.array(2), np.array(0.5)
         cases = (
@@ -291,14 +291,14 @@ class Attention(Case):
         self.assertEqual(lse.shape, (2, 4, 53))
 
     def test_words_of_known_calls(self):
-        """A call that is known does not hide a word that is wrong."""
+        """A cached call does not hide an invalid word."""
         q, k, v = self.tensors()
         for _ in range(2):
             heed.attention(q, k, v)
-        self.refused(heed.InvalidError, "dim_v: v has its own", lambda: heed.attention(q, k, v, dim_v=3))
+        self.refused(heed.InvalidError, "dim_v: v has one", lambda: heed.attention(q, k, v, dim_v=3))
 
     def test_child_process_of_locked_parent(self):
-        """Locks that another thread holds while the process forks are the parent's alone."""
+        """Locks held by another thread during a fork affect only the parent."""
         from heed import _attention, _context, _report
 
         q, k, v = self.tensors(queries=31)
@@ -323,7 +323,7 @@ class Mistakes(Case):
         q, k, v = self.tensors()
         invalid, wrong = heed.InvalidError, heed.ArgumentTypeError
         cases = [
-            (wrong, "q: list is no array", lambda: heed.attention([1], k, v)),
+            (wrong, "q: list is not an array", lambda: heed.attention([1], k, v)),
             (wrong, "q: dtype float64", lambda: heed.attention(q.astype(float), k, v)),
             (wrong, "q: dtype object", lambda: heed.attention(q.astype(object), k, v)),
             (wrong, "dtype >f4", lambda: heed.attention(q.astype(">f4"), k, v)),
@@ -334,13 +334,13 @@ class Mistakes(Case):
             (invalid, "k: head dim is 31, that of q 32", lambda: heed.attention(q, k[..., 1:], v)),
             (invalid, "v: sequence is 52, that of k 53", lambda: heed.attention(q, k, v[:, 1:])),
             (invalid, "where no size may be 0", lambda: heed.attention(q[:, :0], k, v)),
-            (invalid, "where they must be neighbours",
+            (invalid, "and they must be contiguous",
              lambda: heed.attention(q[..., ::2], k[..., ::2], v)),
-            (invalid, "no multiple of the element's 4",
+            (invalid, "not a multiple of the element size, 4",
              lambda: heed.attention(self.odd(q), k, v)),
             (invalid, "heads_q", lambda: heed.attention(q[:, :, :3], k, v)),
             (invalid, "stride", lambda: heed.attention(q[:, ::-1], k, v)),
-            (invalid, "causal: True means one thing", lambda: heed.attention(q, k, v, causal=True)),
+            (invalid, "causal: True is ambiguous", lambda: heed.attention(q, k, v, causal=True)),
             (invalid, "causal: 'left'", lambda: heed.attention(q, k, v, causal="left")),
             (invalid, "align: a window", lambda: heed.attention(q, k, v, window=(1, 1))),
             (invalid, "window[0]: -1 is not in 0 to 2147483648",
@@ -365,13 +365,13 @@ class Mistakes(Case):
             (wrong, "products: bool", lambda: heed.attention(q, k, v, products=True)),
             (wrong, "batch_invariant: list", lambda: heed.attention(q, k, v, batch_invariant=[])),
             (wrong, "return_lse: str", lambda: heed.attention(q, k, v, return_lse="no")),
-            (wrong, "causal: int is no bool; pass True, False, 'top-left'", lambda: heed.attention(q, k, v, causal=2)),
+            (wrong, "causal: int is not a bool; pass True, False, 'top-left'", lambda: heed.attention(q, k, v, causal=2)),
             (wrong, "scale: ndarray", lambda: heed.attention(q, k, v, scale=np.zeros(3))),
             (wrong, "chunk: ndarray", lambda: heed.attention(q, k, v, chunk=np.array(2.5))),
-            (wrong, "window: '[1 2]' is no pair", lambda: heed.attention(q, k, v, window=np.array([1, 2]))),
+            (wrong, "window: '[1 2]' is not a pair", lambda: heed.attention(q, k, v, window=np.array([1, 2]))),
             (wrong, "dim_v: str", lambda: heed.attention(q, k, None, dim_v="3")),
             (wrong, "max_seqlen_q: float", lambda: heed.attention(q, k, v, max_seqlen_q=5.0)),
-            (invalid, "rotary_interleaved: True, and there is no rotary_cos",
+            (invalid, "rotary_interleaved: True, but there is no rotary_cos",
              lambda: heed.attention(q, k, v, rotary_interleaved=True)),
             (invalid, "arrays['t']: neither score nor visible has t[...]",
              lambda: heed.attention(q, k, v, score="s+tt[head]", arrays={"t": np.zeros(4, np.float32)})),
@@ -383,7 +383,7 @@ class Mistakes(Case):
                 self.refused(kind, text, call)
 
     def test_dlpack(self):
-        """Objects that are no capsules, used ones, other versions, and methods that raise."""
+        """Objects that are not capsules, used ones, other versions, and methods that raise."""
         q, k, v = self.tensors()
         used, wrong = object(), heed.ArgumentTypeError
 
@@ -401,8 +401,8 @@ class Mistakes(Case):
 
         versioned = q.__dlpack__(max_version=(1, 0)) if np.__version__ >= "2.1" else used
         for text, x in (
-            ("__dlpack__ of Odd gave 5", Odd(5)), ("__dlpack__ of Odd failed: full", Odd(BufferError("full"))),
-            ("__dlpack__ of Odd gave <", Odd(used)), ("__dlpack__ of Odd gave <", Odd(versioned)),
+            ("__dlpack__ of Odd returned 5", Odd(5)), ("__dlpack__ of Odd failed: full", Odd(BufferError("full"))),
+            ("__dlpack__ of Odd returned <", Odd(used)), ("__dlpack__ of Odd returned <", Odd(versioned)),
             ("__dlpack_device__ of Odd failed", Odd(q.__dlpack__(), 5)), ("device type 7", Odd(q.__dlpack__(), (7, 0))),
         ):
             with self.subTest(text=text):
@@ -434,11 +434,11 @@ class Torch(Case):
         q.requires_grad_()
         self.refused(heed.InvalidError, "requires a gradient", lambda: heed.attention(q, k, v))
         with torch.no_grad():
-            heed.attention(q, k, v)  # which is known now, and refused again
+            heed.attention(q, k, v)  # which is cached now, and refused again
         self.refused(heed.InvalidError, "requires a gradient", lambda: heed.attention(q, k, v))
 
     def test_calls_are_repeated(self):
-        """The second call of a kind has no checks left: differences must still be noticed."""
+        """The second call of a kind has no checks left: differences must still be detected."""
         for _ in range(3):
             q, k, v = (torch.from_numpy(x) for x in self.tensors(keys=37))
             out = torch.full((2, 37, 4, 80), 7.0)
@@ -465,7 +465,7 @@ class Torch(Case):
                  lambda x: plan.execute(x, k, v), lambda x: plan.execute(q, k, x, out=out))
         for call, x in zip(calls, (q, v, q, v)):
             for _ in range(3):
-                call(x)  # which is known now
+                call(x)  # which is cached now
                 with forward_ad.dual_level():
                     dual = forward_ad.make_dual(x, x)
                     self.refused(heed.UnsupportedError, "has a tangent", lambda: call(dual))
@@ -490,7 +490,7 @@ class Torch(Case):
         self.refused(heed.ArgumentTypeError, "q: a nested tensor", lambda: heed.attention(nested, k, v))
 
     def test_versions(self):
-        """Autograd knows of what was written to."""
+        """Autograd is informed of arrays that were written to."""
         q, k, v = (torch.from_numpy(x) for x in self.tensors())
         out, wanting = torch.zeros(2, 37, 4, 40), torch.ones(2, 37, 4, 40).requires_grad_()
         plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""heed.attention() with caches: lengths, pages, values in keys, and new keys.
+"""heed.attention() with caches: lengths, pages, values in keys, and appended keys.
 
     test_caches.py
 
-case.py says where the package and the library come from. Exits with 77 where there is no numpy.
+case.py says where the package and the library come from. Exits with 77 without numpy.
 """
 
 import unittest
@@ -61,7 +61,7 @@ class Caches(Case):
     def test_values_in_keys(self):
         """v=None: V is the first dim_v elements of the vectors of K."""
         q = self.random.standard_normal((2, 3, 8, 72)).astype(np.float32)
-        k = self.random.standard_normal((2, 40, 2, 96)).astype(np.float32)[..., :72]  # with gaps
+        k = self.random.standard_normal((2, 40, 2, 96)).astype(np.float32)[..., :72]  # with padding
         for words in ({}, {"causal": "bottom-right", "softcap": 5.0}, {"return_lse": True}):
             own = heed.attention(q, k, k[..., :64], **words)
             shared = heed.attention(q, k, None, dim_v=64, **words)
@@ -76,11 +76,11 @@ class Caches(Case):
         ):
             with self.assertRaisesRegex(heed.InvalidError, message):
                 heed.attention(q, k, None, **words)
-        with self.assertRaisesRegex(heed.InvalidError, "dim_v: v has its own"):
+        with self.assertRaisesRegex(heed.InvalidError, "dim_v: v has one"):
             heed.attention(q, k, k, dim_v=64)
 
     def turned(self, x, at, cos, sin, interleaved=False):
-        """Vectors (sequence, heads, dim) at the positions @at, pair for pair."""
+        """Rotates vectors (sequence, heads, dim) to the positions @at, pair by pair."""
         y, half = x.astype(np.float64), cos.shape[1]
         for c in range(half):
             i, j = (2 * c, 2 * c + 1) if interleaved else (c, c + half)
@@ -90,7 +90,7 @@ class Caches(Case):
         return y.astype(x.dtype)
 
     def test_new_keys(self):
-        """k_new and v_new go into the cache, rotated, and q is as at its positions."""
+        """k_new and v_new are written to the cache, rotated, and q is rotated to its positions."""
         random = self.random.standard_normal
         lengths = np.array([4, 20, 11], np.int32)
         angle = random((20, 8)).astype(np.float32)
@@ -125,7 +125,7 @@ class Caches(Case):
             np.testing.assert_array_equal(k[b, :n], wanted[0][b, :n])
 
     def test_packed_new_keys(self):
-        """As many new keys as queries of each sequence, packed like them; q and new keys are rotated alike."""
+        """One new key per query, packed as queries are; q and new keys are rotated alike."""
         random = self.random.standard_normal
         lengths, cu = np.array([4, 20, 0, 11], np.int32), np.array([0, 3, 8, 8, 9], np.int32)
         angle = random((20, 8)).astype(np.float32)
@@ -152,7 +152,7 @@ class Caches(Case):
             np.testing.assert_array_equal(own[1], wanted[1])
         with self.assertRaisesRegex(heed.InvalidError, "k_new: sequence is 9, that of q 10"):
             heed.attention(q, k, v, k_new=new[0][:9], v_new=new[1][:9], **words)
-        with self.assertRaisesRegex(heed.InvalidError, r"lengths\[0\] is 2; it must be 3 to 20: it counts new keys"):
+        with self.assertRaisesRegex(heed.InvalidError, r"lengths\[0\] is 2; it must be 3 to 20: it includes new keys"):
             heed.attention(q, k, v, k_new=new[0], v_new=new[1], **{**words, "lengths": np.array([2, 20, 0, 11], np.int32)})
 
     def test_new_keys_of_a_shared_cache(self):

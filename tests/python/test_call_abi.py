@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""python/call beside Python's own headers and symbols.
+"""python/call checked against Python's headers and symbols.
 
     test_call_abi.py HEED_CALL CC
 
-Its sources must compile without a warning with Python.h in place of python.h, and heed_call.so may ask
-the interpreter for nothing that python.h does not declare. Exits with 77 where there is no compiler or no
-Python.h.
+Its sources must compile without a warning with Python.h in place of python.h, and heed_call.so may use only interpreter
+symbols that python.h declares. Exits with 77 without a compiler or Python.h.
 """
 
 import pathlib

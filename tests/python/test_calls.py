@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Calls that are known: the second of a kind must notice all that differs, and leak nothing.
+"""Cached calls: the second of a kind must detect every difference, and leak nothing.
 
     test_calls.py
 
-python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 where there
-is no numpy, or no heed_call.so for the interpreter.
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 without numpy or heed_call.so
+for the interpreter.
 """
 
 import ctypes
@@ -27,9 +27,9 @@ except ImportError:
     torch = None
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
-os.environ["HEED_DEVICE"] = "cpu"  # of plans without a device=; calls go by their arrays
+os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 import heed  # noqa: E402
-from heed import _again, _attention, _fields, _library  # noqa: E402
+from heed import _again, _attention, _fields, _library, _problem  # noqa: E402
 
 if _again.module is None:
     print("SKIPPED: no heed_call.so for this interpreter")
@@ -44,8 +44,8 @@ def arrays(*shape, count=3):
 def repeated(
     q, k, v, *, words=_fields.Words(), out=None
 ):
-    """heed.attention()'s known call, or None."""
-    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * len(_fields.OPERANDS))
+    """The cached call of heed.attention(), or None."""
+    return _again.module.again(_attention._calls.known, words, q, k, v, out, *(None,) * len(_problem.OPERANDS))
 
 
 class Known(unittest.TestCase):
@@ -79,7 +79,7 @@ class Known(unittest.TestCase):
             heed.attention(q, k, v, out=out)
 
     def test_words_of_one_value(self):
-        """Equal words are one call, whatever object has them; others are not."""
+        """Equal words are the same call, whatever object holds them; different ones are not."""
         q, k, v = arrays(1, 5, 2, 24)
         first = heed.attention(q, k, v, scale=float("0.25"))
         for _ in range(3):
@@ -88,7 +88,7 @@ class Known(unittest.TestCase):
                 self.assertEqual(mine.tobytes() == first.tobytes(), scale == "0.25")
 
     def test_two_libraries(self):
-        """Operands are told apart by their place."""
+        """Operands are distinguished by their place."""
         q, k, v = arrays(1, 4, 2, 8)
         x = np.random.default_rng(0).standard_normal((2,)).astype(np.float32)
         for _ in range(3):
@@ -100,7 +100,7 @@ class Known(unittest.TestCase):
         q, k, v = arrays(1, 3, 2, 8)
         wanted = heed.attention(q, k, v)
         next(reversed(_attention._plans.values())).close()
-        for _ in range(3):  # a new plan is made, and known
+        for _ in range(3):  # a new plan is made and cached
             self.assertEqual(heed.attention(q, k, v).tobytes(), wanted.tobytes())
         self.assertIsNotNone(repeated(q, k, v))
         plan = heed.Plan("b1 h2 s3 d8 f32")
@@ -177,7 +177,7 @@ class Known(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_misuse_of_the_module(self):
-        """Wrong arguments raise; they do not crash."""
+        """Wrong arguments raise exceptions, without a crash."""
         m, x = _again.module, np.zeros((2, 2), np.float32)
         for call in (
             lambda: m.again(), lambda: m.again({}, ()), lambda: m.key(), lambda: m.plan(1),
@@ -252,7 +252,7 @@ class OfTorch(unittest.TestCase):
                 self.assertLess((mine - wanted).abs().max().item(), 1e-5)
 
     def test_results(self):
-        """They are laid out as the query, their own, and free of gradients."""
+        """They have the layout of the query, separate memory, and no gradients."""
         x = torch.randn(2, 5, 3, 8).transpose(1, 2)
         for _ in range(3):
             o = self.attention(x, self.k, self.v)
@@ -281,7 +281,7 @@ class OfTorch(unittest.TestCase):
 
 @unittest.skipUnless(torch, "no torch")
 class Workspaces(unittest.TestCase):
-    """A plan of the CPU that is told to be a GPU's: its workspace is taken for the call alone."""
+    """A CPU plan that claims to be a GPU's: its workspace is allocated per call."""
 
     def setUp(self):
         _again.knows(torch.Tensor)
@@ -298,7 +298,7 @@ class Workspaces(unittest.TestCase):
 
     def take(self, *words):
         memory = (ctypes.c_char * (words[1] + 8))()
-        address = ctypes.addressof(memory) // 8 * 8 + 8  # aligned to less than heed wants
+        address = ctypes.addressof(memory) // 8 * 8 + 8  # aligned less than heed requires
         self.held[address] = memory
         self.asked.append(words)
         return address
@@ -340,7 +340,7 @@ class Workspaces(unittest.TestCase):
                 self.call(self.q, self.k, self.v)
 
     def test_of_torch(self):
-        """The long way where another device is current."""
+        """The slow path if another device is current."""
         with mock.patch.object(torch.cuda, "current_device", lambda: 1), \
                 mock.patch.object(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", lambda *x: x, create=True), \
                 mock.patch.object(torch.cuda, "caching_allocator_alloc", lambda *x: x):
@@ -387,7 +387,7 @@ class OnCuda(unittest.TestCase):
         self.check(known, 1)
 
     def test_streams(self):
-        """Each works in order, and beside the other."""
+        """Each stream is in order, and they run concurrently."""
         self.call(0)
         torch.cuda.synchronize()
         streams, found = [torch.cuda.Stream() for _ in range(4)], []
@@ -410,12 +410,12 @@ class OnCuda(unittest.TestCase):
             for mine, given in zip((q, k, v), self.sets[i]):
                 mine.copy_(given)
             graph.replay()
-            eager = self.call(0)  # beside the graph
+            eager = self.call(0)  # concurrently with the graph
             self.check(o, i)
             self.check(eager, 0)
 
     def test_nothing_is_kept(self):
-        """Neither of the device's memory, nor of a pool that torch takes for a while, as a CUDA graph's warmup does."""
+        """Neither device memory, nor memory of a pool that torch uses for a while, as in a CUDA graph's warm-up."""
         self.check(self.call(0), 0)
         before = torch.cuda.memory_allocated()
         with torch.cuda.stream(torch.cuda.Stream()):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Contexts and plans of a CUDA device from Python, behind a driver in host memory (fake_cuda.h).
+"""Contexts and plans of a CUDA device from Python, with a fake driver in host memory (fake_cuda.h).
 
     test_cuda.py FAKE_CUDA
 
-case.py says where the package and the library come from. Exits with 77 where there is no numpy.
+case.py says where the package and the library come from. Exits with 77 without numpy.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import unittest
 from unittest import mock
 
 FAKE = sys.argv.pop(1)
-COPIES = 64  # bytes of V that the driver makes O of, which is all that it does
+COPIES = 64  # bytes of V that the driver copies to O, its only work
 CACHE = tempfile.TemporaryDirectory()
 os.environ.update(HEED_LIBCUDA=FAKE, HEED_NVRTC=FAKE, HEED_NVML=FAKE, HEED_CUBINS="", HEED_CACHE=CACHE.name,
                   FAKE_CUDA_ARCH="80", FAKE_CUDA_DEVICES="2", FAKE_CUDA_COPIES=str(COPIES))
@@ -27,7 +27,7 @@ SPEC = "b2 h4 s1024 d64 f16"
 
 
 def second_line(plan):
-    """Which kernel serves, where the plan has a choice."""
+    """The kernel in use, if the plan has a choice."""
     return plan.explain().splitlines()[2]
 
 
@@ -36,15 +36,15 @@ class Compilation(Case):
         with heed.Context("cuda", compile="background") as context:
             heed.Plan(SPEC, context, kernel=NAIVE)
             plan = heed.Plan(SPEC, context)
-            self.assertIn(NAIVE, second_line(plan))  # it serves, or did until now
+            self.assertIn(NAIVE, second_line(plan))  # it is in use, or was until now
             plan.wait()
-            self.assertIn(f"it serves; {NAIVE} did", second_line(plan))
+            self.assertIn(f"it is in use; {NAIVE} ran", second_line(plan))
             self.assertNotIn(NAIVE, plan.name)
             self.assertFalse(plan.deterministic)
             invariant = heed.Plan(f"{SPEC} invariant", context)
             self.assertTrue(invariant.deterministic)
             heed.Plan(f"{SPEC} causal", context, kernel=NAIVE)
-            heed.Plan(f"{SPEC} causal", context)  # ended while it is compiled
+            heed.Plan(f"{SPEC} causal", context)  # destroyed during compilation
 
     def test_now(self):
         spec = "b2 h4 s1024 d128 f16"
@@ -56,7 +56,7 @@ class Compilation(Case):
             plan.wait()
 
     def test_contexts_of_calls(self):
-        """Those of heed.attention() compile in the background, unless the environment says otherwise."""
+        """Kernels of heed.attention() are compiled in the background, unless the environment disables it."""
         for word, deterministic, dim in (("", False, 32), ("now", True, 96)):
             spec = f"b2 h4 s1024 d{dim} f16"
             with mock.patch.dict(os.environ, HEED_COMPILE=word), mock.patch.dict(_context._contexts, clear=True):
@@ -73,7 +73,7 @@ class Compilation(Case):
 
 
 def entry(name, version, *arguments):
-    """Call a function of the driver."""
+    """Looks up a function of the driver."""
     driver, found = ctypes.CDLL(FAKE), ctypes.c_void_p()
     find = driver.cuGetProcAddress_v2
     find.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int, ctypes.c_uint64, ctypes.c_void_p]
@@ -83,7 +83,7 @@ def entry(name, version, *arguments):
 
 
 def allocate(size, device):
-    """Device memory, which here is the host's and is not given back."""
+    """Device memory, which here is host memory and is not freed."""
     context, address = ctypes.c_void_p(), ctypes.c_uint64()
     entry(b"cuDevicePrimaryCtxRetain", 7000, ctypes.byref(context), device)
     entry(b"cuCtxPushCurrent", 4000, context)
@@ -116,7 +116,7 @@ class Tensor:
 
 class Devices(Case):
     def test_two_devices(self):
-        """Arrays of two devices: the message names both."""
+        """Arrays on two devices: the message names both."""
         q, k, v = (Tensor((2, 1024, 4, 64), device) for device in (0, 1, 0))
         with self.assertRaises(heed.InvalidError) as caught:
             heed.attention(q, k, v, out=Tensor((2, 1024, 4, 64)))
@@ -127,7 +127,7 @@ class Graphs(Case):
     def test_of_a_cpu(self):
         q, k, v = self.tensors()
         plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32")
-        self.refused(heed.InvalidError, "no CUDA graph can hold", lambda: plan.capture(q, k, v))
+        self.refused(heed.InvalidError, "there are no CUDA graphs", lambda: plan.capture(q, k, v))
         with self.assertRaises(ValueError):
             plan.capture(q, k, v)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""heed.diffusers beside diffusers' own attention. Exits with 77 where there is no diffusers."""
+"""heed.diffusers compared with diffusers' own attention. Exits with 77 without diffusers."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ class Diffusers(unittest.TestCase):
         self.addCleanup(heed.diffusers.unregister)
 
     def both(self, function):
-        """The function's result with heed and without, and the calls of heed."""
+        """The function's result with heed and without, and the calls to heed."""
         found = function()
         rows = heed.torch.report(clear=True)
         heed.diffusers.unregister()
@@ -61,7 +61,7 @@ class Diffusers(unittest.TestCase):
         with torch.no_grad():
             found, wanted, rows = self.both(lambda: model(**words).sample)
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
-        self.assertEqual([row.calls for row in rows], [3])  # one for each layer, none of torch's
+        self.assertEqual([row.calls for row in rows], [3])  # one per layer, none by torch
 
     def test_mistakes(self):
         with self.assertRaisesRegex(heed.InvalidError, "backend: 'nosuch'"):

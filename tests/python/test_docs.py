@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the examples of README.md and docs/python.md and, where there is torch, of docs/torch.md. Exits with 77 where there is no
-numpy."""
+"""Runs the examples of README.md and docs/python.md and, with torch, of docs/torch.md. Exits with 77 without numpy."""
 
 import doctest
 import importlib.util
@@ -12,7 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ["HEED_DEVICE"] = "cpu"  # of plans without a device=; calls go by their arrays
+os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 
 
 def is_there(module):
@@ -20,7 +19,7 @@ def is_there(module):
 
 
 def run(name, text):
-    """How many of the examples of a page are wrong."""
+    """Runs the examples of a page, and returns the number of wrong ones."""
     test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     runner.run(test)

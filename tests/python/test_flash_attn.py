@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""heed.flash_attn and heed.flash_attn_3 beside the formula, but for caches.
+"""heed.flash_attn and heed.flash_attn_3 compared with the formula, without caches.
 
     test_flash_attn.py
 
-flash_case.py says where the package and the library come from. Exits with 77 where there is no torch.
+flash_case.py says where the package and the library come from. Exits with 77 without torch.
 """
 
 import inspect
@@ -12,12 +12,12 @@ import unittest
 
 from flash_case import DEVICE, Case, flash_attn, flash_attn_3, formula, heed, torch
 
-# FlashAttention's own bound: an error of twice that of the same formula in the tensors' type.
+# FlashAttention's own bound: twice the error of the same formula in the tensors' type.
 BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
 class Signatures(unittest.TestCase):
-    """Names and order, as of FlashAttention 2.8.4 and of hopper/."""
+    """Names and order as in FlashAttention 2.8.4 and in hopper/."""
 
     def names(self, function):
         return " ".join(inspect.signature(function).parameters)
@@ -135,7 +135,7 @@ class Dense(Case):
         self.assertEqual(cache.shape, (2, 0, 4, 16))
 
     def test_scales_and_softcaps(self):
-        """A scale of 0 makes means; a softcap below 0 is off."""
+        """A scale of 0 gives means; a negative softcap is off."""
         q, k, v = (self.draw(2, 9, 4, 16) for _ in range(3))
         for module in (flash_attn, flash_attn_3):
             for causal in (False, True):
@@ -146,7 +146,7 @@ class Dense(Case):
         self.near(flash_attn.flash_attn_func(q, k, v, alibi_slopes=slopes), formula(q, k, v, slopes=slopes)[0])
 
     def test_combine(self):
-        """Attention to all keys, of that to parts of them."""
+        """Attention to all keys, combined from attention to parts of them."""
         q, k, v = self.draw(2, 9, 4, 16), self.draw(2, 30, 4, 16), self.draw(2, 30, 4, 16)
         wanted, sums = formula(q, k, v)
         parts = [flash_attn_3.flash_attn_func(q, k[:, i:j], v[:, i:j], return_attn_probs=True)
@@ -234,7 +234,7 @@ class Mistakes(Case):
             (invalid, "page_table: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu[None])),
             (wrong, "page_table: pass", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=q)),
             (invalid, "q: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, cu_seqlens_q=cu)),
-            (invalid, "cu_seqlens_k_new: it is given", lambda: three.flash_attn_with_kvcache(
+            (invalid, "cu_seqlens_k_new: it needs k and v", lambda: three.flash_attn_with_kvcache(
                 q, q, q, cu_seqlens_k_new=cu)),
             (invalid, "cu_seqlens_k_new: it has 2 elements; pass 3", lambda: three.flash_attn_with_kvcache(
                 x, q, q, x, x, cache_seqlens=1, cu_seqlens_q=cu, cu_seqlens_k_new=cu[:2])),
@@ -245,7 +245,7 @@ class Mistakes(Case):
             (unsupported, "qv: head dims of q and qv are 1040 together; the limit is 1024", lambda:
              three.flash_attn_func(q, q, q.repeat(1, 1, 1, 64), qv=q.repeat(1, 1, 1, 64))),
             (unsupported, "k_descale", lambda: three.flash_attn_func(q, q, q, k_descale=q)),
-            (wrong, "k: int is no torch.Tensor", lambda: two.flash_attn_func(q, 3, q)),
+            (wrong, "k: int is not a torch.Tensor", lambda: two.flash_attn_func(q, 3, q)),
             (invalid, "q: shape is", lambda: two.flash_attn_func(q[0], q, q)),
             (invalid, "its third size from the end must be 3", lambda: two.flash_attn_qkvpacked_func(q[None])),
             (invalid, "num_heads_q", lambda: three.flash_attn_qkvpacked_func(q)),
@@ -260,7 +260,7 @@ class Mistakes(Case):
             (invalid, "cache_seqlens: None", lambda: two.flash_attn_with_kvcache(q, q, q, q, q)),
             (wrong, "cache_seqlens: list", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=[1, 2])),
             (invalid, "cache_seqlens: shape", lambda: two.flash_attn_with_kvcache(q, q, q, cache_seqlens=cu)),
-            (invalid, "k: k and v", lambda: two.flash_attn_with_kvcache(q, q, q, q, cache_seqlens=1)),
+            (invalid, "k: pass both", lambda: two.flash_attn_with_kvcache(q, q, q, q, cache_seqlens=1)),
             (invalid, "rotary_cos", lambda: two.flash_attn_with_kvcache(q, q, q, rotary_cos=q)),
             (wrong, "rotary_cos: str", lambda: cache(rotary_cos="a", rotary_sin="b")),
             (invalid, r"rotary_cos: shape is \(4,\)", lambda: cache(rotary_cos=cos[0], rotary_sin=cos[0])),
@@ -271,9 +271,9 @@ class Mistakes(Case):
             (invalid, "cache_leftpad: shape", lambda: cache(cache_leftpad=cu)),
             (wrong, "cache_batch_idx: list", lambda: cache(cache_batch_idx=[1, 2])),
             (wrong, "cache_seqlens: dtype", lambda: cache(cache_seqlens=torch.ones(2))),
-            (wrong, "window_size: 'None' is no pair", lambda: two.flash_attn_func(q, q, q, window_size=None)),
-            (wrong, "window_size: '3' is no pair", lambda: two.flash_attn_func(q, q, q, window_size=3)),
-            (wrong, "window_size: 'ab' is no pair", lambda: two.flash_attn_func(q, q, q, window_size="ab")),
+            (wrong, "window_size: 'None' is not a pair", lambda: two.flash_attn_func(q, q, q, window_size=None)),
+            (wrong, "window_size: '3' is not a pair", lambda: two.flash_attn_func(q, q, q, window_size=3)),
+            (wrong, "window_size: 'ab' is not a pair", lambda: two.flash_attn_func(q, q, q, window_size="ab")),
             (wrong, r"window_size\[0\]: NoneType", lambda: two.flash_attn_func(q, q, q, window_size=(None, None))),
             (wrong, "max_seqlen_q: float", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5.0, 5)),
             (wrong, "max_seqlen_q: str", lambda: three.flash_attn_with_kvcache(

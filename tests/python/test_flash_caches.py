@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""FlashAttention's functions of caches beside the formula, and those of keys that are values as well.
+"""FlashAttention's cache functions compared with the formula, and those whose keys are also values.
 
     test_flash_caches.py
 
-flash_case.py says where the package and the library come from. Exits with 77 where there is no torch.
+flash_case.py says where the package and the library come from. Exits with 77 without torch.
 """
 
 import math
@@ -36,7 +36,7 @@ class Caches(Case):
         self.near(flash_attn.flash_attn_with_kvcache(q, k, v), formula(q, k[:2], v[:2])[0])
 
         class Seven:
-            """A whole number, such as NumPy's."""
+            """An integer type, like NumPy's."""
 
             def __index__(self):
                 return 7
@@ -44,7 +44,7 @@ class Caches(Case):
                   formula(q, k[:2, :7], v[:2, :7])[0])
 
     def turned(self, x, at, interleaved):
-        """The rotary embedding, element for element."""
+        """The rotary embedding, element by element."""
         y, half = x.clone(), self.cos.shape[1]
         for c in range(half):
             i, j = (2 * c, 2 * c + 1) if interleaved else (c, c + half)
@@ -77,7 +77,7 @@ class Caches(Case):
                 self.assertTrue(torch.equal(v, wanted_v))
 
     def test_who_stores(self):
-        """heed does where it can: torch's functions are not called."""
+        """heed appends if it can: torch's functions are not called."""
         angle = torch.rand(60, 8, device=DEVICE) * 6
         turn = {"rotary_cos": angle.cos(), "rotary_sin": angle.sin()}
         few = {"rotary_cos": angle.cos()[:30], "rotary_sin": angle.sin()[:30]}
@@ -101,7 +101,7 @@ class Caches(Case):
             self.assertEqual(store.called, not native, words)
 
     def test_one_step_after_another(self):
-        """Calls that are known write too, to other caches and at other lengths."""
+        """Cached calls write too, to other caches and at other lengths."""
         for _ in range(2):
             k, v = torch.zeros(2, 9, 2, 32, device=DEVICE), torch.zeros(2, 9, 2, 32, device=DEVICE)
             for n in range(9):
@@ -123,7 +123,7 @@ class Caches(Case):
         self.assertTrue(torch.equal(k[1], self.k[1]))
 
     def test_leftpad_turns_nothing(self):
-        """Positions of the rotary embedding are those in the cache."""
+        """Positions of the rotary embedding are positions in the cache."""
         angle = torch.rand(60, 8, device=DEVICE) * 6
         pad = torch.tensor([2, 5], dtype=torch.int32, device=DEVICE)
         caches = []
@@ -146,7 +146,7 @@ class Caches(Case):
 
 
 class PagedCache(Case):
-    """Sequences of three lengths in a pool of pages in any order, whose others are NaN."""
+    """Sequences of three lengths in a pool of pages in random order; unused pages are NaN."""
 
     def setUp(self):
         super().setUp()
@@ -192,7 +192,7 @@ class PagedCache(Case):
 
     def test_new_keys(self):
         new_k, new_v = self.draw(3, 3, 2, 32), self.draw(3, 3, 2, 32)
-        for b, n in enumerate(self.lengths):  # some of them across a border of pages
+        for b, n in enumerate(self.lengths):  # some of them across a page boundary
             self.k[b, n:n + 3], self.v[b, n:n + 3] = new_k[b], new_v[b]
         self.lengths = [n + 3 for n in self.lengths]
         o = flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, new_k, new_v, causal=True,
@@ -208,7 +208,7 @@ class PagedCache(Case):
     def test_numbers_that_are_no_pages(self):
         for number in (-1, 20, 1 << 30):
             table = self.table.clone()
-            table[1, 0] = table[2, 2] = table[0, 4] = number  # behind the keys
+            table[1, 0] = table[2, 2] = table[0, 4] = number  # after the keys
             flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor,
                                                block_table=table)
             table[2, 1] = number
@@ -231,7 +231,7 @@ class Latent(Case):
         return formula(self.long[b:b + 1, i:i + m], keys, self.v[b:b + 1, :n], **words)
 
     def test_dense(self):
-        """Values behind the keys, ahead of them, and elsewhere: the same, and not copied in the first two."""
+        """Values after the keys, before them, and elsewhere: the same result, and no copy in the first two cases."""
         behind, ahead = torch.cat((self.k, self.v), -1), torch.cat((self.v, self.k), -1)
         places = ((self.k, self.v), (behind[..., :16], behind[..., 16:]), (ahead[..., 24:], ahead[..., :24]))
         for words in ({}, {"causal": True}, {"attention_chunk": 5}, {"softmax_scale": 0.3, "window_size": (4, 2)}):
@@ -276,7 +276,7 @@ class Latent(Case):
 
 
 class PackedCache(Case):
-    """Packed queries and new keys beside a cache, by rows of the caches in another order."""
+    """Packed queries and new keys with a cache whose rows are in a different order."""
 
     def test_all(self):
         cu_q, cu_new = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in ([0, 3, 3, 4], [0, 2, 2, 5]))
@@ -284,7 +284,7 @@ class PackedCache(Case):
         idx = torch.tensor([3, 0, 2], dtype=torch.int32, device=DEVICE)
         pad = torch.tensor([2, 0, 5], dtype=torch.int32, device=DEVICE)
         angle = torch.rand(30, 8, device=DEVICE) * 6
-        q, new_k, new_v = self.draw(4, 4, 32), self.draw(7, 2, 32), self.draw(7, 2, 32)  # two of them of no sequence
+        q, new_k, new_v = self.draw(4, 4, 32), self.draw(7, 2, 32), self.draw(7, 2, 32)  # two of them unused
         order = torch.randperm(24, device=DEVICE)[:16].view(4, 4)
         for paged, page in ((False, 16), (True, 4)):
             k, v = self.draw(*((24, 4) if paged else (4, 16)), 2, 32), self.draw(*((24, 4) if paged else (4, 16)), 2, 32)
@@ -313,10 +313,10 @@ class PackedCache(Case):
                 self.assertTrue(torch.equal(flat(vv), wanted_v))
 
     def test_alike(self):
-        """As many new keys as queries of each sequence, by one tensor of cumulative lengths: heed stores and rotates."""
+        """One new key per query, with one tensor of cumulative lengths: heed stores and rotates."""
         cu = torch.tensor([0, 3, 3, 4], dtype=torch.int32, device=DEVICE)
         lengths = torch.tensor([6, 11, 13], dtype=torch.int32, device=DEVICE)
-        q, new_k, new_v = self.draw(5, 4, 32), self.draw(5, 2, 32), self.draw(5, 2, 32)  # one of them of no sequence
+        q, new_k, new_v = self.draw(5, 4, 32), self.draw(5, 2, 32), self.draw(5, 2, 32)  # the last row is in no sequence
         angle = torch.rand(30, 8, device=DEVICE) * 6
         table = torch.randperm(14, device=DEVICE)[:12].view(3, 4)
         for paged in (False, True):
@@ -344,7 +344,7 @@ class PackedCache(Case):
                 self.assertTrue(torch.equal(flat(vv), wanted_v))
 
     def test_beyond_the_end(self):
-        """Keys that do not fit are dropped, and the last one that fits stays (on a GPU nothing refuses them)."""
+        """Keys that do not fit are dropped, and the last one that fits is kept (on a GPU they are not refused)."""
         for cu in (None, torch.tensor([0, 2, 5, 5], dtype=torch.int32, device=DEVICE)):
             lengths = torch.tensor([6, 7, 9], dtype=torch.int32, device=DEVICE)[:2 if cu is None else 3]
             new = self.draw(*((2, 3) if cu is None else (7,)), 1, 4)

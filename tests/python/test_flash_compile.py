@@ -3,7 +3,7 @@
 
     test_flash_compile.py
 
-flash_case.py says where the package and the library come from. Exits with 77 where there is no torch.
+flash_case.py says where the package and the library come from. Exits with 77 without torch.
 """
 
 import math
@@ -13,7 +13,7 @@ from flash_case import DEVICE, Case, flash_attn, flash_attn_3, heed, torch
 
 
 class Compiled(Case):
-    """torch.compile takes operators whole, and calls caches between its graphs."""
+    """torch.compile includes operators in its graphs, and calls cache functions between graphs."""
 
     def setUp(self):
         super().setUp()
@@ -53,7 +53,7 @@ class Compiled(Case):
                                                                return_softmax_lse=True))
 
     def test_attention(self):
-        """heed.attention() and plans, which are no operators."""
+        """heed.attention() and plans, which are not operators."""
         plan = heed.Plan("b2 h4 s5 d8 f32", heed.Context(DEVICE))
         for words in ({"causal": True}, {"window": [2, 1], "align": "top-left"}, {"scale": 0.37, "softcap": 2.0}):
             self.same(lambda x: (heed.attention(2 * x, x, x, **words) + 1,))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Gradients of heed.flash_attn and heed.flash_attn_3 beside those of the formula.
+"""Gradients of heed.flash_attn and heed.flash_attn_3 compared with those of the formula.
 
     test_flash_gradients.py
 
-flash_case.py says where the package and the library come from. Exits with 77 where there is no torch.
+flash_case.py says where the package and the library come from. Exits with 77 without torch.
 """
 
 import math
@@ -22,7 +22,7 @@ class Gradients(Case):
         self.addCleanup(caught.__exit__, None, None, None)
 
     def gradients(self, function, tensors):
-        """Of a loss that weighs all results, but what is infinite."""
+        """Gradients of a loss that weights all finite results."""
         own = [x.detach().clone().requires_grad_() for x in tensors]
         torch.manual_seed(3)
         loss = 0
@@ -53,7 +53,7 @@ class Gradients(Case):
                               lambda q, k, v: formula(q, k, v, **words)[:1], *tensors)
 
     def test_sums(self):
-        """The LSE has gradients as well, and so have ALiBi's slopes."""
+        """The LSE and ALiBi's slopes have gradients as well."""
         tensors = self.draw(2, 30, 4, 16), self.draw(2, 9, 2, 16), self.draw(2, 9, 2, 24), torch.rand(4, device=DEVICE)
         for words in ({}, {"causal": True}, {"window": (3, 1)}):
             own = {"window_size" if x == "window" else x: y for x, y in words.items()}
@@ -76,7 +76,7 @@ class Gradients(Case):
                   lambda q, kv: formula(q, *kv.unbind(2))[:1], self.draw(2, 9, 4, 16), self.draw(2, 12, 2, 2, 16))
 
     def test_of_3(self):
-        """Chunks, and queries of the values."""
+        """Chunks, and qv."""
         q, qv = self.draw(2, 7, 4, 16), self.draw(2, 7, 4, 24)
         k, v = self.draw(2, 20, 1, 16), self.draw(2, 20, 1, 24)
         for words in ({"causal": True}, {"chunk": 5}):
@@ -131,7 +131,7 @@ class Gradients(Case):
                   lambda qkv: wanted(*qkv.unbind(1), (cu_q[1:], cu_q[1:]), causal=True)[:1], qkv)
 
     def test_pages(self):
-        """Gradients of pools; pages of no sequence, which may hold anything, have none."""
+        """Gradients of page pools; unused pages, which may hold anything, have none."""
         cu = torch.tensor([0, 5, 14], dtype=torch.int32, device=DEVICE)
         cu_k = torch.tensor([0, 7, 16], dtype=torch.int32, device=DEVICE)
         table = torch.tensor([[2, 0, -1], [1, 5, 3]], dtype=torch.int32, device=DEVICE)
@@ -160,7 +160,7 @@ class Gradients(Case):
             self.assertEqual(x.shape, (0, 4, 16))
 
     def test_of_gradients(self):
-        """Those of one tensor that is all three, and of its gradient."""
+        """One tensor that is Q, K and V, and its gradient."""
         for sums in (False, True):
             found = []
             for call in (lambda x: flash_attn.flash_attn_func(x, 2 * x, x.sin(), causal=True, return_attn_probs=sums),

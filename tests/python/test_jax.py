@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""heed.jax beside heed.attention() and the gradient of the definition. Exits with 77 where there is no JAX."""
+"""heed.jax compared with heed.attention() and the gradient of the definition. Exits with 77 without JAX."""
 
 import functools
 import os
@@ -60,7 +60,7 @@ def operand(name, shape):
 
 
 def inputs(case):
-    """Q, K and V, and the words with arrays for shapes."""
+    """Q, K and V, and the words, with arrays in place of shapes."""
     names = ("bias", "mask", "slopes", "sinks", "starts", "lengths")
     words = {name: operand(name, x) if name in names else x for name, x in case.items()}
     return (draw(BATCH, QUERIES, HEADS, DIM), draw(BATCH, KEYS, GROUPS, DIM), draw(BATCH, KEYS, GROUPS, DIM_V)), words
@@ -71,7 +71,8 @@ class Jax(unittest.TestCase):
         np.testing.assert_allclose(np.asarray(a, np.float32), np.asarray(b, np.float32), rtol=tolerance, atol=tolerance)
 
     def test_calls(self):
-        """The same bits on a CPU, where both are one plan. On a GPU, heed.attention() of NumPy arrays runs on the CPU."""
+        """The same bits on a CPU, where both use the same plan. On a GPU, heed.attention() of NumPy arrays runs on the
+        CPU."""
         same = np.testing.assert_array_equal if jax.default_backend() == "cpu" else self.near
         for case in CASES:
             with self.subTest(case=case):
@@ -104,7 +105,7 @@ class Jax(unittest.TestCase):
         self.near(o, heed.attention(arrays[0], *pools, table=table, lengths=lengths))
 
     def test_products(self):
-        """Permitted ones are in the problem under transforms too; a CPU's kernels make no use of it."""
+        """Permitted products are in the problem under transforms too; CPU kernels do not use them."""
         q, k, v = draw(2, 3, 5, 2, 8), draw(2, 3, 5, 2, 8), draw(2, 3, 5, 2, 8)
         call = functools.partial(heed.jax.attention, products="tf32")
         both = jax.value_and_grad(lambda *x: call(*x).sum())
@@ -120,7 +121,7 @@ class Jax(unittest.TestCase):
             call(*(x[0].astype(np.float16) for x in (q, k, v)))
 
     def test_in_a_loop(self):
-        """As part of a program: a scan, whose steps feed each other."""
+        """As part of a program: a scan whose steps depend on each other."""
         q, k, _ = inputs({})[0]
         v = draw(BATCH, KEYS, GROUPS, DIM)
         found, _ = jax.jit(lambda q: jax.lax.scan(lambda x, _: (heed.jax.attention(x, k, v), None), q, length=3))(q)
@@ -168,7 +169,7 @@ class Jax(unittest.TestCase):
                 self.near(found[i], heed.attention(*own[:3], table=own[3]), 1e-4)
 
     def test_gradients(self):
-        """Beside differences of heed's own results."""
+        """Compared with differences of heed's own results."""
         for case in CASES:
             with self.subTest(case=case):
                 arrays, words = inputs(case)
@@ -188,17 +189,17 @@ class Jax(unittest.TestCase):
                     self.assertAlmostEqual(float((found[i] * step).sum()), slope, delta=2e-2 * (1 + abs(slope)))
 
     def test_gradient_of_a_gradient(self):
-        """Beside the definition's, which JAX differentiates twice."""
+        """Compared with the definition's, which JAX differentiates twice."""
         arrays, _ = inputs({})
-        words = heed.jax._Words(False, None, None, None, 0.0, None, None, None, "bshd", False, ())
+        call = heed.jax._Call(heed.jax.Words(), ())
 
         def twice(attention):
             slope = jax.grad(lambda q: (attention(q, *arrays[1:]) ** 2).sum())
             return jax.grad(lambda q: (slope(q) ** 2).sum())(jnp.asarray(arrays[0]))
-        self.near(twice(heed.jax.attention), twice(lambda *x: heed.jax._define(words, *x)[0]), 1e-3)
+        self.near(twice(heed.jax.attention), twice(lambda *x: heed.jax._define(call, *x)[0]), 1e-3)
 
     def test_arrays_of_a_program_that_is_not_traced(self):
-        """heed.attention() returns arrays of JAX for those of JAX."""
+        """heed.attention() returns JAX arrays for JAX arrays."""
         arrays, _ = inputs({})
         wanted, lse = heed.attention(*arrays, return_lse=True)
         host = jax.devices("cpu")[0]
@@ -233,7 +234,7 @@ class Jax(unittest.TestCase):
         self.near(each, whole)
 
     def test_kept_programs(self):
-        """A program that a process compiled runs in another: it has no address in it."""
+        """A program compiled in one process runs in another: it contains no addresses."""
         script = ("import sys; sys.path.insert(0, sys.argv[1]); import jax, heed.jax, numpy as np\n"
                   "jax.config.update('jax_compilation_cache_dir', sys.argv[2])\n"
                   "jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)\n"
@@ -256,7 +257,7 @@ class Jax(unittest.TestCase):
             (heed.ArgumentTypeError, "v: list", lambda: call(q, k, [1.0])),
             (heed.ArgumentTypeError, "q: dtype int32", lambda: call(q.astype(np.int32), k, v)),
             (heed.ArgumentTypeError, "k: dtype is f16", lambda: call(q, k.astype(np.float16), v)),
-            (heed.InvalidError, "causal: True means one thing", lambda: call(q, k, v, causal=True)),
+            (heed.InvalidError, "causal: True is ambiguous", lambda: call(q, k, v, causal=True)),
             (heed.InvalidError, "layout: 'dshb'", lambda: call(q, k, v, layout="dshb")),
             (heed.ArgumentTypeError, "score: list", lambda: call(q, k, v, score=[])),
             (heed.ArgumentTypeError, "return_lse: int", lambda: call(q, k, v, return_lse=1)),

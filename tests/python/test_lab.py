@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The laboratory from Python: the records of heed.lab beside the program's own answers.
+"""The laboratory from Python: the records of heed.lab compared with the program's own output.
 
     test_lab.py PROGRAM
 """
@@ -22,7 +22,7 @@ SPEC, OTHER = "b1 h2 s32 d16 f32", "b1 h2 s16 d16 f32 causal"
 
 class Lab(unittest.TestCase):
     def flat(self, rows, keys):
-        """Records that pandas takes: dicts of scalars with the same keys."""
+        """Records that pandas accepts: dicts of scalars with the same keys."""
         self.assertTrue(rows)
         for row in rows:
             self.assertEqual(list(row), list(rows[0]))

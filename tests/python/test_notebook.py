@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Executes the cells of examples/laboratory.ipynb, and looks at what they made.
+"""Executes the cells of examples/laboratory.ipynb, and checks their results.
 
     test_notebook.py PROGRAM
 
-Exits with 77 where there is no matplotlib.
+Exits with 77 without matplotlib.
 """
 
 import json

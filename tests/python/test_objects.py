@@ -3,7 +3,7 @@
 
     test_objects.py
 
-case.py says where the package and the library come from. Exits with 77 where there is no numpy.
+case.py says where the package and the library come from. Exits with 77 without numpy.
 """
 
 import gc

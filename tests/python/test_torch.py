@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""heed.torch beside torch's own scaled_dot_product_attention, on a CPU, and on a GPU if torch has one.
+"""heed.torch compared with torch's own scaled_dot_product_attention, on a CPU, and on a GPU if torch has one.
 
     test_torch.py
 
-python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 where there
-is no torch.
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 without torch.
 """
 
 import contextlib
@@ -44,7 +43,7 @@ def without_elements(x, device):
 
 
 def of_backend(q, k, v):
-    """The result of torch's backend that takes the type on a GPU, without elements."""
+    """The result of torch's backend that supports the type on a GPU, without elements."""
     with FakeTensorMode():
         tensors = [without_elements(x, "cuda") for x in (q, k, v)]
         efficient = q.dtype is torch.float32
@@ -83,7 +82,7 @@ class Case(unittest.TestCase):
 
 
     def laid_out(self, mine, wanted):
-        """The strides are the same, but of dimensions of one element."""
+        """The strides are equal, except those of dimensions of size 1."""
         strides = [[step for size, step in zip(x.shape, x.stride()) if size > 1] for x in (mine, wanted)]
         self.assertEqual(*strides)
 
@@ -110,8 +109,8 @@ class Forward(Case):
         self.assertTrue((of_heed(q, k, v, none)[:, :, 7] == 0).all())
 
     def test_masks_that_are_copied(self):
-        """Rows that are not whole in memory, which torch refuses on a GPU; the second time with other values, when
-        nothing may be known."""
+        """Non-contiguous rows, which torch refuses on a GPU; the second time with other values, which must not be
+        cached."""
         q, k, v = draw(2, 4, 33, 32), draw(2, 4, 50, 32), draw(2, 4, 50, 24)
 
         def check(mask):
@@ -129,7 +128,7 @@ class Forward(Case):
                 check(mask)
 
     def test_empty(self):
-        """Zeros, of torch's shape, with gradients."""
+        """Zeros in torch's shape, with gradients."""
         x = draw(2, 0, 5, 8)
         self.assertEqual(of_heed(x, x, x).shape, x.shape)  # with no heads torch divides by zero
         for shape in ((0, 4, 5, 8), (2, 4, 0, 8), (0, 5, 8), (2, 0, 4, 5, 8)):
@@ -147,7 +146,7 @@ class Forward(Case):
         self.assertTrue((q.grad == 0).all())
 
     def test_scales(self):
-        """0 makes means of the values. Backends of torch multiply it by the -inf of keys that are not there."""
+        """0 gives means of the values. Backends of torch multiply it by the -inf of missing keys."""
         causal = torch.ones(9, 50, dtype=torch.bool, device=DEVICE).tril()
         for dtype, bound in ROUNDING.items():
             q, k, v = (draw(2, 4, n, 16, dtype=dtype) for n in (9, 50, 50))
@@ -190,8 +189,8 @@ class Forward(Case):
             self.laid_out(mine, wanted)
 
     def test_strides(self):
-        """Those of torch, the second time as well, when the call is known; on a GPU those of the backend that takes
-        the type, which torch may not have chosen."""
+        """Strides are those of torch, also in the second call, which is cached; on a GPU those of the backend that
+        supports the type, which torch may not have chosen."""
         k, v, wide = draw(2, 4, 7, 8), draw(2, 4, 7, 8), draw(2, 4, 7, 12)
         for q in self.queries():
             cases = (
@@ -199,7 +198,7 @@ class Forward(Case):
                 ((q, k, v, draw(q.shape[2], 7)), {}), ((q, k[:, :2], v[:, :2]), {"enable_gqa": True}),
                 ((q[0], k[0], v[0]), {}),
             )
-            if DEVICE == "cpu":  # torch's result of broadcast keys has the strides of a backend
+            if DEVICE == "cpu":  # torch's result for broadcast keys has the strides of a backend
                 cases += (((q, k[:, :1], v[:, :1]), {}), ((q, k[:1], v[:1]), {}))
             for tensors, words in cases:
                 for _ in range(2):
@@ -207,7 +206,7 @@ class Forward(Case):
         self.laid_out_as_of_torch(draw(2, 3, 5, 4, 8).transpose(2, 3), draw(2, 3, 4, 7, 8), draw(2, 3, 4, 7, 8))
 
     def test_strides_on_a_gpu(self):
-        """As torch's backends there promise them, of tensors without elements."""
+        """As torch's GPU backends infer them for tensors without elements."""
         for q in self.queries():
             for dim in (8, 12):
                 for dtype in ROUNDING:
@@ -319,7 +318,7 @@ class Operator(Case):
         q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
         traced = make_fx(lambda q, k, v: of_heed(q, k, v))(q, k, v)
         self.assertIn("heed.scaled_dot_product_attention", traced.code)
-        # Neither a gradient nor a tangent is lost in silence.
+        # Neither a gradient nor a tangent is lost silently.
         with self.assertRaisesRegex(heed.UnsupportedError, r"torch.func .*use tensor.backward\(\)"):
             torch.func.grad(lambda q: of_heed(q, k, v).sum())(q)
         with self.assertRaisesRegex(heed.UnsupportedError, "use tensor.backward"):
@@ -350,7 +349,7 @@ class Operator(Case):
 
 
 class Precision(Case):
-    """Of float32: torch's setting when a call runs is what its problem permits."""
+    """For float32: torch's setting at the time of the call determines the permitted products."""
 
     NEW = hasattr(torch.backends, "fp32_precision")  # of torch 2.9
 
@@ -368,7 +367,7 @@ class Precision(Case):
                 backend.matmul.fp32_precision = "ieee"
 
     def products(self, call=of_heed, x=None):
-        """Of a call on x alone."""
+        """For a call on x alone."""
         heed.torch.report(clear=True)
         x = self.x if x is None else x
         call(x, x, x)
@@ -391,14 +390,14 @@ class Precision(Case):
             for setting in ("highest", "high", "medium", "high", "highest"):
                 torch.set_float32_matmul_precision(setting)
                 for way, call in enumerate(ways):
-                    for _ in range(3):  # of which two are known
+                    for _ in range(3):  # two of which are cached
                         with self.subTest(setting=setting, way=way):
                             wanted = None if setting == "highest" else "products=tf32"
                             self.assertEqual(self.products(call), wanted)
 
     @unittest.skipUnless(heed._again.knows(torch.Tensor), "calls of this torch are not repeated in C")
     def test_known_calls(self):
-        """Once each setting is known, calls of either are repeated in C."""
+        """Once each setting is cached, calls with either are repeated in C."""
         settings = ("highest", "high", "medium")
         for setting in settings:
             torch.set_float32_matmul_precision(setting)
@@ -410,7 +409,7 @@ class Precision(Case):
 
     @unittest.skipUnless(NEW, "torch has one setting")
     def test_settings_of_torch_2_9(self):
-        """Those of one backend, of all, and old ones beside new ones, of which torch's own getters raise."""
+        """Settings of one backend, of all, and old ones together with new ones, for which torch's own getters raise."""
         own = getattr(torch.backends, "cuda" if DEVICE == "cuda" else "mkldnn")
         other = getattr(torch.backends, "mkldnn" if DEVICE == "cuda" else "cuda")
         reduced = "products=tf32"
@@ -453,7 +452,7 @@ class Precision(Case):
 
 class Memory(Case):
     def test_nothing_is_kept(self):
-        """No tensor that a call makes outlives it: a CUDA graph's warmup refuses any but results."""
+        """No tensor that a call makes outlives it: a CUDA graph's warm-up refuses any except results."""
         q, k, v = draw(2, 4, 9, 16), draw(2, 4, 9, 16), draw(2, 4, 9, 16)
         wide, mask = draw(1, 2, 5, 1200), draw(9, 1)
         heeds, either = torch.ops.heed.scaled_dot_product_attention, torch.ops.heed.attention_or_torch
@@ -468,7 +467,7 @@ class Memory(Case):
             return sum(type(x) is torch.Tensor for x in gc.get_objects())
         for number, call in enumerate(calls):
             with self.subTest(number):
-                for _ in range(3):  # the first makes a plan, the second is known
+                for _ in range(3):  # the first makes a plan, the second is cached
                     gc.collect()
                     before = tensors()
                     gc.disable()
@@ -513,13 +512,13 @@ class Enable(Case):
         self.call()
         self.assertEqual(self.rows(), [(5, True, None), (1, True, None)])
         first = heed.torch.report(clear=True)[0]
-        layout = "layout=bhsd" if DEVICE == "cpu" else "q=576:16:144 k=576:16:144 v=576:16:144"  # O has another there
+        layout = "layout=bhsd" if DEVICE == "cpu" else "q=576:16:144 k=576:16:144 v=576:16:144"  # O differs there
         self.assertEqual(first.problem, f"b2 h4 s9 d16 f32 causal {layout}")
         self.assertIn(first.kernel, str(heed.torch.report()) + first.kernel)
         self.assertEqual(str(heed.torch.report()), "no calls yet")
 
     def test_views_of_results(self):
-        """Heads are put together without a copy, as models do it."""
+        """Heads are joined without a copy, as in models."""
         x = draw(2, 5, 4, 8).transpose(1, 2)
         packed = draw(2, 5, 3, 4, 8).permute(2, 0, 3, 1, 4).unbind(0)
         with heed.torch.enable():
@@ -552,7 +551,7 @@ class Enable(Case):
             copy = q.clone().requires_grad_()
             of_torch(copy, k, v).sum().backward()
             self.near(wanting.grad, copy.grad)
-            with self.assertRaises((RuntimeError, TypeError)):  # torch's own, of what neither can
+            with self.assertRaises((RuntimeError, TypeError)):  # torch's own error, if neither supports it
                 self.call(q, k[..., :3], v)
             with self.assertRaises(TypeError):
                 self.call(q, k, 3)
@@ -581,7 +580,7 @@ class Enable(Case):
             self.near(self.call(q, self.k, self.v, attn_mask=mask),
                       of_torch(q, self.k, self.v, torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)))
         self.assertTrue(o.is_nested)
-        self.assertIn((1, False, "NestedTensor is a tensor with an attention of its own"), self.rows())
+        self.assertIn((1, False, "NestedTensor overrides torch's functions"), self.rows())
 
     def test_nested_tensors_with_strides(self):
         with warnings.catch_warnings():
@@ -601,7 +600,7 @@ class Enable(Case):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 of_heed(wanting, self.k, self.v).sum().backward()
-        self.assertEqual(self.rows(), [(1, True, None)])  # the gradient is no call of the program
+        self.assertEqual(self.rows(), [(1, True, None)])  # the gradient is not a call of the program
 
     def test_modes(self):
         from torch.overrides import TorchFunctionMode
@@ -637,15 +636,15 @@ class Enable(Case):
                                        (1, False, "dtype torch.float64 is not float32, float16 or bfloat16")])
 
     def test_compiled_calls_that_fall_back(self):
-        """Of a compiled program is known no sooner than it runs what heed refuses."""
+        """In a compiled program heed's errors appear only when it runs."""
         from torch.nn.attention.bias import causal_lower_right
 
         turned, thin = draw(2, 9, 4, 16).transpose(1, 2), draw(2, 4, 9, 32)
         wide, few = draw(1, 2, 5, 1200), draw(2, 1, 9, 16)
         cases = (  # tensors, the reason or None
             ((turned, turned, turned), None), ((self.q[0], self.k[0], self.v[0]), None),
-            ((thin[..., ::2], self.k, self.v), "neighbours"),
-            ((thin.transpose(0, 1)[..., ::2].transpose(0, 1), self.k, self.v), "neighbours"),
+            ((thin[..., ::2], self.k, self.v), "contiguous"),
+            ((thin.transpose(0, 1)[..., ::2].transpose(0, 1), self.k, self.v), "contiguous"),
             ((wide, wide, wide), "1200"), ((few, self.k, self.v), "heads"),
         )
         for dynamic in (None, True):
@@ -711,7 +710,7 @@ class Mistakes(Case):
             (heed.ArgumentTypeError, "value: dtype is f16, that of query f32", (q, q, q.half()), {}),
             (heed.ArgumentTypeError, "attn_mask: dtype torch.float16 is not bool, float32", (q, q, q, mask.half()), {}),
             (heed.ArgumentTypeError, "attn_mask: dtype torch.int32", (q, q, q, mask.int()), {}),
-            (heed.ArgumentTypeError, "is_causal: int is no bool", (q, q, q), {"is_causal": 1}),
+            (heed.ArgumentTypeError, "is_causal: int is not a bool", (q, q, q), {"is_causal": 1}),
             (heed.ArgumentTypeError, "is_causal: NoneType", (q, q, q), {"is_causal": None}),
             (heed.ArgumentTypeError, "enable_gqa: int", (q, q, q), {"enable_gqa": 1}),
             (heed.ArgumentTypeError, "scale: str", (q, q, q), {"scale": "x"}),
@@ -731,8 +730,8 @@ class Mistakes(Case):
             with self.subTest(part=part), self.assertRaisesRegex(error, part):
                 of_heed(*tensors, **words)
         for word, kind in (("is_causal", "int"), ("enable_gqa", "float")):
-            of_heed(q, q, q, **{word: True})  # which is known now, and is not taken for 1
-            with self.assertRaisesRegex(heed.ArgumentTypeError, f"{word}: {kind} is no bool"):
+            of_heed(q, q, q, **{word: True})  # which is cached now, and not confused with 1
+            with self.assertRaisesRegex(heed.ArgumentTypeError, f"{word}: {kind} is not a bool"):
                 of_heed(q, q, q, **{word: 1 if kind == "int" else 1.0})
         with self.assertRaises(TypeError):
             of_heed(q, q, q, None, 0.0, False, 0.5)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A training step of transformers' models with heed: gradients beside those of eager attention.
+"""A training step of transformers' models with heed: gradients compared with those of eager attention.
 
     test_training.py
 
-test_transformers.py has the models, and says where the package and the library come from. Exits with 77 where there is
-no torch or no transformers.
+test_transformers.py has the models, and says where the package and the library come from. Exits with 77 without torch
+or transformers.
 """
 
 import unittest
@@ -25,7 +25,7 @@ class Case(unittest.TestCase):
         self.addCleanup(caught.__exit__, None, None, None)
 
     def same(self, models, loss_of, bound=1e-5, **words):
-        """One step of each: every weight has a gradient, and the same one."""
+        """One step of each model: every weight has a gradient, and they are equal."""
         losses = [loss_of(model.train(), **words) for model in models]
         for loss in losses:
             loss.backward()
@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
 
 def of_decoder(model, x, seen=None, **words):
     labels = x
-    if seen is not None:  # tokens that padding predicts are nobody's
+    if seen is not None:  # tokens predicted at padding are ignored
         labels = x.masked_fill((seen == 0) | (seen.roll(1, 1) == 0), -100)
     return model(x, attention_mask=seen, labels=labels, **words).loss
 
@@ -69,7 +69,7 @@ class Decoders(Case):
                 self.same(both(DECODERS[name]), of_decoder, x=tokens(1, 20), position_ids=at)
 
     def test_sinks(self):
-        """They are learned, the keys and queries or not."""
+        """Sinks are learned, whether or not keys and queries are."""
         models = both(DECODERS["gpt_oss"])
         for model in models:
             for name, weight in model.named_parameters():
@@ -120,7 +120,7 @@ class Encoders(Case):
         self.same(both(make), lambda model: model(x, labels=torch.tensor([0, 1], device=DEVICE)).loss)
 
     def test_t5(self):
-        """A bias of positions that is learned."""
+        """A learned bias of positions."""
         words = {"vocab_size": 99, "d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4,
                  "dropout_rate": 0.0}
         try:

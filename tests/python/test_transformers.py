@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""heed.transformers beside transformers' own eager attention, of small models with random weights, on a
-CPU, or on a GPU if torch has one.
+"""heed.transformers compared with transformers' own eager attention, for small models with random weights, on a CPU, or
+on a GPU if torch has one.
 
     test_transformers.py
 
-python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 where there
-is no torch or no transformers.
+python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exits with 77 without torch or
+transformers.
 """
 
 import copy
@@ -58,7 +58,7 @@ DECODERS = {
 
 
 def both(make):
-    """A model with eager attention, and a copy of it with heed's."""
+    """A model with eager attention, and a copy that uses heed."""
     torch.manual_seed(0)
     eager = make().eval().to(DEVICE)
     for name, weight in eager.named_parameters():
@@ -84,7 +84,7 @@ class Case(unittest.TestCase):
 
     def near(self, mine, wanted, seen=None):
         error = (mine.float() - wanted.float()).abs()
-        if seen is not None:  # outputs of padding are nobody's
+        if seen is not None:  # outputs at padding are ignored
             error = error[seen.bool()]
         self.assertLess(error.max().item() / wanted.abs().max().item(), 1e-4)
 
@@ -103,10 +103,10 @@ class Decoders(Case):
         problems = self.problems()
         for word in ("causal", "window=6:", "softcap=2", "sinks=", "h4/2"):
             self.assertIn(word, problems)
-        self.assertNotIn("shown=", problems)  # none of these needs a mask of booleans
+        self.assertNotIn("shown=", problems)  # none of these needs a boolean mask
 
     def test_products_of_float32(self):
-        """They follow torch's setting when a layer runs, compiled or not."""
+        """Products follow torch's setting when a layer runs, compiled or not."""
         def layer(x):
             return heed.transformers.attention_forward(None, x, x, x, None)[0]
 
@@ -148,8 +148,8 @@ class Decoders(Case):
                         self.near(torch.stack(one.logits), torch.stack(two.logits))
 
     def test_plans_of_a_generation(self):
-        """One for each length of a cache that grows; of a static one for the prompt and for all tokens."""
-        for name, static in (("llama", 2), ("gemma2", 4)):  # whose layers are of two kinds
+        """One per length of a growing cache; for a static one, one for the prompt and one for all tokens."""
+        for name, static in (("llama", 2), ("gemma2", 4)):  # its layers are of two kinds
             _, mine = both(DECODERS[name])
             x = tokens(3, 11)
             for words, plans in (({}, range(64, 70)), ({"cache_implementation": "static"}, (static,))):
@@ -160,7 +160,7 @@ class Decoders(Case):
                     self.assertIn(len(_attention._plans), plans)
 
     def test_chunks_of_a_prompt(self):
-        """Several queries after a cache: the mask begins at the bottom right."""
+        """Several queries after a cache: the mask is aligned bottom right."""
         for name, make in DECODERS.items():
             with self.subTest(model=name):
                 eager, mine = both(make)
@@ -253,7 +253,7 @@ class Encoders(Case):
         self.near(mine(x).last_hidden_state, eager(x).last_hidden_state)
 
     def test_bart(self):
-        """Attention of a decoder to an encoder."""
+        """Cross attention of a decoder to an encoder."""
         words = {"vocab_size": 99, "d_model": 64, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 96,
                  "decoder_ffn_dim": 96, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
         eager, mine = both(lambda: transformers.BartModel(transformers.BartConfig(**words)))

@@ -1,8 +1,9 @@
 #!/bin/sh
-# test_wheel.sh SOURCE WORK - build the wheel as `make wheel` does, install it where nothing else is, and test it there
+# test_wheel.sh SOURCE WORK - builds the wheel like `make wheel`, installs it in an empty
+# environment, and tests it there
 #
-# The compiled kernels that it gets are a stand-in: that real ones are found is tested by test_shipped. Exits with 77
-# where Python's packages cannot be had.
+# Its compiled kernels are fake: test_shipped tests that real ones are found. Exits with 77 if
+# Python packages cannot be installed.
 set -eu
 source=$1
 work=$2
@@ -45,7 +46,7 @@ END
 
 echo "== in a clean environment"
 "$work/clean/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index "$1"
-# Beside the tests there is no source tree, so that the installed package is what they import.
+# Only the tests are copied, without the source tree, so they import the installed package.
 mkdir -p "$work/tree/tests"
 cp -r "$source/tests/python" "$work/tree/tests/python"
 cp -r "$source/docs" "$source/README.md" "$work/tree"
@@ -56,7 +57,7 @@ script = ("import sys, time; start = time.process_time(); import heed; took = ti
           "assert heed.__file__.startswith(sys.argv[1]), heed.__file__; "
           "assert not {'numpy', 'torch'} & set(sys.modules); print(took)")
 times = []
-while len(times) < 8 or (len(times) < 60 and min(times) >= 0.05):  # other tests beside it make all of them longer
+while len(times) < 8 or (len(times) < 60 and min(times) >= 0.05):  # other running tests make all of them longer
     times.append(float(subprocess.check_output([sys.executable, "-c", script, sys.argv[1]])))
 print(f"import heed takes {1e3 * min(times):.1f} ms")
 assert min(times) < 0.05, times

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""python/xla/xla.h beside the header that jaxlib brings: each field must be where that one has it.
+"""python/xla/xla.h compared with the header in jaxlib: each field must have the same offset.
 
     test_xla_abi.py CC
 
-Exits with 77 where there is no jaxlib or no compiler.
+Exits with 77 without jaxlib or a compiler.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-#: Structs and their fields, of xla.h and of XLA.
+#: Structs and their fields, in xla.h and in XLA.
 FIELDS = {
     ("xla_version", "XLA_FFI_Api_Version"): {"major": "major_version", "minor": "minor_version"},
     ("xla_metadata", "XLA_FFI_Metadata"): {"version": "api_version", "traits": "traits"},

@@ -1,5 +1,6 @@
 /*
- * changes_formulas.c - the formulas of heed.h in double precision, without the steps of the library
+ * changes_formulas.c - the formulas of heed.h in double precision, independent of the library's
+ * steps
  */
 #include "changes_scene.h"
 
@@ -81,7 +82,7 @@ static double logit_of(const changes_scene *s, double dot, int64_t b, int64_t h,
     return t;
 }
 
-/* The row of query @i of head @h. */
+/* Computes the row of query @i of head @h. */
 void changes_define_row(const changes_scene *s, int64_t b, int64_t h, int64_t i)
 {
     const heed_problem *p = &s->problem;

@@ -1,6 +1,6 @@
 /*
- * changes_scene.c - tensors and operands of problems that change logits, with values that must not
- * be looked at
+ * changes_scene.c - tensors and operands of problems that change logits, with traps in values that
+ * must not be read
  */
 #include "changes_scene.h"
 
@@ -29,7 +29,7 @@ static double draw(changes_scene *s)
     return (double)(s->random >> 33) / (double)(UINT64_C(1) << 30) - 1;
 }
 
-/* Memory that ends, but for less than @unit bytes, where none may be read. */
+/* Memory that is inaccessible after its end, rounded up to @unit bytes. */
 static void *guarded(size_t size, size_t unit)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (size + page - 1) / page + 1;
@@ -87,7 +87,7 @@ static void *fill_tensor(changes_scene *s, int64_t count, double **values)
     return data;
 }
 
-/* Which vector of K and V is that of key @j of head @kv. */
+/* The number of the vector in K and V for key @j of head @kv. */
 int64_t changes_key_vector(const changes_scene *s, int64_t b, int64_t kv, int64_t j)
 {
     const heed_problem *p = &s->problem;
@@ -102,7 +102,7 @@ static int64_t pool_size(const heed_problem *p)
     return (p->page > 0 ? p->pages * p->page : p->batch * p->seq_k) * p->heads_kv;
 }
 
-/* Where the element of a dense operand for a query and a key is. */
+/* The element of a dense operand for a query and a key. */
 static int64_t place_of(const changes_scene *s, int index, int64_t b, int64_t h, int64_t i,
                         int64_t j)
 {
@@ -139,7 +139,7 @@ int64_t changes_length(const changes_scene *s, int64_t b)
     return (int64_t)changes_operand_at(s, HEED_OPERAND_LENGTHS, b, 0, 0, 0) - s->ahead;
 }
 
-/* The value of an operand's element number @n. */
+/* The value of element @n of an operand. */
 static double value_of(changes_scene *s, int index, int64_t n)
 {
     double x = draw(s);
@@ -154,9 +154,9 @@ static double value_of(changes_scene *s, int index, int64_t n)
         int64_t i = n % s->problem.seq_q;
         return (double)(i / 23 * 23 * s->problem.seq_k / s->problem.seq_q + (i > 180 ? 400 : 0));
     }
-    case HEED_OPERAND_LENGTHS: /* of the second batch element almost all */
+    case HEED_OPERAND_LENGTHS: /* nearly all keys of the second batch element */
         return (double)(s->ahead + (n == 0 ? s->problem.seq_k / 3 : s->problem.seq_k - 1));
-    case HEED_OPERAND_TABLE: { /* backwards, all but the first three pages */
+    case HEED_OPERAND_TABLE: { /* in reverse order, without the first three pages */
         int64_t keys = s->problem.seq_k, page = n * s->problem.page, first = page / keys * keys;
         int64_t length = changes_length(s, page / keys);
         return page - first < length ? (double)(s->problem.pages - 1 - n) : INT32_MAX;
@@ -195,10 +195,10 @@ static void fill_operands(changes_scene *s)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Values that must not be looked at                                          */
+/* Values that must not be read                                               */
 /* -------------------------------------------------------------------------- */
 
-/* How many rows that read key @j of head @kv see it. */
+/* Number of rows of head @kv that see key @j. */
 static int64_t count_seen(const changes_scene *s, int64_t b, int64_t kv, int64_t j)
 {
     const heed_problem *p = &s->problem;
@@ -216,8 +216,8 @@ static void spoil(const changes_scene *s, const void *tensor, double *values, in
     values[at] = bad[at % 3];
 }
 
-/* Values of V that are not finite, in one column of some keys that a few rows see; and all of keys
- * that no row sees. */
+/* Puts non-finite values into V: in one column of some keys that a few rows see, and in all columns
+ * of keys that no row sees. */
 static void spoil_keys(changes_scene *s)
 {
     const heed_problem *p = &s->problem;
@@ -229,7 +229,7 @@ static void spoil_keys(changes_scene *s)
         for (int64_t kv = 0; kv < p->heads_kv; kv++)
             for (int64_t j = 0; j < p->seq_k; j++) {
                 int64_t seen = count_seen(s, b, kv, j);
-                if (p->page > 0 && seen == 0) /* it may be in no page */
+                if (p->page > 0 && seen == 0) /* such a key may be in no page */
                     continue;
                 int64_t at = changes_key_vector(s, b, kv, j);
                 if (seen < p->seq_q && draw(s) > 0.98)
@@ -241,7 +241,7 @@ static void spoil_keys(changes_scene *s)
             }
 }
 
-/* NaN in the bias of keys that are hidden, where it is no other's bias too. */
+/* Puts NaN into the bias of hidden keys, unless a visible pair shares the element. */
 static void spoil_bias(const changes_scene *s)
 {
     const heed_problem *p = &s->problem;
@@ -285,7 +285,7 @@ void changes_begin(changes_scene *s, const emulated_change *change, const char *
         fail_msg("%s: %s", spec, heed_message());
     if (s->problem.page > 0)
         s->problem.pages += 3;
-    if (number % 2 == 0 && !s->problem.slopes.type && !s->problem.score[0]) /* as behind a prefix */
+    if (number % 2 == 0 && !s->problem.slopes.type && !s->problem.score[0]) /* as after a prefix */
         s->ahead = 1000;
     const heed_problem *p = &s->problem;
     s->buffers.q = fill_tensor(s, p->batch * p->seq_q * p->heads_q * p->dim_qk, &s->q);

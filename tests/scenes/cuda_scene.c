@@ -1,5 +1,5 @@
 /*
- * cuda_scene.c - a CUDA device behind the fake driver, and what tests do with it
+ * cuda_scene.c - a CUDA device simulated by the fake driver, for tests
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ bool scene_begin(void)
 int scene_reset(void **state)
 {
     (void)state;
-    fake->renew(); /* of what a test left that failed */
+    fake->renew(); /* from a test that failed */
     fake->driver = 13000;
     fake->devices = 2;
     fake->arch = 90;

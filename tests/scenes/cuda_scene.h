@@ -1,5 +1,5 @@
 /*
- * cuda_scene.h - a CUDA device behind the fake driver, and what tests do with it
+ * cuda_scene.h - a CUDA device simulated by the fake driver, for tests
  */
 #ifndef HEED_TESTS_CUDA_SCENE_H
 #define HEED_TESTS_CUDA_SCENE_H
@@ -11,11 +11,11 @@
 /* The controls of the fake. */
 extern fake_cuda *fake;
 
-/* scene_begin() puts the fake in place of the driver; false if it cannot. */
+/* scene_begin() installs the fake driver; false if it cannot. */
 bool scene_begin(void);
 
-/* cmocka's setup: two devices as good as new, where nothing fails. And its teardown: everything
- * that was made must have been given back. */
+/* cmocka's setup: two devices in their initial state, without failures. And its teardown:
+ * everything must have been released. */
 int scene_reset(void **state);
 int scene_check(void **state);
 
@@ -26,10 +26,10 @@ void scene_fail_at(const char *name, int call, int result);
 /* A context for @device; fails the test if there is none. */
 heed_context *scene_open(const char *device);
 
-/* The problem that @spec says, normalized; fails the test if there is none. */
+/* The problem of @spec, normalized; fails the test if the spec is wrong. */
 heed_problem scene_problem(const char *spec);
 
-/* Code that the fake takes. */
+/* Code that the fake accepts. */
 heed_cubin scene_cubin(const char *key);
 
 /* A device with one function, "work", which may use @smem bytes of shared memory. */
@@ -42,7 +42,7 @@ typedef struct scene {
 scene scene_make(int64_t smem);
 void scene_end(scene *s);
 
-/* scene_start() launches between enter and leave. */
+/* scene_start() launches between heed_cuda_enter() and heed_cuda_leave(). */
 heed_status scene_start(const scene *s, heed_cuda_launch launch, void *stream);
 
 /* Work that fails at call @bad_at with @failure; -1: never. */
@@ -50,11 +50,11 @@ typedef struct scene_job {
     const scene *scene;
     int bad_at;
     heed_status failure;
-    int seen[8]; /* arguments in the order of the launches that ran */
+    int seen[8]; /* arguments of the launches that ran, in order */
     int count;
 } scene_job;
 
-/* A heed_work_fn for that: launches with its index as the argument. */
+/* A heed_work_fn for it: launches with its index as the argument. */
 heed_status scene_do_job(void *data, int index, void *stream);
 
 #endif /* HEED_TESTS_CUDA_SCENE_H */

@@ -1,5 +1,5 @@
 /*
- * emulator_scene.c - kernels of tests on the emulator, and what a run of them must say
+ * emulator_scene.c - runs test kernels on the emulator and checks the reports
  */
 #include <setjmp.h>
 #include <stdarg.h>

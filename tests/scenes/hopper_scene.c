@@ -1,5 +1,5 @@
 /*
- * hopper_scene.c - functions shared by tests of Hopper's instructions on the emulator
+ * hopper_scene.c - helpers for tests of Hopper's instructions on the emulator
  */
 #include "hopper_scene.h"
 

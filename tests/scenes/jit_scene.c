@@ -1,5 +1,5 @@
 /*
- * jit_scene.c - a small kernel, and whether there is a compiler for it
+ * jit_scene.c - a small kernel, and the check for a compiler
  */
 #include "jit_scene.h"
 

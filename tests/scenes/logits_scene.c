@@ -1,5 +1,6 @@
 /*
- * logits_scene.c - problems whose operands and expressions change logits, and what they mean
+ * logits_scene.c - problems whose operands and expressions change logits, and their expected
+ * results
  *
  * The definition here is written from heed.h alone.
  */
@@ -49,7 +50,7 @@ heed_type logits_float_type(heed_data type)
     return type == HEED_DATA_F16 ? HEED_F16 : type == HEED_DATA_BF16 ? HEED_BF16 : HEED_F32;
 }
 
-/* Elements of an operand, dense. */
+/* Index of an operand's element; elements are dense. */
 int64_t logits_operand_index(const heed_problem *p, const heed_operand *operand,
                              const logits_pair *at)
 {
@@ -116,7 +117,7 @@ static const void *make_truths(logits_scene *s, const heed_operand *operand)
     return data;
 }
 
-/* Starts that rise from 0, so that documents of some queries each remain. */
+/* Starts that rise from 0, so that each document has a few queries. */
 static const void *make_starts(logits_scene *s, const heed_operand *operand)
 {
     const heed_problem *p = &s->problem;
@@ -130,7 +131,7 @@ static const void *make_starts(logits_scene *s, const heed_operand *operand)
     return data;
 }
 
-/* A third of the keys, and all of the last batch element's. */
+/* A third of the keys, and all keys for the last batch element. */
 static const void *make_lengths(logits_scene *s, const heed_operand *operand)
 {
     const heed_problem *p = &s->problem;
@@ -272,7 +273,7 @@ static void define_row(logits_scene *s, logits_pair at)
     free(t);
 }
 
-/* The pair number @n of all queries, at key 0. */
+/* Pair number @n of all queries, with key 0. */
 logits_pair logits_pair_of(const logits_scene *s, int64_t n)
 {
     const heed_problem *p = &s->problem;
@@ -333,7 +334,7 @@ void logits_end(logits_scene *s)
         free((void *)all[i]);
 }
 
-/* Fills O and LSE with @kernel; false if it cannot run here. */
+/* Fills O and LSE with @kernel; returns false if it cannot run here. */
 bool logits_run(logits_scene *s, heed_context *context, const char *kernel)
 {
     const heed_problem *p = &s->problem;
@@ -387,7 +388,7 @@ static void compare(const logits_scene *s, const char *kernel)
     }
 }
 
-/* Every kernel that this machine has, and configs of it that split keys and that do not. */
+/* Every kernel that this machine supports, with configs that split keys and that do not. */
 void logits_check_kernels(logits_scene *s, heed_context *context)
 {
     static const char *const configs[] = { "",        "__s1",       "__s4",       "__m4s1",

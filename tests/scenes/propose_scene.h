@@ -6,8 +6,8 @@
 
 #include "lab/search/propose.h"
 
-/* propose_scene_brief() returns a brief in which everything is said, about a source with two
- * marked regions. It does not change and is nobody's to free. */
+/* propose_scene_brief() returns a brief with every part filled in, for a source with two marked
+ * regions. It is constant and static. */
 lab_brief propose_scene_brief(lab_way way);
 
 #endif /* PROPOSE_SCENE_H */

@@ -1,5 +1,5 @@
 /*
- * record_scene.c - made-up trials for tests of the leaderboard
+ * record_scene.c - synthetic trials for tests of the leaderboard
  */
 #include "record_scene.h"
 

@@ -1,12 +1,12 @@
 /*
- * record_scene.h - made-up trials for tests of the leaderboard
+ * record_scene.h - synthetic trials for tests of the leaderboard
  */
 #ifndef RECORD_SCENE_H
 #define RECORD_SCENE_H
 
 #include "lab/record/record.h"
 
-/* A trial with everything that a trial can have, for a test to change. Number n is candidate n. */
+/* A trial with every part filled in, for a test to change. Number n is candidate n. */
 typedef struct record_scene {
     heed_problem problem;
     char config[32];
@@ -18,33 +18,33 @@ typedef struct record_scene {
     lab_record_trial trial;
 } record_scene;
 
-/* record_scene_make() fills @scene, whose parts point at each other: do not copy it. */
+/* record_scene_make() fills @scene, whose parts point to each other: do not copy it. */
 void record_scene_make(record_scene *scene, int64_t run, int number);
 
-/* record_scene_time() gives it another median, and samples that have it. */
+/* record_scene_time() changes the median, and the samples to match. */
 void record_scene_time(record_scene *scene, double seconds, lab_record_timing timing);
 
-/* record_scene_open() opens a board, or fails the test. record_scene_begin() begins a run of that
+/* record_scene_open() opens a board, or fails the test. record_scene_begin() starts a run with that
  * key. */
 lab_record *record_scene_open(const char *path, lab_record_mode mode);
 int64_t record_scene_begin(lab_record *record, const char *key);
 
-/* record_scene_count() returns how many rows @filter lets through. */
+/* record_scene_count() returns the number of rows that match @filter. */
 size_t record_scene_count(lab_record *record, const lab_record_filter *filter);
 
-/* A copy of a row, its texts included. */
+/* A copy of a row with its strings. */
 typedef struct record_row {
     lab_record_row row;
     char texts[16][128];
 } record_row;
 
-/* record_scene_rows() copies up to @size rows and returns how many there are. */
+/* record_scene_rows() copies up to @size rows and returns the number of rows. */
 size_t record_scene_rows(lab_record *record, const lab_record_filter *filter, record_row *rows,
                          size_t size);
 
 /* record_expect() fails the test unless @status is HEED_OK; record_refused() unless it is @wanted
- * and @error says @part. record_append() adds a trial, or fails the test, and returns its number.
- */
+ * and @error contains @part. record_append() adds a trial, or fails the test, and returns its
+ * number. */
 void record_expect(heed_status status, const lab_error *error);
 void record_refused(heed_status status, heed_status wanted, const lab_error *error,
                     const char *part);

@@ -1,5 +1,5 @@
 /*
- * report_scene.c - pages that `heed report` makes, and what is on them
+ * report_scene.c - makes pages with `heed report` and checks their contents
  */
 #include "report_scene.h"
 
@@ -47,8 +47,8 @@ void report_scene_lacks(const char *text, const char *part)
         fail_msg("'%s' is in it: %.120s", part, strstr(text, part));
 }
 
-/* Cells name the heads of their columns for narrow screens, and long ones may be broken: not here.
- */
+/* Removes the column names in cells (for narrow screens) and optional line breaks, which these
+ * tests ignore. */
 static void strip_looks(char *text)
 {
     static const char *const begins[] = { " data-h=\"", " class=\"long\"" };

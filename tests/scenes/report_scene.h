@@ -1,8 +1,8 @@
 /*
- * report_scene.h - pages that `heed report` makes, and what is on them
+ * report_scene.h - makes pages with `heed report` and checks their contents
  *
- * @state is that of a test in a folder of scratch.h, where the program is run. All of these fail
- * the test if they cannot.
+ * @state is that of a test with a scratch.h directory, in which the program is run. All of these
+ * fail the test on errors.
  */
 #ifndef REPORT_SCENE_H
 #define REPORT_SCENE_H
@@ -15,21 +15,20 @@
 
 extern const run_heed_way report_scene_way;
 
-/* report_scene_page() makes the page @name of what @operands name, and returns it; a page of HTML
- * is well formed. report_scene_read() returns one that is there. report_scene_last() is the page
- * that was returned last, as long as it is. */
+/* report_scene_page() makes the page @name from @operands, and returns it; an HTML page must be
+ * well-formed. report_scene_read() returns an existing one. report_scene_last() is the page
+ * returned last, while it is valid. */
 const char *report_scene_page(void **state, const char *operands, const char *name);
 const char *report_scene_read(void **state, const char *name);
 const char *report_scene_last(void);
 
-/* report_scene_sound() wants @text to be well formed HTML, report_scene_says() wants @part to be in
- * it, and report_scene_lacks() not to be. */
+/* report_scene_sound() requires @text to be well-formed HTML, report_scene_says() requires the page
+ * to contain @part, and report_scene_lacks() not to. */
 void report_scene_sound(const char *text);
 void report_scene_says(const char *text, const char *part);
 void report_scene_lacks(const char *text, const char *part);
 
-/* report_scene_load() returns a file of JSON, which report_scene_save() writes to @name and frees.
- */
+/* report_scene_load() parses a JSON file; report_scene_save() writes one to @name and frees it. */
 json_t *report_scene_load(const char *path);
 void report_scene_save(void **state, json_t *json, const char *name);
 

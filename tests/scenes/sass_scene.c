@@ -1,5 +1,5 @@
 /*
- * sass_scene.c - disassembly as tests write it
+ * sass_scene.c - parses disassembly written in tests
  */
 #include "sass_scene.h"
 

@@ -1,5 +1,5 @@
 /*
- * trial_scene.c - candidates out of tests/data/trial, and a small problem to try them on
+ * trial_scene.c - candidates from tests/data/trial, and a small problem to run them on
  */
 #include "trial_scene.h"
 
@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 enum {
     SEQ = 8,
     DIM = 8,
@@ -143,4 +145,20 @@ pid_t scene_only_child(void)
     assert_int_equal(fscanf(file, "%d", &pid), 1);
     fclose(file);
     return pid;
+}
+
+int scene_listen(int *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET };
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 4) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        close(fd);
+        return -1;
+    }
+    *port = ntohs(address.sin_port);
+    return fd;
 }

@@ -1,10 +1,10 @@
 /*
- * test_accuracy.c - the errors of the CPU's kernels in float32, against those of a matrix library
+ * test_accuracy.c - errors of the CPU kernels in float32, compared with those of a matrix library
  *
- * The limits are twice the root mean square of the errors of OpenBLAS 0.3.21 (sgemm, softmax,
- * sgemm) on the same values, in the least of its core types SkylakeX and Haswell. With large logits
- * the weights of nearly all rows are exact, and all of the error of O is that of the few rows whose
- * two largest logits nearly tie: there the mean needs many draws.
+ * The limits are twice the RMS errors of OpenBLAS 0.3.21 (sgemm, softmax, sgemm) on the same
+ * values, using the better of its core types SkylakeX and Haswell. With large logits the weights of
+ * nearly all rows are exact, and the whole error of O comes from the few rows whose two largest
+ * logits nearly tie, so the mean needs many draws.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,11 +16,13 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
 #include "lab/verify/inputs.h"
 #include "lab/verify/reference/reference.h"
+#include "problems.h"
 
 #define KEYS_MAX 2048
 #define KERNELS_MAX 16
@@ -32,8 +34,8 @@ typedef struct accuracy {
     double query;   /* Q is multiplied by this */
     double value;   /* V is value + spread * V */
     double spread;
-    double o_limit;   /* root mean square of |o - reference| / |reference|, in units of 2^-24 */
-    double lse_limit; /* of the LSE's error, in units of 2^-24 */
+    double o_limit;   /* RMS of |o - reference| / |reference|, in units of 2^-24 */
+    double lse_limit; /* RMS error of the LSE, in units of 2^-24 */
 } accuracy;
 
 #define SMALL "b1 h4 s64 d64 f32"
@@ -79,9 +81,8 @@ static void change(scene *s, lab_role role, double factor, double offset)
 
 static void make(scene *s, const accuracy *a, uint64_t seed)
 {
-    heed_problem problem;
+    heed_problem problem = parsed(a->spec);
     static double weights[KEYS_MAX];
-    assert_int_equal(heed_problem_parse(&problem, a->spec), HEED_OK);
     assert_int_equal(lab_values_create(&s->values, &problem), HEED_OK);
     lab_inputs_fill(lab_inputs_find(a->inputs), &s->values, seed);
     change(s, LAB_Q, a->query, 0);
@@ -107,7 +108,7 @@ static void done(scene *s)
     free(s->out_lse);
 }
 
-/* Squares of errors, in the mean of rows, and over how many draws. */
+/* Sums over draws of mean squared errors per row, and the number of draws. */
 typedef struct errors {
     double o, lse;
     uint64_t draws;
@@ -147,29 +148,16 @@ static void judge(const errors *sum, const accuracy *a, const char *kernel)
 
 static bool run(scene *s, heed_context *context, const char *kernel)
 {
-    heed_plan *plan;
     heed_buffers buffers = lab_values_buffers(&s->values);
-    heed_status status = heed_plan_create_named(&plan, context, &s->values.problem, kernel);
-    if (status == HEED_ERR_UNSUPPORTED)
-        return false;
-    assert_int_equal(status, HEED_OK);
     buffers.o = s->out;
     buffers.lse = s->out_lse;
-    buffers.workspace_size = heed_plan_workspace_size(plan);
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    assert_non_null(buffers.workspace);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
-    return true;
+    return host_compute(context, &s->values.problem, kernel, buffers);
 }
 
 static void test_errors_are_those_of_a_matrix_library(void **state)
 {
-    heed_context *context;
-    heed_options options = { .size = sizeof options, .threads = 1 };
+    heed_context *context = host_context(1);
     int runs = 0;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         errors sums[KERNELS_MAX] = { { .draws = 0 } };
         for (uint64_t seed = 1; seed <= cases[i].draws; seed++) {

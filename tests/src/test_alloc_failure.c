@@ -1,10 +1,10 @@
 /*
- * test_alloc_failure.c - every allocation, thread and file operation fails once
+ * test_alloc_failure.c - every allocation, thread creation and file operation fails once
  *
- * The linker sends the library's calls through the wrappers below (--wrap). A life of contexts,
- * plans and wisdom is led once to count the calls, and then once for each of them, which fails. The
- * function that met it must say so in its status and, called again, succeed. At the end of a life
- * every block has been freed and no file is left.
+ * The linker routes the library's calls through the wrappers below (--wrap). A run that creates and
+ * uses contexts, plans and wisdom first counts the calls, and is then repeated for each of them
+ * with that call failing. The function that hit the failure must report it in its status and
+ * succeed when called again. At the end of a run every block has been freed and no file is left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,10 +32,10 @@
 
 static struct {
     bool on;            /* count, and fail */
-    int calls;          /* so far */
+    int calls;          /* calls so far */
     int target;         /* the call that fails; 0: none */
-    const char *failed; /* its name, once it has */
-    heed_status wanted; /* the library must return it */
+    const char *failed; /* its name, once it has failed */
+    heed_status wanted; /* status that the library must return */
     atomic_int live;    /* blocks allocated and not freed */
 } faults;
 
@@ -122,7 +122,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                : __real_pthread_create(thread, attributes, start, argument);
 }
 
-/* The failure of a system call: -1 and an errno. */
+/* Fails a system call: returns -1 and sets errno. */
 static bool system_fails(const char *name, int error)
 {
     if (!fails(name, HEED_ERR_SYSTEM))
@@ -181,7 +181,7 @@ int __wrap_rename(const char *from, const char *to)
 /* One life                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* The objects of one life, and the folder in which its wisdom is saved. */
+/* The objects of one run, and the directory in which its wisdom is saved. */
 typedef struct life {
     heed_context *context;
     heed_context *other; /* learns from the first one's wisdom */
@@ -236,7 +236,7 @@ static heed_status plan_by_measuring(life *l)
     return heed_plan_create(&l->measured, l->context, &p, HEED_MEASURE);
 }
 
-/* Executing and explaining allocate nothing at all. */
+/* Executing and explaining allocate nothing. */
 static heed_status use_plan(life *l)
 {
     static uint16_t inputs[3][64], o[64];
@@ -343,7 +343,7 @@ static void end_life(life *l)
     heed_context_destroy(l->other);
 }
 
-/* Leads a life in which call number @target fails; 0: none. */
+/* Performs a run in which call number @target fails; 0: none. */
 static void lead_life(const char *folder, int target)
 {
     static life l;

@@ -1,8 +1,9 @@
 /*
- * test_api_misuse.c - bad input for every function and struct but heed_problem
+ * test_api_misuse.c - bad input for every public function and struct except heed_problem
  *
- * Each must give the documented status and a message that names the field, the value and the limit,
- * and must leave the caller's objects as they were. test_problem_misuse.c does so for problems.
+ * Each call must return the documented status and a message that names the field, the value and the
+ * limit, and must leave the caller's objects unchanged. test_problem_misuse.c does this for
+ * problems.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,18 +16,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
 
 static const heed_problem valid = VALID_PROBLEM;
-
-static heed_context *make_context(const char *cpu)
-{
-    heed_context *context = NULL;
-    heed_options options = { .size = sizeof options, .threads = 2, .cpu = cpu };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
 
 /* -------------------------------------------------------------------------- */
 /* heed_options                                                               */
@@ -52,12 +46,12 @@ static void test_options(void **state)
     static const char *const cpus[] = { "sse2", "AVX2", "avx512 ", "avx" };
     for (size_t i = 0; i < COUNT(cpus); i++)
         expect_bad_options(&(heed_options){ .size = sizeof(heed_options), .cpu = cpus[i] },
-                           WORDS("cpu", cpus[i], "avx512bf16"));
+                           WORDS("cpu", cpus[i], "amx"));
     char endless[5000];
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
     expect_bad_options(&(heed_options){ .size = sizeof(heed_options), .cpu = endless },
-                       WORDS("cpu", "aaaa", "avx512bf16"));
+                       WORDS("cpu", "aaaa", "amx"));
     expect_bad_options(&(heed_options){ .size = sizeof(heed_options), .pool = endless },
                        WORDS("pool", "parallel", "NULL"));
     assert_true(is_refused("context", heed_context_create(NULL, NULL), HEED_ERR_INVALID,
@@ -72,7 +66,7 @@ static void test_environment(void **state)
     assert_int_equal(setenv("HEED_CPU", "pentium", 1), 0);
     expect_bad_options(&(heed_options){ .size = sizeof(heed_options) },
                        WORDS("HEED_CPU", "pentium", "scalar"));
-    heed_context *context = make_context("scalar"); /* the option comes before the environment */
+    heed_context *context = host_context_of(2, "scalar"); /* overrides the environment */
     assert_string_equal(heed_context_cpu(context), "scalar");
     heed_context_destroy(context);
     if (kept)
@@ -88,7 +82,7 @@ static void test_environment(void **state)
 
 static void test_plan_arguments(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     heed_plan *plan = NULL;
     const char *kernel = heed_kernel_name(0);
     static const int efforts[] = { -1, 4, INT_MAX };
@@ -121,10 +115,10 @@ static void test_plan_arguments(void **state)
     heed_context_destroy(context);
 }
 
-/* Names of kernels that are not: each is @name with @tail after it. */
+/* Names of kernels that do not exist: each is @name followed by @tail. */
 static void test_kernel_names(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     char config[HEED_NAME_SIZE];
     char name[10000];
     static const char *const tails[] = {
@@ -151,10 +145,10 @@ static void test_kernel_names(void **state)
     heed_context_destroy(context);
 }
 
-/* Kernels that a masked machine cannot run say so, and are never chosen. */
+/* Kernels that the restricted machine cannot run report this and are never chosen. */
 static void test_unsupported_kernels(void **state)
 {
-    heed_context *context = make_context("scalar");
+    heed_context *context = host_context_of(2, "scalar");
     for (size_t i = 0; heed_kernel_name(i); i++) {
         heed_plan *plan = NULL;
         heed_status status = heed_plan_create_named(&plan, context, &valid, heed_kernel_name(i));
@@ -196,7 +190,7 @@ static void test_kernel_listing(void **state)
 
 static void test_candidates(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     heed_plan *plan = NULL;
     heed_candidate candidate;
     assert_int_equal(heed_plan_create(&plan, context, &valid, HEED_ESTIMATE), HEED_OK);
@@ -231,7 +225,7 @@ typedef struct tensors {
 
 #define POISON 0x7e
 
-/* A plan that needs a workspace, with buffers that are right. */
+/* A plan that needs a workspace, with valid buffers. */
 static tensors *make_tensors(heed_context *context)
 {
     tensors *t = calloc(1, sizeof *t);
@@ -293,7 +287,7 @@ static void test_buffer_pointers(void **state)
         { "lse", offsetof(heed_buffers, lse), true, sizeof(float) },
         { "workspace", offsetof(heed_buffers, workspace), false, HEED_ALIGNMENT },
     };
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     tensors *t = make_tensors(context);
     for (size_t i = 0; i < COUNT(fields); i++) {
         heed_buffers bad = t->buffers;
@@ -317,8 +311,8 @@ static void test_buffer_pointers(void **state)
     heed_context_destroy(context);
 }
 
-/* After a heed_plan_create() whose status nobody looked at, the next call is heed_execute(), which
- * says what is wrong. */
+/* After a heed_plan_create() whose status was ignored, the next call is heed_execute(), which
+ * reports the error. */
 static void test_nothing_to_ask(void **state)
 {
     char text[8] = "full";
@@ -341,7 +335,7 @@ static void test_nothing_to_ask(void **state)
 
 static void test_workspace_size(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     tensors *t = make_tensors(context);
     const size_t sizes[] = { 0, 1, t->buffers.workspace_size / 2, t->buffers.workspace_size - 1 };
     char limit[32];
@@ -357,7 +351,7 @@ static void test_workspace_size(void **state)
                            WORDS("plan", "NULL")));
     assert_true(is_refused("buffers", heed_execute(t->plan, NULL), HEED_ERR_INVALID,
                            WORDS("buffers", "NULL")));
-    assert_int_equal(heed_execute(t->plan, &t->buffers), HEED_OK); /* nothing was wrong but that */
+    assert_int_equal(heed_execute(t->plan, &t->buffers), HEED_OK); /* nothing else was wrong */
     free_tensors(t);
     heed_context_destroy(context);
 }
@@ -368,7 +362,7 @@ static void test_workspace_size(void **state)
 
 static void test_wisdom_arguments(void **state)
 {
-    heed_context *context = make_context(NULL);
+    heed_context *context = host_context(2);
     size_t taken = 77;
     size_t skipped = 78;
     static const char *const texts[] = { "", "\n", "heed wisdom", "heed wisdom 99\n", "end 0 0\n" };
@@ -392,8 +386,8 @@ static void test_wisdom_arguments(void **state)
 
 static void test_wisdom_paths(void **state)
 {
-    static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* which nobody can make */
-    heed_context *context = make_context(NULL);
+    static const char *const paths[] = { "/dev/null/wisdom", "/" }; /* none can be created */
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < COUNT(paths); i++) {
         assert_true(is_refused("load", heed_wisdom_load(context, paths[i], NULL, NULL),
                                HEED_ERR_SYSTEM, WORDS(paths[i])));

@@ -1,6 +1,7 @@
 /*
- * test_append.c - new keys and values: an execution that appends gives, bit for bit, what one gives
- * whose cache had them before, and leaves the cache as that one is, every byte of it
+ * test_append.c - appended keys and values: an execution that appends gives, bit for bit, the
+ * result of one whose cache already contained them, and leaves the cache identical to it, byte for
+ * byte
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,9 +13,11 @@
 #include <cmocka.h>
 
 #include "appended.h"
+#include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
-/* One new key and several, in pages that they cross, at the first slots and up to the last ones. */
+/* One new key and several, across page boundaries, in the first slots and up to the last ones. */
 static const char *const specs[] = {
     "b4 h4/2 s1/40 d16 f32 lengths append=1",
     "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3",
@@ -48,14 +51,6 @@ static const char *const specs[] = {
 
 static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
                                        "fwd_any_avx2_few" };
-
-static heed_context *make_context(int threads)
-{
-    heed_context *context;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = threads };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
 
 static void execute(heed_context *context, const heed_problem *problem, const char *kernel,
                     heed_buffers buffers)
@@ -97,9 +92,9 @@ static void compare(heed_context *context, const char *spec, const char *kernel)
     execute(context, p, kernel, buffers[0]);
     execute(context, &a.rest, kernel, buffers[1]);
     if (!appended_is_done(&a))
-        fail_msg("%s, %s: the cache is not as it should be", spec, kernel);
+        fail_msg("%s, %s: the cache has wrong contents", spec, kernel);
     if (memcmp(o[0], o[1], size) != 0 || memcmp(lse[0], lse[1], rows * sizeof(float)) != 0)
-        fail_msg("%s, %s: another answer than that of a cache that is complete", spec, kernel);
+        fail_msg("%s, %s: the result differs from that of a complete cache", spec, kernel);
     for (int i = 0; i < 2; i++) {
         free(o[i]);
         free(lse[i]);
@@ -109,30 +104,29 @@ static void compare(heed_context *context, const char *spec, const char *kernel)
 
 static void test_append_equals_concatenation(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < SPECS; i++)
         for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++)
             compare(context, specs[i], kernels[n]);
     heed_context_destroy(context);
 }
 
-/* So many new keys that threads share them. */
+/* Enough new keys to be divided among threads. */
 static void test_long_pieces(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     compare(context, "b2 h8/4 s300/320 d64 bf16 lengths causal=br append=300 rotary=64 paged=16/48",
             "fwd_any_avx2_tile");
     heed_context_destroy(context);
 }
 
-/* A plan holds for all lengths: steps of one key after another. */
+/* One plan for all lengths: keys are appended one at a time. */
 static void test_step_after_step(void **state)
 {
     static float q[2 * 8], k[2 * 6 * 8], v[2 * 6 * 8], k_new[2 * 8], v_new[2 * 8], o[2 * 8];
-    heed_context *context = make_context(1);
-    heed_problem problem;
+    heed_context *context = host_context(1);
+    heed_problem problem = parsed("b2 h1 s1/6 d8 f32 lengths append=1");
     heed_plan *plan;
-    assert_int_equal(heed_problem_parse(&problem, "b2 h1 s1/6 d8 f32 lengths append=1"), HEED_OK);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     void *workspace = aligned_alloc(HEED_ALIGNMENT,
                                     heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
@@ -174,7 +168,7 @@ static const struct {
 
 static void test_bad_buffers(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     appended a;
     heed_plan *plan;
     appended_create(&a, "b4 h4/2 s3/40 d16 f32 lengths causal=br append=3 rotary=16");
@@ -193,16 +187,15 @@ static void test_bad_buffers(void **state)
     buffers.workspace_size++;
     ((int32_t *)(void *)a.lengths.data)[1] = 2;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
-    assert_string_equal(heed_message(), "lengths[1] is 2; it must be 3 to 40: it counts new keys");
+    assert_string_equal(heed_message(),
+                        "lengths[1] is 2; it must be 3 to 40: it includes new keys");
     free(buffers.workspace);
     heed_plan_destroy(plan);
     appended_destroy(&a);
     heed_context_destroy(context);
 }
 
-static const struct {
-    const char *spec, *fault;
-} wrong[] = {
+static const bad_spec wrong[] = {
     { "b2 h1 s1/4 d4 f32 append=1", "lengths.type is 0 (none); with append it must be 4 (i32)" },
     { "b2 h1 s1/4 d4 f32 lengths append=5", "append is 5; it must be 0 to 4, which is seq_k" },
     { "b2 h1 s1/4 d4 f32 lengths append=0", "append is 0; it must be 1 to" },
@@ -228,12 +221,7 @@ static const struct {
 
 static void test_wrong_ones_are_refused(void **state)
 {
-    heed_problem problem;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(heed_problem_parse(&problem, wrong[i].spec), HEED_ERR_INVALID);
-        if (!strstr(heed_message(), wrong[i].fault))
-            fail_msg("%s: %s", wrong[i].spec, heed_message());
-    }
+    expect_refused(wrong, sizeof wrong / sizeof *wrong);
 }
 
 static void test_wrong_fields_are_refused(void **state)
@@ -251,10 +239,10 @@ static void test_wrong_fields_are_refused(void **state)
     assert_non_null(strstr(heed_message(), "append_packed is 1; it must be 0, or 1 where append"));
 }
 
-/* As many keys as queries are new, so lengths below that are wrong; a sequence may have neither. */
+/* There are as many new keys as queries, so shorter lengths are wrong; a sequence may have none. */
 static void test_packed_lengths(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     appended a;
     heed_plan *plan;
     appended_create(&a, "b4 h2 s5/9 d8 f32 varlen=20/0 lengths causal=br append=5:packed");
@@ -266,19 +254,19 @@ static void test_packed_lengths(void **state)
     assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
     ((int32_t *)(void *)a.lengths.data)[1] = 4;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
-    assert_string_equal(heed_message(), "lengths[1] is 4; it must be 5 to 9: it counts new keys");
+    assert_string_equal(heed_message(), "lengths[1] is 4; it must be 5 to 9: it includes new keys");
     free(buffers.workspace);
     heed_plan_destroy(plan);
     appended_destroy(&a);
     heed_context_destroy(context);
 }
 
-/* Rows behind the last packed sequence are written to the workspace where a prefix has them read,
- * as at position 0, which turns by no angle; else they stay as they are. */
+/* Rows after the last packed sequence are written to the workspace only if a prefix has them read,
+ * as at position 0, where the angle is 0. */
 static void test_rows_of_no_sequence(void **state)
 {
     static const char *const words[] = { "prefix=8", "" };
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     for (int i = 0; i < 2; i++) {
         appended a;
         heed_plan *plan;
@@ -308,7 +296,7 @@ static void test_rows_of_no_sequence(void **state)
     heed_context_destroy(context);
 }
 
-/* Specs, and how they are printed. */
+/* Specs and their printed form. */
 static const char *const printed[][2] = {
     { "b2 h1 s1/4 d4 append=1 f32 lengths", "b2 h1 s1/4 d4 f32 append=1 lengths=b" },
     { "b2 h1 s1/4 d4 f32 lengths append=2 rotary=4:interleaved sin=f16 cos=f16",
@@ -323,13 +311,7 @@ static const char *const printed[][2] = {
 
 static void test_specs_are_printed(void **state)
 {
-    heed_problem problem;
-    char text[HEED_SPEC_SIZE];
-    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
-        assert_int_equal(heed_problem_parse(&problem, printed[i][0]), HEED_OK);
-        heed_problem_print(&problem, text, sizeof text);
-        assert_string_equal(text, printed[i][1]);
-    }
+    expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
 int main(void)

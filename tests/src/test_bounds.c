@@ -1,5 +1,5 @@
 /*
- * test_bounds.c - whether a tile is seen, as bounds tell it, against all of its pairs
+ * test_bounds.c - tile visibility derived from bounds, checked against every pair of the tile
  */
 #include <math.h>
 #include <setjmp.h>
@@ -128,7 +128,7 @@ static int32_t draw(uint64_t seed, uint64_t *drawn, int32_t below)
     return (int32_t)lab_random_below(seed, (*drawn)++, below);
 }
 
-/* Numbers that sort of belong together, and some that do not. */
+/* Numbers that roughly fit together, and some that do not. */
 static void fill(scene *s, uint64_t seed, uint64_t *drawn)
 {
     static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0F, 1e30F, 0x1p31F };
@@ -175,7 +175,7 @@ static void test_random_expressions(void **state)
     assert_true(counts[HEED_SEES_ALL] > EXPRESSIONS / 4);
 }
 
-/* ---- Tiles that bounds must tell ---- */
+/* ---- Tiles that the bounds must decide ---- */
 
 static heed_pairs tile(int32_t query, int32_t key)
 {
@@ -225,7 +225,7 @@ static void test_documents(void **state)
     free(s);
 }
 
-/* Makes key @at of row 5 of a mask differ from all others, which are @shown. */
+/* Makes key @at of row 5 of a mask the opposite of all others, which are @shown. */
 static void fill_mask(scene *s, bool bits, int32_t at, bool shown)
 {
     const int64_t row = bits ? 12 : 70; /* bytes */

@@ -1,6 +1,6 @@
 /*
- * test_check.c - on a CPU, lengths, cumulative lengths and entries of page tables that are out of
- * range are found before each execution, and all others let through
+ * test_check.c - on a CPU, out-of-range lengths, cumulative lengths and page table entries are
+ * found before each execution, and valid ones are accepted
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
 #define SPEC "b2 h1 s1/8 d4 f32 causal=br lengths paged=2/5 table=b@6:0:0"
 
@@ -48,14 +50,12 @@ static heed_status run(const heed_plan *plan, size_t index, void *workspace)
 
 static void test_faults_are_named(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context;
-    heed_problem problem;
     heed_plan *plan;
     (void)state;
     unsetenv("HEED_CHECK");
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&problem, SPEC), HEED_OK);
+    context = host_context(1);
+    heed_problem problem = parsed(SPEC);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     void *workspace = aligned_alloc(HEED_ALIGNMENT,
                                     heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
@@ -84,16 +84,13 @@ static const struct {
 
 static void test_faults_of_packed_sequences_are_named(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     static const int32_t cu_q[4] = { 0, 1, 1, 2 };
     heed_context *context;
-    heed_problem problem;
     heed_plan *plan;
     (void)state;
     unsetenv("HEED_CHECK");
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&problem, "b3 h1 s1/4 d4 f32 varlen=2/7 cu_k=i64"),
-                     HEED_OK);
+    context = host_context(1);
+    heed_problem problem = parsed("b3 h1 s1/4 d4 f32 varlen=2/7 cu_k=i64");
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     void *workspace = aligned_alloc(HEED_ALIGNMENT,
                                     heed_plan_workspace_size(plan) + HEED_ALIGNMENT);

@@ -1,5 +1,5 @@
 /*
- * test_convert.c - elements to doubles and back, over all 65536 halves of either kind
+ * test_convert.c - elements to doubles and back, for all 65536 values of both half types
  */
 #include <math.h>
 #include <setjmp.h>
@@ -42,9 +42,9 @@ static void test_every_half_survives(void **state)
     }
 }
 
-/* Between two neighbours: below the middle to the lower one, above it to the upper one, at the
- * middle to the even one. A detour over float32 would round the points next to the middle onto it.
- */
+/* Between two neighbours: below the midpoint to the lower one, above it to the upper one, at the
+ * midpoint to the even one. Rounding to float32 first would move points next to the midpoint onto
+ * it. */
 static void test_every_gap_rounds_to_nearest_even(void **state)
 {
     for (int t = 0; t < 2; t++) {
@@ -88,7 +88,7 @@ static void test_the_ends_of_the_range(void **state)
         double unit = lab_type_unit(type), quantum = lab_type_quantum(type), large = largest(type);
         double exponent = floor(log2(large));
         double over = large +
-                      unit * exp2(exponent); /* half way to the next number there would be */
+                      unit * exp2(exponent); /* midpoint to the next number, if there were one */
         assert_true(lab_element_round(type, nextafter(over, 0)) == large);
         assert_true(lab_element_round(type, over) == INFINITY);
         assert_true(lab_element_round(type, -1e300) == -INFINITY);
@@ -108,7 +108,7 @@ static void test_nan_is_quiet(void **state)
 {
     assert_int_equal(narrowed(HEED_F16, NAN) & 0x7fff, 0x7e00);
     assert_int_equal(narrowed(HEED_BF16, NAN) & 0x7fff, 0x7fc0);
-    /* A NaN whose payload lies only in the bits that are dropped must not become an infinity. */
+    /* A NaN whose payload is only in the dropped bits must not become an infinity. */
     uint64_t bits = 0x7ff0000000000001;
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -134,7 +134,7 @@ static void test_load_is_get(void **state)
     assert_true(values[0] == 1.5 && values[1] == -0x1p-149);
 }
 
-/* The compiler's own conversions, where it has them. */
+/* The compiler's conversions, where it has them. */
 static void test_compiler_agrees(void **state)
 {
 #ifdef __FLT16_MAX__

@@ -12,8 +12,8 @@
 #include "cpu/features.h"
 #include "plan.h"
 
-/* A CPU with matrix tiles but without the bfloat16 dot product: no line of features has both it and
- * one that is the other way round. */
+/* A CPU with matrix tiles but without the bfloat16 dot product. No linear order of features can
+ * describe both this CPU and one with the opposite pair. */
 enum {
     VNNI = 1 << 8,
     AMX = 1 << 9
@@ -55,7 +55,7 @@ static const char *reject(const heed_machine *machine, unsigned needs)
     return heed_plan_reject(&kernel, &problem, machine);
 }
 
-/* A kernel runs where all that it needs is there, whatever else is missing. */
+/* A kernel runs if the CPU has all features that it needs, whatever else is missing. */
 static void test_matrix_tiles_without_dot_product(void **state)
 {
     unsigned found = heed_cpu_detect(made_up);
@@ -72,7 +72,7 @@ static void test_matrix_tiles_without_dot_product(void **state)
     assert_string_equal(features, "vnni+amx");
 }
 
-/* The other way round, which no order of the two can say as well. */
+/* The opposite pair, which no order of the two could express as well. */
 static void test_dot_product_without_matrix_tiles(void **state)
 {
     heed_machine machine = machine_with(HEED_CPU_AVX2 | HEED_CPU_AVX512 | HEED_CPU_AVX512BF16);
@@ -81,7 +81,7 @@ static void test_dot_product_without_matrix_tiles(void **state)
     assert_non_null(reject(&machine, AMX));
 }
 
-/* A name allows itself and all that it implies, and nothing beside it. */
+/* A name allows that feature and all that it implies, and nothing else. */
 static void test_names_cap(void **state)
 {
     static const struct {
@@ -103,7 +103,7 @@ static void test_names_cap(void **state)
     assert_false(heed_cpu_allowed(made_up, "", &allowed));
 }
 
-/* A feature is not in use without what it implies, even if the CPU has it. */
+/* A feature is not used without those that it implies, even if the CPU has it. */
 static void test_needs_what_it_implies(void **state)
 {
     heed_cpu_feature table[] = { made_up[0], made_up[3], made_up[5], made_up[6] };
@@ -115,7 +115,8 @@ static void test_needs_what_it_implies(void **state)
     assert_string_equal(text, "scalar");
 }
 
-/* The real table: bits of their own, behind the rows that they imply, and names that fit. */
+/* The real table: each feature has a distinct bit, follows the rows that it implies, and has a name
+ * that fits. */
 static void test_table(void **state)
 {
     unsigned before = 0;
@@ -140,7 +141,7 @@ static void test_table(void **state)
     }
 }
 
-/* An empty word allows everything, whatever the environment says. */
+/* An empty string allows everything, whatever the environment contains. */
 static void test_context(void **state)
 {
     heed_context *context;

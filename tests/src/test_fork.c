@@ -1,10 +1,10 @@
 /*
- * test_fork.c - a context that was inherited by fork(), in the child
+ * test_fork.c - a context inherited across fork()
  *
  * The child has neither the threads nor the device, and locks that another thread held stay held.
- * Every call in it must return: plans of a CPU go on with the only thread, all the rest is an
- * error, and destroying destroys. A child that hangs is killed by its alarm, which is a failure
- * here.
+ * Every call in the child must return: CPU plans continue on the single thread, everything else
+ * returns an error, and destroying works. A child that hangs is killed by its alarm, which fails
+ * the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "contexts.h"
 #include "cuda_trial.h"
 
 #define PATIENCE_S 60
@@ -28,7 +29,7 @@
 #define ROWS (4 * 64 * 32)
 #define KEYS (4 * 512 * 32)
 
-/* A plan of a CPU's and what it computed before any fork. */
+/* A CPU plan and its result before any fork. */
 typedef struct cpu_scene {
     heed_context *context;
     heed_plan *plan;
@@ -46,11 +47,10 @@ static void scene_fill(float *values, size_t count, uint32_t state)
 
 static cpu_scene *cpu_begin(void)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 4 };
-    const heed_problem problem = trial_problem(SPEC);
+    const heed_problem problem = parsed(SPEC);
     cpu_scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
-    assert_int_equal(heed_context_create(&s->context, &options), HEED_OK);
+    s->context = host_context(4);
     assert_int_equal(heed_plan_create(&s->plan, s->context, &problem, HEED_ESTIMATE), HEED_OK);
     scene_fill(s->q, ROWS, 1);
     scene_fill(s->k, KEYS, 2);
@@ -75,7 +75,7 @@ static void cpu_end(cpu_scene *s)
     free(s);
 }
 
-/* Says in a child's exit status which step went wrong; nothing here may assert. */
+/* Reports in a child's exit status which step failed; a child must not assert. */
 #define STEP(number, holds) \
     do {                    \
         if (!(holds))       \
@@ -117,7 +117,7 @@ static void expect_good_end(pid_t child)
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFSIGNALED(status))
-        fail_msg("the child ended by signal %d%s", WTERMSIG(status),
+        fail_msg("the child was killed by signal %d%s", WTERMSIG(status),
                  WTERMSIG(status) == SIGALRM ? ": it hung" : "");
     if (WEXITSTATUS(status) != 0)
         fail_msg("step %d of the child failed", WEXITSTATUS(status));
@@ -131,11 +131,11 @@ static void test_sleeping(void **state)
     if (child == 0)
         use_in_child(s);
     expect_good_end(child);
-    assert_int_equal(heed_execute(s->plan, &s->buffers), HEED_OK); /* the parent's are there */
+    assert_int_equal(heed_execute(s->plan, &s->buffers), HEED_OK); /* those of the parent exist */
     cpu_end(s);
 }
 
-/* Work and wisdom of other threads, which hold every lock there is again and again. */
+/* Work and wisdom in other threads, which take every lock again and again. */
 typedef struct rush {
     cpu_scene *scene;
     atomic_bool over;
@@ -181,7 +181,7 @@ static void test_busy(void **state)
     cpu_end(all.scene);
 }
 
-/* CUDA refuses a child by itself; heed must not wait for it, nor touch the parent's device. */
+/* CUDA refuses to work in a child; heed must not wait for it or touch the parent's device. */
 static void test_cuda(void **state)
 {
     trial t = trial_make(PLAIN);

@@ -1,5 +1,6 @@
 /*
- * test_header.c - heed.h keeps its promises: every function documented, one version everywhere
+ * test_header.c - consistency of heed.h: every function is documented, and all version numbers
+ * agree
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-/* The name before the first parenthesis of a declaration. */
+/* Extracts the name before the first parenthesis of a declaration. */
 static void name_of(const char *declaration, char name[64])
 {
     const char *end = strchr(declaration, '(');
@@ -44,7 +45,7 @@ static void name_of(const char *declaration, char name[64])
     name[end - start] = '\0';
 }
 
-/* The comment right above @declaration must begin with "NAME()". Returns 1 if it does. */
+/* The comment directly above @declaration must begin with "NAME()". Returns 1 if it does. */
 static int is_documented(const char *header, const char *declaration, const char *name)
 {
     const char *at = declaration;

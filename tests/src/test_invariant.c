@@ -1,6 +1,6 @@
 /*
- * test_invariant.c - in a batch-invariant problem every batch element and packed sequence has the
- * bits that it has in any other batch
+ * test_invariant.c - batch-invariant problems: every batch element and packed sequence has the same
+ * bits in any batch
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,23 +13,25 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
-#define ELEMENTS 24 /* that batches are drawn from */
+#define ELEMENTS 24 /* pool of elements for batches */
 #define QUERIES 12
 #define KEYS 704
 #define HEADS_Q 4
 #define HEADS_KV 2
 #define DIM 32
 #define PAGE 16
-#define PAGES (KEYS / PAGE) /* of an element */
+#define PAGES (KEYS / PAGE) /* per element */
 #define BATCHES 100         /* of each kind */
 
 #define Q_SIZE (QUERIES * HEADS_Q * DIM)
 #define KEY_SIZE (HEADS_KV * DIM)
 #define K_SIZE (KEYS * KEY_SIZE)
 
-/* Sizes and words of a kind of problem; packed ones have as many tokens as the batch needs. */
+/* Sizes and words of a kind of problem; a packed one has the tokens that the batch needs. */
 static const struct kind {
     int queries;
     enum {
@@ -92,7 +94,7 @@ static heed_plan *plan_for(heed_context *context, const struct kind *kind, int b
     return plan;
 }
 
-/* The pages of a batch, in an order of their own each time. */
+/* Assigns pages to the elements of a batch, in a random order. */
 static void draw_table(int batch)
 {
     for (int i = 0; i < batch * PAGES; i++) {
@@ -130,20 +132,16 @@ static void compute(const heed_plan *plan, const struct kind *kind, const int *m
         memcpy(batch_q + (size_t)b * rows, q[members[b]], rows * sizeof(float));
         place_keys(kind, members[b], b, cu_k[b], own_keys);
     }
-    heed_buffers buffers = { .size = sizeof buffers,
-                             .q = batch_q,
-                             .k = batch_k,
-                             .v = batch_v,
-                             .o = result,
-                             .sinks = sinks,
-                             .lengths = length,
-                             .table = table,
-                             .cu_seqlens_q = cu_q,
-                             .cu_seqlens_k = cu_k,
-                             .workspace_size = heed_plan_workspace_size(plan) };
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(buffers.workspace);
+    const heed_buffers buffers = { .q = batch_q,
+                                   .k = batch_k,
+                                   .v = batch_v,
+                                   .o = result,
+                                   .sinks = sinks,
+                                   .lengths = length,
+                                   .table = table,
+                                   .cu_seqlens_q = cu_q,
+                                   .cu_seqlens_k = cu_k };
+    host_execute(plan, buffers);
 }
 
 /* A batch of random size and elements, and each of them alone. */
@@ -161,23 +159,15 @@ static void try_batch(heed_context *context, const struct kind *kind)
     const int looked_at = (int)(draw() % (uint32_t)batch);
     compute(alone, kind, &members[looked_at], 1, own);
     if (memcmp(own, o + (size_t)looked_at * rows, rows * sizeof *own) != 0)
-        fail_msg("%s: element %d of %d has other bits alone", heed_plan_name(alone), looked_at,
+        fail_msg("%s: element %d of %d has different bits alone", heed_plan_name(alone), looked_at,
                  batch);
     heed_plan_destroy(together);
     heed_plan_destroy(alone);
 }
 
-static heed_context *make_context(void)
-{
-    heed_context *context;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 4 };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static void test_thousand_batches(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(4);
     (void)state;
     fill(q[0], sizeof q / sizeof(float));
     fill(k[0], sizeof k / sizeof(float));
@@ -190,11 +180,11 @@ static void test_thousand_batches(void **state)
     heed_context_destroy(context);
 }
 
-/* Without the word, kernels or splits are chosen for the batch: else the test above shows nothing.
- */
+/* Without the word, kernels or splits depend on the batch; otherwise the test above would be
+ * vacuous. */
 static void test_word_matters(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(4);
     (void)state;
     heed_plan *one = plan_for(context, &kinds[0], 1, ""),
               *many = plan_for(context, &kinds[0], ELEMENTS, "");
@@ -204,18 +194,17 @@ static void test_word_matters(void **state)
     heed_context_destroy(context);
 }
 
-/* Wisdom of one batch is that of all, in other strides too. */
+/* Wisdom for one batch applies to all, with other strides too. */
 static void test_wisdom_is_shared(void **state)
 {
     static const char *const specs[] = { "b9 h2 s3/40 d16 f32 invariant",
                                          "b1 h2 s3/40 d16 f32 invariant layout=sbhd" };
-    heed_context *context = make_context();
+    heed_context *context = host_context(4);
     char names[2][HEED_NAME_SIZE];
     (void)state;
     for (int i = 0; i < 2; i++) {
-        heed_problem problem;
+        heed_problem problem = parsed(specs[i]);
         heed_plan *plan;
-        assert_int_equal(heed_problem_parse(&problem, specs[i]), HEED_OK);
         assert_int_equal(
             heed_plan_create(&plan, context, &problem, i == 0 ? HEED_MEASURE : HEED_WISDOM_ONLY),
             HEED_OK);
@@ -228,9 +217,8 @@ static void test_wisdom_is_shared(void **state)
 
 static void test_refusals(void **state)
 {
-    heed_problem problem;
+    heed_problem problem = parsed("b1 h1 s1 d1 f32 invariant");
     (void)state;
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s1 d1 f32 invariant"), HEED_OK);
     assert_int_equal(problem.invariant, 1);
     problem.invariant = 2;
     assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);

@@ -1,5 +1,5 @@
 /*
- * test_machine.c - the laboratory on the machine: environment and ceilings. No test here
+ * test_machine.c - the laboratory's view of the machine: environment and ceilings. No test here
  * asserts a speed.
  */
 #include <jansson.h>
@@ -39,7 +39,7 @@ static void test_environment(void **state)
     json_decref(json);
 }
 
-/* A fact that the system does not tell is null, never an invented value. */
+/* A fact that the system does not report is null, never an invented value. */
 static void test_unknown_is_null(void **state)
 {
     lab_environment environment = { .cpu = "unknown",
@@ -62,7 +62,7 @@ static void test_unknown_is_null(void **state)
 
 static void test_ceilings(void **state)
 {
-    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16", "amx" };
     heed_context *context;
     lab_ceiling ceiling;
     double bandwidth;
@@ -75,7 +75,7 @@ static void test_ceilings(void **state)
             assert_int_equal(ceiling.threads, 2);
             assert_string_not_equal(ceiling.loop, "");
         }
-        /* A word of two names has the loop of the better one; so have exponentials. */
+        /* A product of two words has the loop of the better one; so do exponentials. */
         lab_ceiling joined;
         char word[64];
         snprintf(word, sizeof word, "%s+scalar", levels[i]);
@@ -86,7 +86,7 @@ static void test_ceilings(void **state)
         assert_int_equal(lab_ceiling_exp(&joined, 1, word), HEED_OK);
         assert_string_equal(joined.loop, ceiling.loop);
         if (strcmp(levels[i], heed_context_cpu(context)) == 0)
-            break; /* the machine can do no more */
+            break; /* the machine has nothing better */
     }
     assert_int_equal(lab_ceiling_copy(&bandwidth, 3), HEED_OK);
     assert_true(bandwidth > 0);

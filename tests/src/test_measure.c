@@ -12,8 +12,8 @@
 #include "heed.h"
 #include "measure.h"
 
-/* Something to time that counts its calls and takes @ns, and fails from call number @fails_at on.
- */
+/* A function to be timed. It counts its calls, takes @ns, and fails from call number @fails_at
+ * on. */
 typedef struct subject {
     int64_t calls;
     int64_t ns;
@@ -41,7 +41,7 @@ static void test_clock(void **state)
     }
 }
 
-/* Every call is a sample: as many as asked for, after one untimed call at least. */
+/* Every call is a sample. There are as many as requested, after at least one untimed call. */
 static void test_single_calls(void **state)
 {
     double seconds[8] = { 0 };
@@ -67,8 +67,8 @@ static void test_budget_ends_at_the_room(void **state)
     assert_true(seconds[3] == 0);
 }
 
-/* Short calls are repeated within a sample, and the time is that of one. Something else may take
- * the CPU while the sampler looks how short they are, but not ten times. */
+/* Short calls are repeated within a sample, and the time is per call. Other processes may take the
+ * CPU while the sampler estimates the duration, but not ten times in a row. */
 static void test_repeats(void **state)
 {
     subject it = { .ns = 2000 };
@@ -97,7 +97,7 @@ static void test_warms_up(void **state)
     assert_int_equal(count, 1);
 }
 
-/* A failure while warming up leaves no sample, a later one those before it. */
+/* A failure during warm-up leaves no samples; a later one leaves those before it. */
 static void test_failure(void **state)
 {
     for (int64_t fails_at = 1; fails_at <= 4; fails_at++) {

@@ -1,8 +1,8 @@
 /*
  * test_modified_logits.c - CPU kernels on problems whose operands and expressions change logits,
- * hide keys or add sinks, against the definition in float64
+ * hide keys or add sinks, compared with the definition in float64
  *
- * Each expression is written a second time here, in C.
+ * Each expression is also written in C here.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
 #include "lab/tensor/convert.h"
@@ -178,23 +179,16 @@ static const char *const shapes[] = { "b2 h4/2 s37/53 d24/40 f32", "b1 h6/2 s5/1
                                       "b1 h2 s150/90 d8 f32 scale=-0.5",
                                       "b1 h4/1 s1/200 d64/32 f32" };
 
-static heed_context *make_context(void)
-{
-    heed_context *context;
-    heed_options options = { .size = sizeof options, .threads = 2 };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static void with_all(void (*body)(logits_scene *s, heed_context *context))
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(2);
     for (size_t f = 0; f < COUNT(features); f++)
         for (size_t m = 0; m < COUNT(masks); m++)
             for (size_t i = 0; i < COUNT(shapes); i++) {
                 char shape[128];
                 logits_scene s;
-                /* Each feature with each mask, and with each shape, if not all three together. */
+                /* Each feature with each mask and with each shape, but not all combinations of the
+                 * three. */
                 if ((f + m + i) % 3 != 0)
                     continue;
                 snprintf(shape, sizeof shape, "%s %s", shapes[i], masks[m]);
@@ -216,8 +210,8 @@ static void test_features_as_defined(void **state)
     with_all(check_plain);
 }
 
-/* Puts NaN into keys and values that no query sees, and into the bias of pairs that do not see each
- * other; and an infinity into a value that some see. */
+/* Puts NaN into keys and values that no query sees and into the bias of hidden pairs, and an
+ * infinity into a value that some queries see. */
 static void plant(logits_scene *s)
 {
     const heed_problem *p = &s->problem;
@@ -266,10 +260,10 @@ static void test_hidden_keys_never_count(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Equal ways to say it                                                       */
+/* Equivalent descriptions                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Makes the operands of @b of those of @a. */
+/* Makes the operands of @b from those of @a. */
 typedef void convert_fn(const logits_scene *a, logits_scene *b);
 
 static void share_slopes(const logits_scene *a, logits_scene *b)
@@ -284,7 +278,7 @@ static void share_starts(const logits_scene *a, logits_scene *b)
            (size_t)a->problem.seq_q * sizeof(int32_t));
 }
 
-/* Calls each(b, pair, is it shown in a?) for all pairs. */
+/* Calls each(b, pair, is it visible in a?) for all pairs. */
 static void for_shown(const logits_scene *a, logits_scene *b,
                       void (*each)(logits_scene *b, const logits_pair *at, bool shown))
 {
@@ -360,7 +354,7 @@ static void compare_scenes(const logits_scene *a, const logits_scene *b, const c
 
 static void test_features_are_their_expressions(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < COUNT(equals); i++) {
         logits_scene a, b;
         logits_begin(&a, "b2 h6/2 s75/140 d20/36 f32", &equals[i].a);
@@ -384,7 +378,7 @@ static void test_sinks_share_the_weight(void **state)
     static const float sinks[] = { -INFINITY, -3e38F, -100, -1, 0, 3, 12, 100, 3e38F };
     const logits_feature plain = { "causal=br", NULL, NULL },
                          sunk = { "causal=br sinks", NULL, NULL };
-    heed_context *context = make_context();
+    heed_context *context = host_context(2);
     logits_scene a, b;
     logits_begin(&a, "b1 h9/3 s70/60 d20 f32", &plain);
     logits_begin(&b, "b1 h9/3 s70/60 d20 f32", &sunk);

@@ -1,6 +1,6 @@
 /*
- * test_modify.c - programs of logits over vectors, in every instruction set of this machine,
- * against the meaning of each step
+ * test_modify.c - vectorized logit programs, in every instruction set of this machine, compared
+ * with the meaning of each step
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,8 +20,8 @@
 #include "expect.h"
 
 #define PROGRAMS 3000
-#define STEPS 40 /* of a random program */
-#define KEYS 64  /* of a patch along the lanes */
+#define STEPS 40 /* in a random program */
+#define KEYS 64  /* in a patch, along the lanes */
 #define ELEMENTS 1024
 #define FIRST 5 /* position of query 0 */
 #define QUERIES 100
@@ -57,7 +57,7 @@ static const float specials[] = {
 static const int32_t wholes[] = { 0,  1,    -1,        2,         -3,       7,
                                   31, 1000, INT32_MAX, INT32_MIN, -1000000, 65537 };
 
-/* Rows of one query: 1 and 3 allow lines, of which 9 are too many; 0: rows of any queries. */
+/* Rows per query: 1 and 3 allow lines, 9 is too many for them; 0: rows of any queries. */
 static const int groups[] = { 1, 3, 9, 0 };
 
 static float draw_float(void)
@@ -182,7 +182,7 @@ static void fill(scene *s)
 /* Random programs                                                            */
 /* -------------------------------------------------------------------------- */
 
-/* One of the steps of @kind, or -1. */
+/* Picks a step of @kind, or returns -1. */
 static int pick(const heed_program *p, heed_kind kind)
 {
     for (int tries = 0; tries < 50 && p->count > 0; tries++) {
@@ -193,12 +193,12 @@ static int pick(const heed_program *p, heed_kind kind)
     return -1;
 }
 
-/* Those whose results are the same to the last bit. */
+/* Operations whose results are exact to the last bit. */
 static const struct {
     heed_op op;
     int takes;
     unsigned kinds; /* 1: float, 2: int, 4: bool */
-    int gives;      /* a kind, or -1: that of what it takes */
+    int gives;      /* a kind, or -1: the kind of its operands */
 } operations[] = {
     { HEED_OP_ADD, 2, 3, -1 },
     { HEED_OP_SUB, 2, 3, -1 },
@@ -253,7 +253,8 @@ static void add_load(heed_program *p)
     heed_program_load(p, source, indices);
 }
 
-/* Steps that may become a line: factor * (query +- key) + a constant, and comparisons of that. */
+/* Adds steps that may become a line: factor * (query +- key) + a constant, and comparisons of
+ * it. */
 static void add_line(heed_program *p)
 {
     static const heed_op compare[] = { HEED_OP_LESS, HEED_OP_LESS_EQUAL, HEED_OP_EQUAL,
@@ -311,7 +312,7 @@ typedef struct patch_scene {
     heed_modify m;
     heed_patch patch;
     int32_t query[HEED_PATCH_ROWS_MAX], head[HEED_PATCH_ROWS_MAX];
-    int32_t batch, row; /* row: the first one */
+    int32_t batch, row; /* row: first row */
     float score[ELEMENTS], logits[ELEMENTS];
 } patch_scene;
 
@@ -326,7 +327,7 @@ static place place_of(const patch_scene *p, int n)
                     .score = p->score[n] };
 }
 
-/* The rows that a kernel with @group rows of a query would have, or any. */
+/* Draws the rows of a kernel with @group rows per query, or arbitrary ones. */
 static void draw_rows(patch_scene *p, int group)
 {
     int32_t head = (int32_t)draw(3);
@@ -406,7 +407,7 @@ static void compare(const patch_scene *p, const scene *s, int number)
     }
 }
 
-/* Calls body(set) for all that this machine has. */
+/* Calls body(set) for every instruction set of this machine. */
 static void for_sets(void (*body)(const set *by))
 {
     for (size_t i = 0; i < COUNT(sets); i++)
@@ -442,7 +443,7 @@ static const int32_t divisors[] = { 1,   -1,        2,          -2,        3,   
                                     641, 1 << 30,   -(1 << 30), 65537,     INT32_MAX, -INT32_MAX,
                                     0,   INT32_MIN, 0x55555555, 715827883, -64,       46341 };
 
-/* A whole number near a multiple of the divisor, near an end, or any. */
+/* A whole number near a multiple of the divisor, near a limit, or arbitrary. */
 static int32_t draw_dividend(int32_t divisor)
 {
     uint32_t some = draw(1U << 31) * 2 + draw(2), near = draw(5) - 2;
@@ -458,7 +459,7 @@ static int32_t draw_dividend(int32_t divisor)
     }
 }
 
-/* a op b of whole numbers that an array has, for a divisor that is known beforehand, or from
+/* a op b of whole numbers from an array, with a divisor that is known beforehand or comes from
  * another array. */
 static void check_division(const set *by, heed_op op, int32_t divisor, bool known)
 {
@@ -472,7 +473,7 @@ static void check_division(const set *by, heed_op op, int32_t divisor, bool know
     int b = known ? heed_program_int(&s.program, HEED_KIND_INT, divisor)
                   : heed_program_load(&s.program, &sources[3], (const int[]){ other, key, -1, -1 });
     int c = heed_program_add(&s.program, op, HEED_KIND_INT, a, b, -1);
-    /* both halves, since a float has not as many digits */
+    /* in two halves, since a float has too few digits */
     int half = heed_program_int(&s.program, HEED_KIND_INT, 65536);
     int low = heed_program_add(&s.program, HEED_OP_MOD, HEED_KIND_INT, c, half, -1);
     int high = heed_program_add(&s.program, HEED_OP_DIV, HEED_KIND_INT, c, half, -1);
@@ -509,7 +510,7 @@ static void test_divisions(void **state)
 /* Functions                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* Units in the last place of @wanted that @got is away from it. */
+/* Distance of @got from @wanted in ULPs of @wanted. */
 static double units_away(float got, double wanted)
 {
     float rounded = (float)wanted;
@@ -540,7 +541,7 @@ static void check_function(const set *by, heed_op op, float from, float step)
         for (int i = 0; i < KEYS; i++) {
             double away = units_away(p.logits[i], exact(op, (double)p.score[i]));
             if (!(away <= 3))
-                fail_msg("%d lanes, function %d of %.9g is %.9g, %g units away", by->lanes, (int)op,
+                fail_msg("%d lanes, function %d of %.9g is %.9g, %g ULPs away", by->lanes, (int)op,
                          (double)p.score[i], (double)p.logits[i], away);
         }
         end_patch(&p);

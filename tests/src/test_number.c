@@ -1,5 +1,5 @@
 /*
- * test_number.c - numbers are read strictly and printed so that they read back
+ * test_number.c - numbers are parsed strictly and printed in a form that reads back exactly
  */
 #include <float.h>
 #include <locale.h>
@@ -55,7 +55,7 @@ static void test_refuses_everything_else(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (reads(cases[i]))
-            fail_msg("\"%s\" was read as a number", cases[i]);
+            fail_msg("\"%s\" was parsed as a number", cases[i]);
 }
 
 static void test_refuses_what_a_float_cannot_hold(void **state)
@@ -78,8 +78,8 @@ static void test_refuses_long_numbers(void **state)
     assert_true(value == 7);
 }
 
-/* Just above the middle between two floats, but rounded to it by a double: read in two steps, it
- * would become the even float below. */
+/* Just above the midpoint of two floats, but a double rounds it to the midpoint: parsed in two
+ * steps, it would become the even float below. */
 static void test_rounds_once(void **state)
 {
     const char *text = "1.000000059604644775390626";

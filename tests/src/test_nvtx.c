@@ -1,7 +1,7 @@
 /*
- * test_nvtx.c - ranges for tools that watch
+ * test_nvtx.c - NVTX ranges for profilers
  *
- * A process looks for a tool once, so every case is a process of its own.
+ * A process looks for a tool once, so each case runs in a separate process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +132,7 @@ static void watched(void)
     need(call(plan, 0) == HEED_OK);
     expect(2, 'p', 3, heed_plan_name(plan));
     expect(3, 'l', 0, "");
-    /* a call that fails ends its range too, and one refused before begins none */
+    /* a call that fails ends its range too, and one that is refused earlier starts no range */
     need(heed_plan_create_named(&none, context, heed_plan_problem(plan), "no_such_kernel") !=
          HEED_OK);
     expect(4, 'p', 1, "plan ");
@@ -166,7 +166,7 @@ static void *work(void *data)
     return NULL;
 }
 
-/* Ranges of one thread are begun and ended by it, whatever the others do. */
+/* Each thread starts and ends its ranges, whatever the others do. */
 static void threads(void)
 {
     heed_context *context;
@@ -212,8 +212,8 @@ static heed_status gpu_call(void *data, int index, void *stream)
     return heed_execute(it->plan, &buffers);
 }
 
-/* A device: compilations are ranges as well, and a call that is captured into a graph is one call.
- */
+/* On a device, compilations are ranges as well, and a call that is captured into a graph is one
+ * call. */
 static void device(void)
 {
     heed_context *context;
@@ -257,8 +257,8 @@ static void test_watched(void **state)
     assert_int_equal(run_case(watched, FAKE_NVTX_TOOL, "", "1"), 0);
 }
 
-/* No tool, one that is not one, one that does not want to, one without functions, and one that
- * heed is told to leave alone. */
+/* No tool, a library that is not a tool, a tool that declines, one without functions, and one that
+ * heed is configured to ignore. */
 static void test_unwatched(void **state)
 {
     assert_int_equal(run_case(unwatched, "", "", NULL), 0);

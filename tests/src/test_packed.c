@@ -1,7 +1,7 @@
 /*
- * test_packed.c - packed sequences give what each of them gives by itself, and nothing else is
- * written: lengths of 0, 1 and the most, equal and very unequal ones, cumulative lengths of both
- * types, on every kernel that takes them
+ * test_packed.c - packed sequences give the same results as each sequence alone, and nothing else
+ * is written: lengths of 0, 1 and the maximum, equal and very unequal ones, cumulative lengths of
+ * both types, on every kernel that supports them
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,19 +16,20 @@
 #include <cmocka.h>
 
 #include "arrays.h"
+#include "contexts.h"
 #include "cpu/cpu.h"
 #include "heed.h"
 #include "problems.h"
 
 #define SEQUENCES_MAX 41
-#define TOKENS_Q 260 /* the most, with rows behind the last sequence */
+#define TOKENS_Q 260 /* maximum, including rows after the last sequence */
 #define TOKENS_K 420
 #define HEADS_Q 4
 #define HEADS_KV 2
 #define DIM 16
 #define UNTOUCHED 77.0F
 
-/* Lengths of sequences, and rows behind the last one. The last length repeats. */
+/* Lengths of sequences, and the number of rows after the last one. The last length repeats. */
 static const struct {
     const char *about;
     int sequences, q[8], k[8], behind_q, behind_k;
@@ -53,12 +54,12 @@ static const struct {
     { "one query beside many keys", 3, { 1, 1, 1 }, { 127, 1, 257 }, 0, 0 },
 };
 
-/* Words beside the sizes; where positions matter they are aligned bottom right. */
+/* Words in addition to the sizes; where positions matter they are aligned bottom right. */
 static const char *const words[] = {
     "", "causal=br", "window=9:2 align=br", "chunk=8 align=br", "causal=tl", "softcap=3 sinks",
 };
 
-/* Configs that split keys, beside the kernels' own. */
+/* Configs that split keys, in addition to the kernels' default ones. */
 static const char *const split[] = { "fwd_any_scalar_row__s4", "fwd_any_avx2_few__m4s4",
                                      "fwd_any_avx2_tile__m32n64s4" };
 
@@ -106,25 +107,12 @@ static void fill(float *data, size_t count, uint32_t seed)
     }
 }
 
-/* Computes @spec with @kernel; false if that cannot. */
+/* Computes @spec with @kernel; returns false if the kernel does not support it. */
 static bool run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers)
 {
-    heed_problem problem;
-    heed_plan *plan = NULL;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    heed_status status = heed_plan_create_named(&plan, context, &problem, kernel);
-    if (status == HEED_ERR_UNSUPPORTED)
-        return false;
-    buffers.size = sizeof buffers;
+    const heed_problem problem = parsed(spec);
     buffers.sinks = sinks;
-    buffers.workspace_size = status == HEED_OK ? heed_plan_workspace_size(plan) : 0;
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    if (status != HEED_OK || heed_execute(plan, &buffers) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
-    return true;
+    return host_compute(context, &problem, kernel, buffers);
 }
 
 static void compare(const float *x, const float *expected, size_t count, const char *spec)
@@ -134,7 +122,7 @@ static void compare(const float *x, const float *expected, size_t count, const c
             fail_msg("%s: element %zu is %g, not %g", spec, i, (double)x[i], (double)expected[i]);
 }
 
-/* The sequences of @o and @lse, which are packed, one by one. */
+/* Compares the sequences of @o and @lse, which are packed, one by one. */
 static void compare_each(heed_context *context, const char *kernel, const char *more,
                          const packing *p, const float *o, const float *lse)
 {
@@ -163,7 +151,7 @@ static void compare_each(heed_context *context, const char *kernel, const char *
     }
 }
 
-/* Rows behind the last sequence are as they were. */
+/* Rows after the last sequence are unchanged. */
 static void assert_untouched(const packing *p, const float *o, const float *lse)
 {
     const int last = p->cu_q[p->sequences];
@@ -174,7 +162,7 @@ static void assert_untouched(const packing *p, const float *o, const float *lse)
             assert_true(lse[h * p->tokens_q + t] == UNTOUCHED);
 }
 
-/* With cumulative lengths of 64 bits if @wide. False if the kernel cannot. */
+/* Uses 64-bit cumulative lengths if @wide. Returns false if the kernel does not support the set. */
 static bool try_set(heed_context *context, const char *kernel, const char *more, const packing *p,
                     bool wide)
 {
@@ -203,14 +191,13 @@ static bool try_set(heed_context *context, const char *kernel, const char *more,
 
 static void test_like_each_by_itself(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
     heed_context *context;
     size_t tried = 0;
     (void)state;
     fill(q, sizeof q / sizeof *q, 1);
     fill(k, sizeof k / sizeof *k, 2);
     fill(v, sizeof v / sizeof *v, 3);
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    context = host_context(2);
     for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
         const packing p = pack(set);
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -224,12 +211,12 @@ static void test_like_each_by_itself(void **state)
     heed_context_destroy(context);
 }
 
-/* Work and memory are as the tokens are many, however long a sequence may be. */
+/* Work and memory depend on the number of tokens, however long a sequence may be. */
 static void test_tasks_follow_tokens(void **state)
 {
     const heed_problem many = parsed("b256 h32/8 s131072 d64 f32 varlen=2000");
     const heed_problem huge = parsed("b2147483648 h64 s2147483648 d64 f32 varlen=100");
-    const heed_cut cut = { .block_rows = 8, .key_tile = 64, .splits = 4 };
+    const heed_cut cut = { .block_rows = 8, .key_tile = 64, .splits = 4, .heads = 1 };
     heed_job job;
     (void)state;
     heed_job_init(&job, &many, &cut);
@@ -242,12 +229,10 @@ static void test_tasks_follow_tokens(void **state)
 
 static void test_too_many_tasks_are_refused(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
     const heed_problem problem = parsed("b2147483648 h2147483648 s1 d1 f32 varlen=100");
-    heed_context *context;
+    heed_context *context = host_context(2);
     heed_plan *plan;
     (void)state;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row__s64"),
                      HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(heed_message(), "make more than 2^63 - 2 tasks"));
@@ -257,9 +242,7 @@ static void test_too_many_tasks_are_refused(void **state)
     heed_context_destroy(context);
 }
 
-static const struct {
-    const char *spec, *fault;
-} wrong[] = {
+static const bad_spec wrong[] = {
     { "b2 h1 s4 d4 f32 varlen=9", "tokens_q is 9; it must be 0 to 8, batch * seq_q" },
     { "b2 h1 s4/5 d4 f32 varlen=8/11", "tokens_k is 11; it must be 0 to 10, batch * seq_k" },
     { "b2 h1 s4 d4 f32 varlen=8 paged=2", "tokens_k is 8 and page is 2" },
@@ -272,16 +255,10 @@ static const struct {
 
 static void test_wrong_ones_are_refused(void **state)
 {
-    heed_problem problem;
-    (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(heed_problem_parse(&problem, wrong[i].spec), HEED_ERR_INVALID);
-        if (!strstr(heed_message(), wrong[i].fault))
-            fail_msg("%s: %s", wrong[i].spec, heed_message());
-    }
+    expect_refused(wrong, sizeof wrong / sizeof *wrong);
 }
 
-/* Specs, and how they are printed. */
+/* Specs and their printed form. */
 static const char *const printed[][2] = {
     { "b2 h1 s4 d4 f32 varlen=8", "b2 h1 s4 d4 f32 varlen=8" },
     { "b2 h1 s4 d4 f32 varlen=8/0", "b2 h1 s4 d4 f32 varlen=8/0" },
@@ -293,14 +270,7 @@ static const char *const printed[][2] = {
 
 static void test_specs_are_printed(void **state)
 {
-    heed_problem problem;
-    char text[HEED_SPEC_SIZE];
-    (void)state;
-    for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
-        assert_int_equal(heed_problem_parse(&problem, printed[i][0]), HEED_OK);
-        heed_problem_print(&problem, text, sizeof text);
-        assert_string_equal(text, printed[i][1]);
-    }
+    expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
 int main(void)

@@ -1,9 +1,9 @@
 /*
- * test_paged.c - keys in pages give what the same keys give one after another: pages of 1 to 1024
- * keys in any order, lengths at their edges, on every kernel that takes them
+ * test_paged.c - paged keys give the same results as contiguous ones: pages of 1 to 1024 keys in
+ * any order, lengths at page boundaries, on every kernel that supports them
  *
- * All that no sequence has is NaN: other pages, and keys behind a length; entries of the table
- * behind one are the numbers of no pages.
+ * Everything outside the sequences is NaN: other pages, and keys past a length. Table entries past
+ * a length are not numbers of pages.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,17 +17,19 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
 #define BATCH 6
 #define QUERIES 3
 #define HEADS_Q 4
 #define HEADS_KV 2
 #define DIM 8
-#define KEY (HEADS_KV * DIM) /* elements of a key of all heads */
-#define LEAST_KEYS 70        /* of a sequence */
+#define KEY (HEADS_KV * DIM) /* elements per key, all heads */
+#define LEAST_KEYS 70        /* per sequence */
 #define MOST_KEYS 2048
-#define SPARE 5 /* pages that no sequence has */
+#define SPARE 5 /* pages that belong to no sequence */
 
 static const int page_sizes[] = { 1,  2,   3,   5,   7,   8,   16,  31,   64,
                                   65, 100, 128, 255, 256, 257, 999, 1023, 1024 };
@@ -36,7 +38,7 @@ static const int page_sizes[] = { 1,  2,   3,   5,   7,   8,   16,  31,   64,
 static const char *const words[] = { "", "causal=br", "window=5:1 align=br", "causal=br alibi" };
 #define WORDS (sizeof words / sizeof *words)
 
-/* How pages lie in their pool. */
+/* Order of pages in their pool. */
 typedef enum order {
     IN_ORDER,
     REVERSED,
@@ -44,7 +46,7 @@ typedef enum order {
     ORDERS
 } order;
 
-/* Keys one after another, and the same in pages. */
+/* The keys, contiguous and in pages. */
 typedef struct memory {
     int page, columns, keys, pages;
     int32_t lengths[BATCH];
@@ -75,7 +77,8 @@ static float *make_nan(size_t count)
     return data;
 }
 
-/* None, one, a page, one past it, one short of two, all of them; or all the same. */
+/* Lengths: none, one, a page, one more than a page, one less than two pages, all keys; or all
+ * equal. */
 static void set_lengths(memory *m, bool equal)
 {
     const int two = 2 * m->page - 1;
@@ -84,7 +87,7 @@ static void set_lengths(memory *m, bool equal)
         m->lengths[b] = equal ? m->page + 1 : lengths[(b + m->page) % BATCH];
 }
 
-/* The numbers of the pages of all sequences, one after another. */
+/* The page numbers of all sequences, one sequence after another. */
 static void set_table(memory *m, order way)
 {
     const int needed = BATCH * m->columns;
@@ -103,7 +106,7 @@ static void set_table(memory *m, order way)
     free(numbers);
 }
 
-/* Key @j of sequence @b goes to its page, whose heads come first if @heads_first. */
+/* Places key @j of sequence @b in its page, in which heads come first if @heads_first. */
 static void place_key(const memory *m, int b, int j, bool heads_first)
 {
     const size_t from = ((size_t)b * (size_t)m->keys + (size_t)j) * KEY;
@@ -161,29 +164,16 @@ typedef struct result {
 static float q[BATCH * QUERIES * HEADS_Q * DIM];
 static const float slopes[BATCH * HEADS_Q] = { 0.5F, 0.25F, 0.1F };
 
-/* False if the kernel cannot. */
+/* Returns false if the kernel does not support the spec. */
 static bool run(heed_context *context, const char *kernel, const char *spec, heed_buffers buffers,
                 result *found)
 {
-    heed_problem problem;
-    heed_plan *plan;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    heed_status status = heed_plan_create_named(&plan, context, &problem, kernel);
-    if (status == HEED_ERR_UNSUPPORTED)
-        return false;
-    buffers.size = sizeof buffers;
+    const heed_problem problem = parsed(spec);
     buffers.q = q;
     buffers.o = found->o;
     buffers.lse = found->lse;
     buffers.slopes = slopes;
-    buffers.workspace_size = status == HEED_OK ? heed_plan_workspace_size(plan) : 0;
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
-    if (status != HEED_OK || heed_execute(plan, &buffers) != HEED_OK)
-        fail_msg("%s: %s", spec, heed_message());
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
-    return true;
+    return host_compute(context, &problem, kernel, buffers);
 }
 
 static bool is_near(const float *x, const float *y, size_t count)
@@ -194,7 +184,7 @@ static bool is_near(const float *x, const float *y, size_t count)
     return true;
 }
 
-/* Both ways. False if the kernel takes no pages. */
+/* Tries both layouts. Returns false if the kernel does not support pages. */
 static bool try_kernel(heed_context *context, const char *kernel, const char *more, const memory *m,
                        bool heads_first)
 {
@@ -220,20 +210,19 @@ static bool try_kernel(heed_context *context, const char *kernel, const char *mo
     assert_true(run(context, kernel, plain, buffers, &dense));
     if (!is_near(paged.o, dense.o, sizeof paged.o / sizeof *paged.o) ||
         !is_near(paged.lse, dense.lse, sizeof paged.lse / sizeof *paged.lse))
-        fail_msg("%s, %s: not what it is without pages", kernel, spec);
+        fail_msg("%s, %s: differs from the result without pages", kernel, spec);
     return true;
 }
 
 static void test_like_contiguous_keys(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 2 };
     heed_context *context;
     size_t tried = 0, expected = 0;
     float *queries = make(sizeof q / sizeof *q, 3);
     (void)state;
     memcpy(q, queries, sizeof q);
     free(queries);
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    context = host_context(2);
     for (size_t i = 0; i < SIZES; i++) {
         memory m = open_memory(page_sizes[i]);
         for (int round = 0; round < 2 * ORDERS; round++, expected++) {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
 #include "lab/base/planner.h"
@@ -21,14 +22,6 @@
 #include "src/device.h"
 #include "src/measure.h"
 #include "src/wisdom_line.h"
-
-static heed_context *make_context(const char *cpu, int threads)
-{
-    heed_context *context = NULL;
-    heed_options options = { .size = sizeof options, .threads = threads, .cpu = cpu };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
 
 static heed_plan *make_plan(heed_context *context, const char *spec, heed_effort effort)
 {
@@ -39,7 +32,7 @@ static heed_plan *make_plan(heed_context *context, const char *spec, heed_effort
     return plan;
 }
 
-/* The candidate that the plan executes; there must be one, and one only. */
+/* Returns the candidate that the plan executes; there must be exactly one. */
 static heed_candidate chosen_of(const heed_plan *plan)
 {
     heed_candidate candidate;
@@ -54,15 +47,15 @@ static heed_candidate chosen_of(const heed_plan *plan)
 /* Estimate                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static const char *const cpus[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+static const char *const cpus[] = { "scalar", "avx2", "avx512", "avx512bf16", "amx" };
 
 static const char *const specs[] = {
     "b1 h8 s512 d64 f32",         "b1 h8 s512 d64 bf16 causal",       "b1 h1 s1 d64 f16",
     "b1 h32/8 s1/65536 d128 f16", "b2 h3 s77/5 d1/512 f32 causal=br",
 };
 
-/* Every kernel is considered once; of those that apply the one with the least predicted time is
- * taken. */
+/* Every kernel is considered once, and the applicable one with the least predicted time is
+ * chosen. */
 static void expect_good_estimate(const heed_plan *plan)
 {
     heed_candidate candidate;
@@ -87,8 +80,8 @@ static void expect_good_estimate(const heed_plan *plan)
 static void test_estimate(void **state)
 {
     for (size_t i = 0; i < COUNT(cpus); i++) {
-        heed_context *context = make_context(cpus[i], 2);
-        heed_context *other = make_context(cpus[i], 2);
+        heed_context *context = host_context_of(2, cpus[i]);
+        heed_context *other = host_context_of(2, cpus[i]);
         for (size_t j = 0; j < COUNT(specs); j++) {
             heed_plan *plan = make_plan(context, specs[j], HEED_ESTIMATE);
             heed_plan *again = make_plan(other, specs[j], HEED_ESTIMATE);
@@ -102,11 +95,11 @@ static void test_estimate(void **state)
     }
 }
 
-/* The problem of a plan is the one that was given, normalized, whatever the caller does to its own.
- */
+/* The problem of a plan is the given one, normalized, whatever the caller later does to the
+ * original. */
 static void test_problem_is_copied(void **state)
 {
-    heed_context *context = make_context("scalar", 1);
+    heed_context *context = host_context_of(1, "scalar");
     heed_problem problem = parsed("b2 h4/2 s7 d8 f32 causal=br");
     heed_problem normal;
     heed_plan *plan = NULL;
@@ -140,8 +133,8 @@ static void test_configs_differ(void **state)
     }
 }
 
-/* Every letter of a config's name has a knob with a name of its own, in that order. Behind the last
- * one there may be knobs that are named only where they have another value than their first. */
+/* Each letter of a config's name has a knob with a distinct name, in the same order. After the last
+ * letter there may be knobs that are named only if they differ from their first value. */
 static void test_knobs(void **state)
 {
     for (size_t i = 0; heed_kernel_name(i); i++) {
@@ -162,10 +155,10 @@ static void test_knobs(void **state)
     assert_null(heed_kernel_knob(0, SIZE_MAX, NULL));
 }
 
-/* Every name that the listing gives makes a plan of that name, or is refused with a reason. */
+/* Every listed name makes a plan of that name or is refused with a reason. */
 static void test_every_config(void **state)
 {
-    heed_context *context = make_context(NULL, 2);
+    heed_context *context = host_context(2);
     heed_problem problem = parsed("b1 h2 s300 d64 bf16");
     int made = 0;
     for (size_t i = 0; heed_kernel_name(i); i++) {
@@ -188,7 +181,7 @@ static void test_every_config(void **state)
     heed_context_destroy(context);
 }
 
-/* Buffers for a problem of few elements, with Q, K and V drawn by position. */
+/* Buffers for a small problem; Q, K and V are drawn by position. */
 #define ELEMENTS 60000
 
 typedef struct tensors {
@@ -206,22 +199,12 @@ static void draw(tensors *all)
 
 static void execute(const heed_plan *plan, tensors *all)
 {
-    size_t size = heed_plan_workspace_size(plan);
-    void *workspace = size ? aligned_alloc(HEED_ALIGNMENT, size) : NULL;
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = all->q,
-                                   .k = all->k,
-                                   .v = all->v,
-                                   .o = all->o,
-                                   .workspace = workspace,
-                                   .workspace_size = size };
-    assert_true(!size || workspace);
     memset(all->o, 0xff, sizeof all->o);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(workspace);
+    host_execute(plan, (heed_buffers){ .q = all->q, .k = all->k, .v = all->v, .o = all->o });
 }
 
-/* Counts in *@unworthy the configs that planning would not choose; all must come near @right. */
+/* Counts in *@unworthy the configs that planning would not choose; all results must be close to
+ * @right. */
 static void expect_right(heed_context *context, const char *spec, const float *right,
                          size_t outputs, tensors *all, int *unworthy)
 {
@@ -249,14 +232,14 @@ static void expect_right(heed_context *context, const char *spec, const float *r
         }
 }
 
-/* A config that planning would not choose runs if it is asked for by name, and computes right: keys
- * split though there are blocks enough, or into more parts than there are tiles. */
+/* A config that planning would not choose runs if it is requested by name, and its result is right:
+ * keys split although there are enough blocks, or into more parts than there are tiles. */
 static void test_not_worthwhile_but_right(void **state)
 {
     static const char *const all_specs[] = { "b2 h3 s300/150 d16 f32", "b1 h2 s9/1 d16 f32",
                                              "b1 h4/2 s40/700 d8/16 f32 causal=br" };
     static tensors all, right;
-    heed_context *context = make_context(NULL, 1);
+    heed_context *context = host_context(1);
     for (size_t i = 0; i < COUNT(all_specs); i++) {
         heed_problem problem = parsed(all_specs[i]);
         heed_plan *plan = NULL;
@@ -291,11 +274,11 @@ static void expect_from_wisdom(heed_context *context, const char *spec, heed_eff
     heed_plan_destroy(plan);
 }
 
-/* The fastest of those that were timed is taken, and the choice is known from then on. */
+/* The fastest measured candidate is chosen, and the choice is remembered. */
 static void expect_learns(heed_effort effort)
 {
     static const char *const spec = "b1 h2 s33 d16 f32";
-    heed_context *context = make_context(NULL, 1);
+    heed_context *context = host_context(1);
     heed_problem problem = parsed(spec);
     heed_plan *none = NULL;
     assert_int_equal(heed_plan_create(&none, context, &problem, HEED_WISDOM_ONLY),
@@ -330,7 +313,7 @@ static void test_patient(void **state)
 /* Trials have the operands and arrays that a problem names. */
 static void test_measure_changed_logits(void **state)
 {
-    heed_context *context = make_context(NULL, 1);
+    heed_context *context = host_context(1);
     heed_plan *plan = make_plan(context,
                                 "b2 h2 s33 d16 f32 softcap=9 bias=bf16:bhq alibi sinks starts "
                                 "align=tl shown=bytes:q array=t:i32:33 array=w:f32:2x33 "
@@ -351,10 +334,10 @@ static bool is_time(void)
     return heed_clock_ns() >= stop_at_ns;
 }
 
-/* An execution that would take minutes is cut short, and nothing is learnt of it. */
+/* An execution that would take minutes is cut short, and nothing is learnt from it. */
 static void test_stopped_within_a_call(void **state)
 {
-    heed_context *context = make_context("scalar", 1);
+    heed_context *context = host_context_of(1, "scalar");
     heed_problem problem = parsed("b1 h4 s65536 d128 f32");
     heed_plan *plan = NULL;
     int64_t start = heed_clock_ns();
@@ -370,10 +353,10 @@ static void test_stopped_within_a_call(void **state)
     heed_context_destroy(context);
 }
 
-/* A problem that needs more memory than there can be is no reason to end the process. */
+/* A problem that needs more memory than can exist does not end the process. */
 static void test_too_large_to_measure(void **state)
 {
-    heed_context *context = make_context(NULL, 2);
+    heed_context *context = host_context(2);
     heed_problem problem = parsed("b1 h32768 s2147483648/1 d1 f32");
     heed_plan *plan = NULL;
     static const char *const words[] = { "memory", NULL };
@@ -410,7 +393,7 @@ static size_t largest_workspace(heed_context *context, const char *spec)
 
 static void test_workspace(void **state)
 {
-    heed_context *context = make_context(NULL, 2);
+    heed_context *context = host_context(2);
     size_t small = largest_workspace(context, "b1 h8 s4096 d64 f32");
     size_t large = largest_workspace(context, "b1 h8 s65536 d64 f32");
     assert_true(small < 64 * MIB);
@@ -426,7 +409,7 @@ static void never_called(void *pool, void (*body)(void *data, int index), void *
     fail_msg("planning ran %d pieces of %s", count, pool ? "something" : "nothing");
 }
 
-/* The corners of what can be described; only sizes are computed. */
+/* Extreme problems that can be described; only sizes are computed. */
 static void test_extreme_problems(void **state)
 {
     static const char *const extremes[] = {
@@ -451,7 +434,7 @@ static void test_extreme_problems(void **state)
         for (size_t j = 0; j < COUNT(extremes); j++) {
             heed_plan *plan = make_plan(context, extremes[j], HEED_ESTIMATE);
             assert_true(chosen_of(plan).predicted > 0);
-            assert_true(heed_plan_workspace_size(plan) < 8 * 1024 * MIB); /* of 1024 threads */
+            assert_true(heed_plan_workspace_size(plan) < 8 * 1024 * MIB); /* for 1024 threads */
             heed_plan_destroy(plan);
             assert_true(largest_workspace(context, extremes[j]) < SIZE_MAX / 4);
         }
@@ -459,19 +442,18 @@ static void test_extreme_problems(void **state)
     }
 }
 
-/* A config that is not worthwhile is no choice of planning's, but wisdom may have it. */
+/* Planning does not choose a config that is not worthwhile, but wisdom may name it. */
 static void test_not_worthwhile_but_known(void **state)
 {
     static const char name[] = "fwd_any_scalar_row__s64";
     heed_context *context;
-    heed_problem problem;
     heed_plan *plan;
     char text[8192];
     (void)state;
     assert_int_equal(heed_context_create(&context, &(heed_options){ .size = sizeof(heed_options),
                                                                     .device = "cpu" }),
                      HEED_OK);
-    assert_int_equal(heed_problem_parse(&problem, "b8 h32 s64 d16 f32"), HEED_OK);
+    heed_problem problem = parsed("b8 h32 s64 d16 f32");
     assert_int_equal(heed_plan_considers_named(context, &problem, "fwd_any_scalar_row__s1"),
                      HEED_OK);
     assert_int_equal(heed_plan_considers_named(context, &problem, name), HEED_ERR_UNSUPPORTED);

@@ -1,10 +1,9 @@
 /*
- * test_pool.c - where the threads of the pool run
+ * test_pool.c - placement of the pool's threads on CPUs
  *
- * The linker sends the pool's questions about CPUs, affinity and the time through the wrappers
- * below
- * (--wrap), which play a system that leaves every thread where it is until it must go. So nothing
- * here depends on what else the machine does.
+ * The linker routes the pool's calls for the CPU, the affinity and the time through the wrappers
+ * below (--wrap). They simulate a system that leaves every thread where it is until it must move.
+ * Nothing here depends on other load on the machine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,13 +25,13 @@
 /* The system                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
 
-#define EVERY_MS 10 /* that a worker moves at most */
+#define EVERY_MS 10 /* a worker moves at most this often */
 
-/* Masks are bits, CPU 0 the lowest. Only main() writes while nothing runs. */
+/* Masks are bit sets, CPU 0 is the lowest bit. Only main() writes, while no thread runs. */
 static struct {
-    unsigned allowed;    /* the first mask of each thread; it begins on CPU 0 */
+    unsigned allowed;    /* first mask of each thread, which starts on CPU 0 */
     bool no_get, no_set; /* the system refuses */
-    unsigned meddled;    /* if not 0, what someone else makes of a mask once it has been set */
+    unsigned meddled;    /* if not 0, a mask becomes this after it has been set */
     bool in_turns;       /* threads move one after another */
     pthread_mutex_t turn;
     int64_t now_ms;
@@ -43,7 +42,7 @@ static _Thread_local struct {
     bool known;
     int cpu;
     unsigned mask;
-    unsigned chosen; /* the mask that it shall have */
+    unsigned chosen; /* the chosen mask */
     bool has_turn;
 } self;
 
@@ -131,8 +130,8 @@ typedef struct meeting {
     atomic_int here;
     int cpu[THREADS_MAX];
     bool as_chosen[THREADS_MAX]; /* the mask */
-    unsigned back; /* if not 0, the system puts worker 1 on CPU 0 when it has come, and the user
-                      chooses this mask for it */
+    unsigned back; /* if not 0, the system puts worker 1 on CPU 0 when it has arrived, and the
+                      user chooses this mask for it */
 } meeting;
 
 static void set_back(unsigned mask)
@@ -141,7 +140,7 @@ static void set_back(unsigned mask)
     self.mask = self.chosen = mask;
 }
 
-/* Waits until all have come, so that all run, and at the same time. */
+/* Waits for all threads, so that they run at the same time. */
 static void meet(void *data, int index)
 {
     meeting *it = data;
@@ -179,7 +178,7 @@ static void test_parts_from_caller(void **state)
 {
     heed_pool *pool = make_pool(2);
     assert_int_equal(gather(pool, 2, 0).cpu[1], 1);
-    assert_int_equal(atomic_load(&played.sets), 2); /* there, and the mask as it was */
+    assert_int_equal(atomic_load(&played.sets), 2); /* it moved, and the mask was restored */
     for (int i = 0; i < 5; i++) {
         played.now_ms += EVERY_MS;
         assert_int_equal(gather(pool, 2, 0).cpu[1], 1);
@@ -207,7 +206,7 @@ static void test_workers_part(void **state)
     heed_pool_destroy(pool);
 }
 
-/* A worker that has nothing to do does not keep its CPU from the others. */
+/* An idle worker does not keep its CPU from the others. */
 static void test_idle_workers_yield(void **state)
 {
     heed_pool *pool = make_pool(3);
@@ -242,7 +241,7 @@ static void test_one_cpu(void **state)
     heed_pool_destroy(pool);
 }
 
-/* A system that undoes every move is not asked to make more than one in a while. */
+/* If the system undoes every move, moves are rate-limited. */
 static void test_moves_are_few(void **state)
 {
     heed_pool *pool = make_pool(2);
@@ -284,7 +283,7 @@ static bool leave(unsigned taken)
 
 typedef struct departure {
     unsigned allowed, taken;
-    int cpu; /* where it leads from CPU 0 */
+    int cpu; /* its target, from CPU 0 */
 } departure;
 
 static void test_leave(void **state)
@@ -303,7 +302,7 @@ static void test_leave(void **state)
     }
 }
 
-/* A mask that is set in between stays. */
+/* A mask that is set in the meantime is kept. */
 static void test_leave_respects(void **state)
 {
     played.meddled = 0x2;

@@ -1,6 +1,6 @@
 /*
- * test_prefix.c - keys that batch elements have in common: an execution that reads them once gives
- * what one gives whose batch elements have them for themselves, and looks at nothing else
+ * test_prefix.c - shared key prefix: an execution that reads it once gives the same results as one
+ * in which each batch element has a copy, and reads nothing else
  */
 #include <math.h>
 #include <setjmp.h>
@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
@@ -18,8 +19,8 @@
 #include "problem/problem.h"
 #include "problems.h"
 
-/* Queries behind each other, beside each other and in neither order, packed, in pages; up to all
- * keys but one; with all that goes with a prefix. */
+/* Queries one after another, side by side and in neither order, packed, in pages; up to all keys
+ * but one; every feature that can be combined with a prefix. */
 static const char *const specs[] = {
     "b4 h4/2 s1/40 d16 f32 prefix=24",
     "b4 h4/2 s1/40 d16 f32 prefix=39 lengths",
@@ -45,8 +46,8 @@ static const char *const specs[] = {
 static const char *const kernels[] = { NULL, "fwd_any_scalar_row", "fwd_any_avx2_tile",
                                        "fwd_any_avx2_few" };
 
-/* The tensors of one problem; those of a prefix hold NaN, and its tables no page, wherever nothing
- * is to be looked at. */
+/* The tensors of one problem. Those with a prefix hold NaN, and their tables invalid pages,
+ * wherever nothing may be read. */
 typedef struct scene {
     heed_problem problem;
     lab_region tensors[HEED_ALL_TENSORS], lse, table, workspace;
@@ -66,7 +67,8 @@ static bool has(const scene *s, int role)
     return heed_problem_has(&s->problem, role) && !(role == HEED_ROLE_V && s->problem.shared);
 }
 
-/* Batch element @b's page number @n: a different one for each, from the last one down. */
+/* Returns the page @n of batch element @b. All differ, and they are assigned from the last one
+ * down. */
 static int32_t page_of(const scene *s, int64_t b, int64_t n)
 {
     return (int32_t)(s->problem.pages - 1 - n * s->problem.batch - b);
@@ -94,8 +96,8 @@ static int64_t vector_at(const scene *s, int role, int64_t b, int64_t i, int64_t
     return b * t.strides.batch + i * t.strides.seq + h * t.strides.head;
 }
 
-/* A vector's values are those of its place in a batch element; keys below @prefix are those of the
- * first one. */
+/* Fills a tensor with values that depend on the position in a batch element; keys below @prefix are
+ * those of the first element. */
 static void fill(scene *s, int role, int64_t prefix)
 {
     const heed_tensor t = heed_problem_tensor(&s->problem, role);
@@ -119,7 +121,7 @@ static void fill_numbers(scene *s, int64_t prefix)
     const int64_t behind = p->append > p->seq_q ? p->append : p->seq_q;
     const int64_t least = prefix + behind;
     const int64_t lengths[] = { least, p->seq_k, (least + p->seq_k) / 2, least };
-    static const int32_t cu[] = { 0, 3, 3, 12, 16 }; /* the last row is nobody's */
+    static const int32_t cu[] = { 0, 3, 3, 12, 16 }; /* the last row belongs to no sequence */
     for (int i = 0; i < 4; i++)
         s->lengths[i] = (int32_t)(lengths[i] < p->seq_k ? lengths[i] : p->seq_k);
     for (int i = 0; i < 5; i++)
@@ -132,7 +134,7 @@ static void fill_numbers(scene *s, int64_t prefix)
     }
 }
 
-/* A problem with the word, or the same one without. */
+/* Opens a problem with the word, or the same one without. */
 static void open_scene(scene *s, const char *spec, bool with)
 {
     *s = (scene){ .problem = parsed(spec) };
@@ -181,14 +183,6 @@ static heed_buffers buffers_of(const scene *s)
     return buffers;
 }
 
-static heed_context *make_context(int threads)
-{
-    heed_context *context;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = threads };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static heed_plan *make_plan(scene *s, heed_context *context, const char *kernel)
 {
     heed_plan *plan;
@@ -215,7 +209,7 @@ static void execute(scene *s, heed_context *context, const char *kernel, bool ls
     lab_region_destroy(&s->workspace);
 }
 
-/* All elements of O are equal, up to rounding. The rest of its memory is as it was in both. */
+/* All elements of O are equal up to rounding. The memory around them is unchanged in both. */
 static void compare_o(const scene *a, const scene *b, const char *spec, const char *kernel)
 {
     static const double units[] = { 1e-5, 2e-3, 2e-2 };
@@ -259,17 +253,17 @@ static void compare(heed_context *context, const char *spec, const char *kernel)
 
 static void test_prefix_equals_keys_of_ones_own(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     for (size_t i = 0; i < SPECS; i++)
         for (size_t n = 0; n < sizeof kernels / sizeof *kernels; n++)
             compare(context, specs[i], kernels[n]);
     heed_context_destroy(context);
 }
 
-/* So many rows that threads share the merge. */
+/* Enough rows for threads to share the merge. */
 static void test_many_rows(void **state)
 {
-    heed_context *context = make_context(2);
+    heed_context *context = host_context(2);
     compare(context, "b4 h8/4 s200/300 d64 bf16 causal=br prefix=100", NULL);
     heed_context_destroy(context);
 }
@@ -278,7 +272,7 @@ static void test_many_rows(void **state)
 
 static void test_bad_numbers_are_named(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     scene s;
     open_scene(&s, "b4 h4/2 s3/40 d16 f32 lengths causal=br prefix=24 paged=8/60", true);
     heed_plan *plan = make_plan(&s, context, NULL);
@@ -287,8 +281,8 @@ static void test_bad_numbers_are_named(void **state)
     assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
     s.lengths[2] = 26;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
-    assert_string_equal(heed_message(), "lengths[2] is 26; it must be 27 to 40: it counts the "
-                                        "prefix, and what is behind it");
+    assert_string_equal(heed_message(), "lengths[2] is 26; it must be 27 to 40: it includes the "
+                                        "prefix, and the keys that must follow it");
     s.lengths[2] = 27;
     table[2] = 60;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
@@ -307,10 +301,10 @@ static void test_bad_numbers_are_named(void **state)
     heed_context_destroy(context);
 }
 
-/* Queries of a packed sequence are counted by its own. */
+/* Each packed sequence counts its queries separately. */
 static void test_lengths_of_packed_queries(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     scene s;
     open_scene(&s, "b4 h4/2 s9/40 d16 f32 varlen=17/0 lengths causal=br prefix=24", true);
     heed_plan *plan = make_plan(&s, context, NULL);
@@ -325,9 +319,7 @@ static void test_lengths_of_packed_queries(void **state)
     heed_context_destroy(context);
 }
 
-static const struct {
-    const char *spec, *fault;
-} wrong[] = {
+static const bad_spec wrong[] = {
     { "b2 h1 s1/8 d4 f32 prefix=0", "prefix is 0; it must be 1 to" },
     { "b2 h1 s1/8 d4 f32 prefix=8", "prefix is 8; it must be 0 to 7, which is seq_k - 1" },
     { "b2 h1 s3/8 d4 f32 causal=br prefix=6",
@@ -349,19 +341,16 @@ static const struct {
     { "b2 h1 s1/8 d4 f32 prefix=3 visible=k!=1", "it must be 0 with visible" },
     { "b2 h1 s1/8 d4 f32 prefix=3 invariant", "it must be 0 with invariant" },
     { "b2 h2 s3/8 d4 f32 prefix=4 paged=2 layout=bhsd", "q strides are 24:4:12" },
-    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 k=4:0:0", "k strides are 4:0:0; with a prefix that of" },
-    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 v=4:0:0", "v strides are 4:0:0; with a prefix that of" },
+    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 k=4:0:0",
+      "k strides are 4:0:0; with a prefix the seq or head" },
+    { "b2 h2 s3/8 d4 f32 prefix=4 q=30:8:4 v=4:0:0",
+      "v strides are 4:0:0; with a prefix the seq or head" },
 };
 
 static void test_wrong_ones_are_refused(void **state)
 {
-    heed_problem problem;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(heed_problem_parse(&problem, wrong[i].spec), HEED_ERR_INVALID);
-        if (!strstr(heed_message(), wrong[i].fault))
-            fail_msg("%s: %s", wrong[i].spec, heed_message());
-    }
-    problem = parsed("b2 h1 s1/8 d4 f32");
+    expect_refused(wrong, sizeof wrong / sizeof *wrong);
+    heed_problem problem = parsed("b2 h1 s1/8 d4 f32");
     problem.prefix = -1;
     assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);
     assert_non_null(strstr(heed_message(), "prefix is -1; it must be 0 to"));
@@ -401,7 +390,7 @@ static void test_both_parts(void **state)
     }
 }
 
-/* The prefix counts once. */
+/* The prefix is counted once. */
 static void test_bytes(void **state)
 {
     const heed_problem with = parsed("b4 h1 s1/40 d8 f32 prefix=30");
@@ -415,7 +404,7 @@ static void test_bytes(void **state)
 
 static void test_plan_tells_of_both(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     heed_plan *plan;
     char text[4096];
     const heed_problem problem = parsed("b4 h1 s1/40 d8 f32 prefix=30");

@@ -1,6 +1,6 @@
 /*
- * test_products.c - on a CPU a problem that permits other products has the plan and the bits of the
- * one that does not
+ * test_products.c - on a CPU, a problem that permits other products has the same plan and the same
+ * bits as one that does not
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,33 +12,29 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
 #define ROWS (2 * 33 * 3)
 #define DIM 40
 
 static float q[ROWS * DIM], k[ROWS * DIM], v[ROWS * DIM];
 
-/* Whether a kernel, or the one that is chosen where @kernel is NULL, can do it. */
+/* Returns whether @kernel, or the chosen kernel if it is NULL, supports the problem. */
 static int compute(heed_context *context, const char *words, const char *kernel, float *o,
                    char name[HEED_NAME_SIZE])
 {
     char spec[128];
-    heed_problem problem;
     heed_plan *plan = NULL;
     snprintf(spec, sizeof spec, "b2 h3 s33 d%d f32 causal %s", DIM, words);
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    const heed_problem problem = parsed(spec);
     heed_status status = kernel ? heed_plan_create_named(&plan, context, &problem, kernel)
                                 : heed_plan_create(&plan, context, &problem, HEED_ESTIMATE);
     if (status != HEED_OK)
         return 0;
-    size_t room = heed_plan_workspace_size(plan);
-    heed_buffers buffers = { .size = sizeof buffers, .q = q, .k = k, .v = v, .o = o };
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, (room + 64) / 64 * 64);
-    buffers.workspace_size = room;
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    host_execute(plan, (heed_buffers){ .q = q, .k = k, .v = v, .o = o });
     snprintf(name, HEED_NAME_SIZE, "%s", heed_plan_name(plan));
-    free(buffers.workspace);
     heed_plan_destroy(plan);
     return 1;
 }
@@ -47,8 +43,7 @@ static void test_equal_bits(void **state)
 {
     static const char *const words[] = { "products=tf32", "products=bf16x3" };
     static float full[ROWS * DIM], other[ROWS * DIM];
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context = NULL;
+    heed_context *context = host_context(1);
     int kernels = 0;
     for (uint32_t i = 0, draw = 1; i < ROWS * DIM; i++) {
         float *const tensors[] = { q, k, v };
@@ -57,7 +52,6 @@ static void test_equal_bits(void **state)
             tensors[t][i] = (float)(draw >> 8) / (float)(1 << 23) - 1;
         }
     }
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t n = 0; n == 0 || heed_kernel_name(n - 1); n++) {
         const char *kernel = n == 0 ? NULL : heed_kernel_name(n - 1);
         char name[HEED_NAME_SIZE], chosen[HEED_NAME_SIZE];

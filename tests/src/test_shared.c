@@ -1,6 +1,6 @@
 /*
- * test_shared.c - problems whose V is a part of K: refusals, their normal form, and the
- * results of every kernel
+ * test_shared.c - problems whose V is a part of K: errors, their normal form, and the results of
+ * every kernel
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,16 +12,9 @@
 #include <cmocka.h>
 
 #include "internal.h"
+#include "problems.h"
 
 #define SPEC "b2 h4/2 s5/40 d24/16 f32 shared causal=br"
-
-static heed_problem parse(const char *spec)
-{
-    heed_problem problem;
-    if (heed_problem_parse(&problem, spec) != HEED_OK)
-        fail_msg("%s", heed_message());
-    return problem;
-}
 
 static void assert_refused(const heed_problem *problem, const char *message)
 {
@@ -32,7 +25,7 @@ static void assert_refused(const heed_problem *problem, const char *message)
 
 static void test_limits(void **state)
 {
-    heed_problem problem = parse("b1 h2 s3 d8/5 f16");
+    heed_problem problem = parsed("b1 h2 s3 d8/5 f16");
     problem.shared = 2;
     assert_refused(&problem, "shared is 2; it must be 0, or 1 where V is a part of K");
     problem.shared = -1;
@@ -49,7 +42,7 @@ static void test_limits(void **state)
     assert_refused(&problem, "shared is 1 and dim_v is 9; it must be dim_qk, which is 8, or less");
 }
 
-/* The strides of V are those of K, whatever the layout, and are not written out. */
+/* The strides of V are those of K, whatever the layout, and are not printed. */
 static void test_normal_form(void **state)
 {
     static const char *const specs[][2] = {
@@ -62,12 +55,12 @@ static void test_normal_form(void **state)
     };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char text[HEED_SPEC_SIZE];
-        heed_problem problem = parse(specs[i][0]);
+        heed_problem problem = parsed(specs[i][0]);
         heed_problem_print(&problem, text, sizeof text);
         assert_string_equal(text, specs[i][1]);
         assert_int_equal(problem.v.seq, problem.k.seq);
         assert_int_equal(problem.v.head, problem.k.head);
-        heed_problem again = parse(text);
+        heed_problem again = parsed(text);
         assert_true(heed_problem_equal(&again, &problem));
         again.shared = 0;
         assert_false(heed_problem_equal(&again, &problem));
@@ -77,7 +70,7 @@ static void test_normal_form(void **state)
 /* K is read once. */
 static void test_bytes(void **state)
 {
-    heed_problem shared = parse("b1 h4/1 s3/100 d24/16 f16 shared"), own = shared;
+    heed_problem shared = parsed("b1 h4/1 s3/100 d24/16 f16 shared"), own = shared;
     own.shared = 0;
     assert_true(heed_problem_bytes(&own) - heed_problem_bytes(&shared) == 100 * 16 * 2);
     assert_true(heed_problem_flops(&own) == heed_problem_flops(&shared));
@@ -106,7 +99,8 @@ static size_t o_count(const heed_problem *p)
     return (size_t)(p->batch * p->seq_q * p->heads_q * p->dim_v);
 }
 
-/* The same bits with V at K's address as a tensor of its own, and by the word, said or not. */
+/* The same bits with V as a separate tensor at K's address and with the word, whether v is given or
+ * NULL. */
 static void run_kernel(scene *s, heed_context *context, const char *kernel)
 {
     heed_plan *shared, *own;
@@ -130,7 +124,7 @@ static void run_kernel(scene *s, heed_context *context, const char *kernel)
         assert_memory_equal(s->o, expected, count * sizeof *expected);
     }
     assert_int_equal(execute(s, shared, s->k + 1), HEED_ERR_INVALID);
-    assert_non_null(strstr(heed_message(), "so it must be NULL or k"));
+    assert_non_null(strstr(heed_message(), "it must be NULL or k"));
     assert_int_equal(execute(s, own, NULL), HEED_ERR_INVALID);
     assert_non_null(strstr(heed_message(), "v is NULL"));
     free(s->workspace);
@@ -141,7 +135,7 @@ static void run_kernel(scene *s, heed_context *context, const char *kernel)
 
 static void test_kernels(void **state)
 {
-    scene s = { .problem = parse(SPEC) };
+    scene s = { .problem = parsed(SPEC) };
     const heed_problem *p = &s.problem;
     size_t q = (size_t)(p->batch * p->seq_q * p->heads_q * p->dim_qk);
     size_t k = (size_t)(p->batch * p->seq_k * p->heads_kv * p->dim_qk);

@@ -1,9 +1,9 @@
 /*
  * test_sized.c - callers that were compiled with an older or a newer heed.h
  *
- * An older one is played with the struct as it was when it first had a size, at the end of a page
- * behind which nothing is mapped: a read or a write past it ends the test. A newer one has a field
- * that the library does not know.
+ * An older caller is simulated with the first sized version of the struct, at the end of a page
+ * that is followed by unmapped memory: an access past it crashes the test. A newer one has a field
+ * that the library does not have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,10 +17,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
+#include "problems.h"
 
-/* heed_problem as it was first, before it had a pass. */
+/* The first heed_problem, before it had a pass. */
 typedef struct first_problem {
     size_t size;
     heed_type type;
@@ -58,7 +60,7 @@ typedef struct later_buffers {
 
 static const char spec[] = "b1 h2 s3 d4 f32 causal";
 
-/* Room for @size bytes just before memory that cannot be touched. */
+/* Returns room for @size bytes just before inaccessible memory. */
 static void *page_end(size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -74,14 +76,6 @@ static void page_end_free(void *room, size_t size)
     munmap((char *)room + size - page, 2 * page);
 }
 
-static heed_context *make_context(void)
-{
-    heed_context *context = NULL;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static void test_the_first_layout_is_kept(void **state)
 {
     assert_int_equal(sizeof(first_problem), offsetof(heed_problem, pass));
@@ -95,7 +89,7 @@ static void test_the_first_layout_is_kept(void **state)
 
 static void test_older_caller(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     first_problem *old = page_end(sizeof *old), *normal = page_end(sizeof *normal);
     heed_problem *as_now = (heed_problem *)(void *)old;
     char text[HEED_SPEC_SIZE];
@@ -138,7 +132,7 @@ static void test_older_options(void **state)
 
 static void test_newer_caller(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     later_problem problem = { .unknown = 7 }, normal;
     heed_plan *plan = NULL;
     memset(&normal, 0x5a, sizeof normal);
@@ -148,7 +142,7 @@ static void test_newer_caller(void **state)
     assert_int_equal(heed_problem_normalize(&normal.known, &problem.known), HEED_OK);
     assert_memory_equal(&normal, &problem, sizeof normal);
     assert_int_equal(heed_plan_create(&plan, context, &problem.known, HEED_ESTIMATE), HEED_OK);
-    const heed_problem *planned = heed_plan_problem(plan); /* which the library's struct holds */
+    const heed_problem *planned = heed_plan_problem(plan); /* a struct of the library's version */
     assert_int_equal(planned->size, sizeof *planned);
     assert_int_equal(heed_problem_check(planned), HEED_OK);
     heed_plan_destroy(plan);
@@ -176,13 +170,12 @@ static void test_newer_caller(void **state)
 
 static void test_buffers(void **state)
 {
-    heed_context *context = make_context();
-    heed_problem problem;
+    heed_context *context = host_context(1);
     heed_plan *plan = NULL;
     float q[24] = { 0 }, k[24] = { 0 }, v[24], o[24] = { 0 };
     for (int i = 0; i < 24; i++)
         v[i] = 2;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     size_t room = heed_plan_workspace_size(plan);
     void *workspace = room ? aligned_alloc(HEED_ALIGNMENT, (room + 63) / 64 * 64) : NULL;
@@ -208,14 +201,13 @@ static void test_buffers(void **state)
 static void test_caller_without_operands(void **state)
 {
     size_t least = offsetof(heed_buffers, bias);
-    heed_context *context = make_context();
-    heed_problem problem;
+    heed_context *context = host_context(1);
     heed_plan *plan = NULL;
     float q[24] = { 0 }, k[24] = { 0 }, v[24] = { 0 }, o[24];
     heed_buffers *old = page_end(least);
     const heed_buffers first = { .size = least, .q = q, .k = k, .v = v, .o = o };
     memset(o, 0xff, sizeof o);
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create_named(&plan, context, &problem, "fwd_any_scalar_row"),
                      HEED_OK);
     memcpy(old, &first, least);
@@ -242,14 +234,13 @@ static void test_caller_without_operands(void **state)
     (void)state;
 }
 
-/* Sizes that no version has had. */
+/* Sizes that no version had. */
 static void test_wrong_sizes(void **state)
 {
     static const size_t sizes[] = { 0, 1, sizeof(size_t), SIZE_MAX };
-    heed_context *context = make_context(), *other = NULL;
-    heed_problem problem;
+    heed_context *context = host_context(1), *other = NULL;
+    heed_problem problem = parsed(spec);
     heed_plan *plan = NULL;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     for (size_t i = 0; i < COUNT(sizes); i++) {
         char size[32], text[8] = "full";
@@ -275,14 +266,13 @@ static void test_wrong_sizes(void **state)
 
 static void test_candidates_of_any_size(void **state)
 {
-    heed_context *context = make_context();
-    heed_problem problem;
+    heed_context *context = host_context(1);
     heed_plan *plan = NULL;
     struct {
         heed_candidate known;
         char unknown[8];
     } later;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     memset(&later, 0x5a, sizeof later);
     assert_int_equal(heed_plan_candidate_sized(plan, 0, &later.known, sizeof later), HEED_OK);

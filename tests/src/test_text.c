@@ -21,8 +21,7 @@ static void test_appends(void **state)
     assert_int_equal(text.length, 7);
 }
 
-/* For any size, the text is the beginning of the whole one, and nothing is written behind it.
- */
+/* For any size, the text is a prefix of the whole one, and nothing is written past the buffer. */
 static void test_counts_what_does_not_fit(void **state)
 {
     const char *whole = "one two three";

@@ -1,9 +1,9 @@
 /*
  * test_threads.c - calls from many threads at once
  *
- * One plan is executed by all, contexts come and go, wisdom is learnt and read, and a caller brings
- * a thread pool of its own. Every result must have the same bits as one that was computed in peace.
- * The thread sanitizer's build of this test looks for races.
+ * All threads execute one plan, contexts come and go, wisdom is learnt and read, and a caller
+ * provides a thread pool. Every result must have the same bits as one computed without concurrency.
+ * The thread sanitizer's build of this test finds races.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "heed.h"
 
 #define THREADS 6
@@ -38,7 +39,7 @@ static void in_threads(void *(*body)(void *), void *items, size_t item_size)
 /* Something to execute                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Grouped heads, uneven lengths and a mask; keys enough that they may be split among threads. */
+/* Grouped heads, uneven lengths and a mask; enough keys to be split among threads. */
 static const char *const spec = "b2 h4/2 s37/300 d40/24 f32 causal=br";
 #define Q_ELEMENTS (2 * 37 * 4 * 40)
 #define K_ELEMENTS (2 * 300 * 2 * 40)
@@ -64,7 +65,7 @@ static void fill_inputs(void)
     }
 }
 
-/* Returns whether it went well; must work in any thread, so it asserts nothing. */
+/* Returns whether the execution succeeded. Runs in any thread, so it asserts nothing. */
 static bool execute(const heed_plan *plan, outputs *out)
 {
     heed_buffers buffers = { .size = sizeof buffers,
@@ -175,7 +176,7 @@ static void test_one_plan(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Contexts of their own                                                      */
+/* A context per thread                                                       */
 /* -------------------------------------------------------------------------- */
 
 static void *live_apart(void *data)
@@ -240,10 +241,8 @@ static void *learn(void *data)
 
 static void test_shared_wisdom(void **state)
 {
-    heed_options options = { .size = sizeof options, .threads = 2, .cpu = "scalar" };
-    heed_context *context = NULL;
+    heed_context *context = host_context_of(2, "scalar");
     learner learners[THREADS];
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (int i = 0; i < THREADS; i++)
         learners[i] = (learner){ .context = context, .index = i };
     in_threads(learn, learners, sizeof *learners);
@@ -269,7 +268,7 @@ static void test_shared_wisdom(void **state)
 /* The caller's own pool                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* The calls that a caller's pool has seen. */
+/* Counts the calls to a caller's pool. */
 typedef struct own_pool {
     int calls;
     int largest;
@@ -289,7 +288,7 @@ static void *run_piece(void *data)
     return NULL;
 }
 
-/* Last index first, each in a thread of its own or all in the caller's. */
+/* Last index first, each in a separate thread or all in the caller's. */
 static void run_in_own_pool(void *pool, void (*body)(void *data, int index), void *data, int count)
 {
     own_pool *self = pool;
@@ -346,7 +345,7 @@ static void *fail_apart(void *data)
     heed_problem problem = { .size = sizeof problem, .batch = -100 - self->index };
     char wanted[32];
     snprintf(wanted, sizeof wanted, "batch is %d;", -100 - self->index);
-    self->wrong += *heed_message() != '\0'; /* nothing has failed here yet */
+    self->wrong += *heed_message() != '\0'; /* nothing has failed in this thread yet */
     for (int i = 0; i < ROUNDS; i++) {
         heed_problem_check(&problem);
         self->wrong += !strstr(heed_message(), wanted);

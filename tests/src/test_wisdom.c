@@ -1,5 +1,5 @@
 /*
- * test_wisdom.c - the table of choices, its text, and the plans that it makes
+ * test_wisdom.c - the table of choices, its text form, and the plans made from it
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -45,7 +45,7 @@ static void test_effort_decides(void **state)
     assert_true(wisdom_scene_find(context, spec, HEED_WISDOM_ONLY) == 1);
     assert_true(wisdom_scene_find(context, spec, HEED_MEASURE) == 1);
     assert_true(wisdom_scene_find(context, spec, HEED_PATIENT) == 0);
-    wisdom_scene_add(context, spec, 2, HEED_MEASURE); /* the same effort: the later one */
+    wisdom_scene_add(context, spec, 2, HEED_MEASURE); /* same effort: the later one wins */
     assert_true(wisdom_scene_find(context, spec, HEED_MEASURE) == 2);
     wisdom_scene_add(context, spec, 3, HEED_PATIENT);
     assert_true(wisdom_scene_find(context, spec, HEED_PATIENT) == 3);
@@ -82,7 +82,7 @@ typedef struct worker {
     int failures;
 } worker;
 
-/* Adds problems that no other thread adds, and looks for all that it has added so far. */
+/* Adds problems that no other thread adds, and looks up all that it has added so far. */
 static void *add_and_look(void *data)
 {
     worker *w = data;
@@ -194,7 +194,7 @@ static void test_wisdom_makes_plans(void **state)
     heed_context_destroy(context);
 }
 
-/* A line that cannot be carried out is passed over, without a word. */
+/* A line that cannot be used is skipped silently. */
 static void test_useless_choices_leave_the_message(void **state)
 {
     heed_context *context = wisdom_scene_context();

@@ -1,6 +1,6 @@
 /*
- * test_wisdom_damage.c - texts of wisdom that are damaged, of others, or nobody's: lines that are
- * skipped, and texts that are refused
+ * test_wisdom_damage.c - wisdom text that is damaged, for other machines or invented: lines that
+ * are skipped, and texts that are refused
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 /* Damage                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* @text is refused, and leaves the context without wisdom. */
+/* @text is refused, and the context stays without wisdom. */
 static void assert_corrupt(heed_context *context, const char *text, const char *what, size_t place)
 {
     size_t taken = 99, skipped = 99;
@@ -96,7 +96,7 @@ static void test_lines_after_the_end_are_told(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Lines for others, and lines that nobody wrote                              */
+/* Lines for other machines, and invented lines                               */
 /* -------------------------------------------------------------------------- */
 
 enum {
@@ -111,7 +111,7 @@ enum {
     COLUMNS
 };
 
-/* Adds the line that counts and hashes the @length bytes above it. */
+/* Appends the line with the count and hash of the @length bytes before it. */
 static void seal_bytes(char *text, size_t length, size_t lines)
 {
     uint64_t hash = 14695981039346656037u;
@@ -251,7 +251,7 @@ static void test_other_texts_are_told(void **state)
     heed_context_destroy(context);
 }
 
-/* A file may hold what a string cannot. */
+/* A file may contain bytes that a string cannot. */
 static void test_null_bytes_are_told(void **state)
 {
     char text[WISDOM_TEXT_SIZE];

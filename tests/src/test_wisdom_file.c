@@ -1,5 +1,5 @@
 /*
- * test_wisdom_file.c - wisdom in files: saved as a whole or not at all
+ * test_wisdom_file.c - wisdom files: saved completely or not at all
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -69,7 +69,7 @@ static void test_a_file_comes_back(void **state)
     heed_wisdom_export(reader, other, sizeof other);
     assert_string_equal(one, other);
 
-    heed_wisdom_forget(writer); /* a shorter text replaces the longer one as a whole */
+    heed_wisdom_forget(writer); /* a shorter text replaces the longer one completely */
     assert_int_equal(heed_wisdom_save(writer, path), HEED_OK);
     heed_wisdom_forget(reader);
     assert_int_equal(heed_wisdom_load(reader, path, &taken, &skipped), HEED_OK);
@@ -79,7 +79,7 @@ static void test_a_file_comes_back(void **state)
     heed_context_destroy(writer);
 }
 
-/* A path that is no file stays as it is: a pipe here, as it might be /dev/null. */
+/* A path that is not a regular file is left alone: a pipe here, but it could be /dev/null. */
 static void test_links_and_pipes_stay(void **state)
 {
     char path[SCRATCH_PATH_SIZE], link[SCRATCH_PATH_SIZE], pipe[SCRATCH_PATH_SIZE];
@@ -123,7 +123,7 @@ static void test_permissions_are_those_of_a_new_file(void **state)
     assert_int_equal(info.st_mode & 0777, 0640);
 }
 
-/* A write that fails halfway: the file system has no room for more. */
+/* A write that fails halfway because the file system is full. */
 static void test_a_full_disk_leaves_the_old_file(void **state)
 {
     char path[SCRATCH_PATH_SIZE], before[4096], after[4096];
@@ -157,14 +157,14 @@ static void test_places_that_cannot_be_written(void **state)
     assert_message("/none/x.");
     assert_message("cannot create: No such file or directory");
 
-    assert_int_equal(mkdir(path, 0777), 0); /* a folder is in the way */
+    assert_int_equal(mkdir(path, 0777), 0); /* a directory is in the way */
     assert_int_equal(heed_wisdom_save(context, path), HEED_ERR_SYSTEM);
     assert_message("/none: cannot replace: Is a directory");
     assert_int_equal(count_files(*state), 1);
     assert_int_equal(rmdir(path), 0);
 
     assert_int_equal(heed_wisdom_save(context, ""), HEED_ERR_SYSTEM);
-    if (geteuid() != 0) { /* nothing is read-only for root */
+    if (geteuid() != 0) { /* root can write anything */
         assert_int_equal(chmod(*state, 0555), 0);
         assert_int_equal(heed_wisdom_save(context, path), HEED_ERR_SYSTEM);
         assert_int_equal(chmod(*state, 0777), 0);
@@ -198,7 +198,7 @@ static void test_bad_files(void **state)
     assert_message("/wisdom: line 1: not heed wisdom");
 
     size_t length = heed_wisdom_export(context, text, sizeof text);
-    text[length - 30] = '\0'; /* must not pass for the end of the text */
+    text[length - 30] = '\0'; /* must not be taken for the end of the text */
     scratch_write(path, text, length);
     assert_int_equal(heed_wisdom_load(context, path, NULL, NULL), HEED_ERR_CORRUPT);
     assert_message("/wisdom: line 3: ");

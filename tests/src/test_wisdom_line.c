@@ -1,5 +1,5 @@
 /*
- * test_wisdom_line.c - wisdom line by line, and choices that somebody else has measured
+ * test_wisdom_line.c - wisdom line by line, and choices measured elsewhere
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,19 +12,11 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "problems.h"
 #include "wisdom_line.h"
 
-static heed_context *make_context(int threads)
-{
-    heed_context *context;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = threads };
-    if (heed_context_create(&context, &options) != HEED_OK)
-        fail_msg("%s", heed_message());
-    return context;
-}
-
-/* The first config of the kernel whose name holds @part. */
+/* The first config of the kernel whose name contains @part. */
 static const char *config_of(const char *part, char name[HEED_NAME_SIZE])
 {
     *name = '\0';
@@ -35,7 +27,7 @@ static const char *config_of(const char *part, char name[HEED_NAME_SIZE])
     return name;
 }
 
-/* One that every CPU has. */
+/* A config that every CPU supports. */
 static const char *scalar_name(void)
 {
     static char name[HEED_NAME_SIZE];
@@ -44,7 +36,7 @@ static const char *scalar_name(void)
 
 static void learns(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     heed_problem problem = parsed("b1 h1 s64 d64 f32");
     heed_plan *plan;
     assert_int_equal(heed_wisdom_learn(context, &problem, scalar_name(), 0.5), HEED_OK);
@@ -56,7 +48,7 @@ static void learns(void **state)
 
 static void refuses(void **state)
 {
-    heed_context *context = make_context(1);
+    heed_context *context = host_context(1);
     heed_problem problem = parsed("b1 h1 s64 d64 f32"), bad = problem;
     char other[HEED_NAME_SIZE];
     bad.batch = 0;
@@ -89,7 +81,7 @@ static void refuses(void **state)
     heed_context_destroy(context);
 }
 
-/* The lines seen of a text. */
+/* The lines seen in a text. */
 typedef struct seen {
     size_t lines, used;
     char why[512], build[128];
@@ -111,7 +103,7 @@ static void look(void *data, const heed_wisdom_line *line)
 static void visits(void **state)
 {
     static char text[4096];
-    heed_context *writer = make_context(1), *other = make_context(2);
+    heed_context *writer = host_context(1), *other = host_context(2);
     for (int i = 0; i < 2; i++) {
         heed_problem problem = parsed(i ? "b1 h1 s65 d64 f32" : "b1 h1 s64 d64 f32");
         assert_int_equal(heed_wisdom_learn(writer, &problem, scalar_name(), 0.5), HEED_OK);

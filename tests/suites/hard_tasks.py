@@ -1,8 +1,8 @@
-"""Tasks that a reader could take for another one: attention with something beside it, in place, by other names, with
-masks of every making. Each has the class that heed suite must give it; test_numbers.py holds the problem that is named
-to what the task computes.
+"""Tasks that a reader might misclassify: attention with an additional step, in place, under other names, with masks
+made in every way. Each has the class that heed suite must assign; test_numbers.py compares the named problem with the
+task's result.
 
-A task is the body of forward(), behind "q, k, v = x" unless it begins with "!"; x are the inputs.
+A task is the body of forward(), after "q, k, v = x" unless it begins with "!"; x are the inputs.
 """
 
 HEAD = """
@@ -63,13 +63,13 @@ def given(body, inputs=QKV, init="", members=""):
 
 
 def written(mask="w", scale="/ math.sqrt(8)", dim="-1", after="w", out="w @ v"):
-    """Attention in two products, with a mask and more in its place."""
+    """Attention as two products, with a custom mask and other steps."""
     return (f"w = q @ k.transpose(-2, -1) {scale}; w = {mask}; w = F.softmax(w, dim={dim}); w = {after}; "
             f"return {out}")
 
 
 def text_of(task):
-    """The file of a task."""
+    """The text of a task's file."""
     body, inputs, init, members = task if isinstance(task, tuple) else given(task)
     body = body[1:] if body.startswith("!") else "q, k, v = x\n" + body
 
@@ -212,7 +212,7 @@ WHOLE = {
         init="self.m = nn.ModuleDict({'a': Att(0.1), 'b': Att(0.2)})"),
 }
 
-#: Something beside attention, or of other tensors than the inputs as they are.
+#: Attention with additional steps, or of tensors other than the unchanged inputs.
 ATTENTION = {
     "plus_q": "return sdpa(q,k,v)+q",
     "times2": "return sdpa(q,k,v)*2",
@@ -461,7 +461,7 @@ ATTENTION = {
         "torch.randn(2,4,16,8).bfloat16()")),
 }
 
-#: Attention for which there is no problem.
+#: Attention that no problem can describe.
 UNFIT = {
     "mask_eye": "return sdpa(q,k,v,attn_mask=torch.eye(16).bool())",
     "mask_bool_triu": "return sdpa(q,k,v,attn_mask=torch.ones(16,16).triu().bool())",
@@ -611,7 +611,7 @@ UNFIT = {
         "return (q @ k.mT).masked_fill(m == 0, -1e9).softmax(-1) @ v"),
 }
 
-#: Attention, or perhaps, that is not followed.
+#: Attention, or possibly attention, that the reader does not follow.
 UNREAD = {
     "weights_T": written(out="w.transpose(-2,-1) @ v"),
     "v_w": "w = (q @ k.mT).softmax(-1); return (v.mT @ w.mT).mT",
@@ -702,7 +702,7 @@ UNREAD = {
     "lse_norm": "w = q @ k.mT; w = torch.exp(w - torch.logsumexp(w, -1, keepdim=True)); return w @ v",
 }
 
-#: No attention.
+#: Not attention.
 NONE = {
     "softmax_dim1": written(dim="1"),
     "softmax_dim2": written(dim="-2"),

@@ -1,4 +1,4 @@
-"""Tasks of KernelBench's form for the tests, written for heed: a name, and the text of a file."""
+"""Tasks in KernelBench's form, written for heed's tests: a name, and the text of a file."""
 
 HEAD = """
 import math

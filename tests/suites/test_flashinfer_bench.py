@@ -3,8 +3,8 @@
 
     tests/suites/test_flashinfer_bench.py LIBRARY
 
-A small package stands in for the evaluator, which needs a GPU. Where flashinfer-bench can be imported beside torch, its
-own classes read the files, and its own code builds and runs the solutions on the CPU.
+A small fake package replaces the evaluator, which needs a GPU. If flashinfer-bench and torch can be imported, its own
+classes read the files, and its own code builds and runs the solutions on the CPU.
 """
 
 import copy
@@ -43,7 +43,7 @@ INTEGERS = ("qo_indptr", "kv_indptr", "kv_indices", "kv_last_page_len")
 
 
 def definition(name, **shapes):
-    """A definition whose inputs have these shapes, in words. An axis that SIZES has not varies."""
+    """A definition whose inputs have these shapes, in words. An axis that is not in SIZES varies."""
     tensors = {x: {"shape": shape.split() if shape else None, "dtype": "int32" if x in INTEGERS else "bfloat16"}
                for x, shape in shapes.items()}
     rows = shapes["q"].split()[0]
@@ -64,7 +64,7 @@ PREFILL = definition("gqa_paged_prefill_causal", q="total_q num_qo_heads head_di
                      kv_last_page_len="batch_size")
 GEMM = {"name": "gemm", "op_type": "gemm", "axes": {"n": {"type": "var"}}, "reference": "def run(a): return a",
         "inputs": {"a": {"shape": ["n"], "dtype": "float32"}}, "outputs": {"c": {"shape": ["n"], "dtype": "float32"}}}
-# The evaluator's part: a trace for each workload but the last one.
+# The fake evaluator: a trace for each workload except the last one.
 FAKE = """
 import json, os, pathlib, sys
 
@@ -89,7 +89,7 @@ def cli():
 
 
 def change(of, at, value):
-    """A copy with another value at the place @at, keys with dots between."""
+    """A copy with another value at the place @at, keys separated by dots."""
     found = copy.deepcopy(of)
     *outer, last = at.split(".")
     inner = found
@@ -163,7 +163,7 @@ class Script(unittest.TestCase):
             (DECODE, "axes.page_size.value", 2048, "page_size is 2048: it must be 1 to 1024"),
             (DECODE, "axes.num_kv_heads.value", 3, "3 key/value heads do not divide 4"),
             (DECODE, "inputs.mask", {"shape": None, "dtype": "bool"}, "no known form: (q, k_cache,"),
-            (DECODE, "inputs.sparse_indices", {"shape": None, "dtype": "int32"}, "a list of keys of its own"),
+            (DECODE, "inputs.sparse_indices", {"shape": None, "dtype": "int32"}, "a separate list of keys"),
             (PREFILL, "name", "gqa_paged_prefill", "its name does not say that it is causal"),
             (DECODE, "op_type", "gdn", "no softmax attention: gdn"),
         ):
@@ -172,7 +172,7 @@ class Script(unittest.TestCase):
             self.assertIn(why, found)
 
     def test_no_dataset(self):
-        self.refused(f"{self.data} is no dataset of flashinfer-bench")
+        self.refused(f"{self.data} is not a flashinfer-bench dataset")
         (self.data / "definitions").mkdir(parents=True)
         self.refused(f"{self.data / 'definitions'} has no definition")
 
@@ -180,13 +180,13 @@ class Script(unittest.TestCase):
         path = self.data / "definitions" / "bad.json"
         for text, message in (
             ('{"name": ', "bad.json: Expecting value: line 1"),
-            ("[1]", "bad.json: the text is [1], which is no dict"),
-            (json.dumps({"name": "x"}), "bad.json: op_type is null, which is no str"),
-            (json.dumps(change(DECODE, "name", "../x")), "bad.json: '../x' is no name of a file"),
-            (json.dumps(change(DECODE, "axes.head_dim.value", "16")), 'axes.head_dim.value is "16", which is no int'),
+            ("[1]", "bad.json: the text is [1]; it must be of type dict"),
+            (json.dumps({"name": "x"}), "bad.json: op_type is null; it must be of type str"),
+            (json.dumps(change(DECODE, "name", "../x")), "bad.json: '../x' is not a file name"),
+            (json.dumps(change(DECODE, "axes.head_dim.value", "16")), 'axes.head_dim.value is "16"; it must be of type int'),
             (json.dumps(change(DECODE, "inputs.q.shape", ["here"])), "inputs.q.shape has the axis 'here'"),
-            (json.dumps(change(DECODE, "inputs.q.shape", "here")), 'inputs.q.shape is "here", which is no list'),
-            (json.dumps(change(DECODE, "outputs.lse", 1)), "outputs.lse is 1, which is no dict"),
+            (json.dumps(change(DECODE, "inputs.q.shape", "here")), 'inputs.q.shape is "here"; it must be of type list'),
+            (json.dumps(change(DECODE, "outputs.lse", 1)), "outputs.lse is 1; it must be of type dict"),
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -194,14 +194,14 @@ class Script(unittest.TestCase):
 
     def test_refusals(self):
         self.write(DECODE)
-        self.refused("'other' is none of the 1 definitions", "--definitions", "other")
+        self.refused("'other' is not one of the 1 definitions", "--definitions", "other")
         self.refused("has no author 'baseline'", "--beside", "baseline")
         self.out = self.data / "solutions"
         self.refused("is in the dataset")
         self.out = self.folder / "mine"
         self.out.mkdir()
         (self.out / "solutions").write_text("of another")
-        self.refused(f"{self.out} is there, and this script has not made it")
+        self.refused(f"{self.out} exists and was not made by this script")
         self.write(DECODE, change(DECODE, "op_type", "gqa"))
         self.refused("there is another definition 'gqa_paged_decode'")
 
@@ -212,7 +212,7 @@ class Script(unittest.TestCase):
         (fake / "__init__.py").touch()
         (fake.parent / "__init__.py").touch()
         (fake / "main.py").write_text(FAKE)
-        for _ in range(2):  # again in the same folder: older traces do not count
+        for _ in range(2):  # again in the same directory: older traces do not count
             done = self.run_script("--run", "--workloads", "made", "--", "--iterations", "7",
                                    path=str(self.folder / "fake"))
             self.assertEqual(done.returncode, 1, done.stderr)

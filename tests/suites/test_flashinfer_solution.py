@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The solutions of flashinfer-bench beside its formulas in float64: decode, ragged and paged prefill, MLA.
+"""The solutions of flashinfer-bench compared with its formulas in float64: decode, ragged and paged prefill, MLA.
 
     tests/suites/test_flashinfer_solution.py
 
-libheed is that of HEED_LIBRARY. Exits with 77 where there is no torch.
+libheed is that of HEED_LIBRARY. Exits with 77 without torch.
 """
 
 import math
@@ -26,8 +26,8 @@ import heed_solution as solution  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
-# Queries and keys of each sequence: one has no queries, one no keys, one a query ahead of all keys, for which the
-# suite's definitions have a NaN and heed, as for any row without keys, 0.
+# Queries and keys of each sequence: one has no queries, one no keys, one a query before all keys, for which the suite's
+# definitions give NaN, and heed 0, as for any row without keys.
 PREFILL = ((5, 5), (0, 7), (3, 40), (4, 0), (1, 17), (9, 8))
 DECODE = tuple((1, keys) for keys in (33, 0, 1, 16, 70))
 
@@ -47,7 +47,7 @@ def formula(q, k, v, scale, causal):
 
 
 class Batch:
-    """Sequences of random numbers, and their keys in pages of a pool where nothing else is a number."""
+    """Sequences of random numbers, and their keys in pages of a pool that is NaN elsewhere."""
 
     def __init__(self, lengths, page, heads=(4, 2), dims=(16, 16), dtype=torch.float32, seed=1):
         values, self.page, self.dtype = np.random.default_rng(seed), page, dtype
@@ -172,7 +172,7 @@ class Solution(unittest.TestCase):
 
     def test_table(self):
         indptr = torch.tensor([0, 2, 2, 5], dtype=torch.int32, device=DEVICE)
-        spare = torch.tensor([7, 6, 3, 2, 1, 99, 98, 97, 96], dtype=torch.int32, device=DEVICE)  # four of no sequence
+        spare = torch.tensor([7, 6, 3, 2, 1, 99, 98, 97, 96], dtype=torch.int32, device=DEVICE)  # four unused
         table = solution.page_table(indptr, spare).tolist()
         self.assertEqual((table[0][:2], table[2][:3]), ([7, 6], [3, 2, 1]))
 

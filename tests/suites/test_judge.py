@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""test_judge.py - `heed suite judge` on honest, wrong, cheating and failing solutions, on a CPU
+"""test_judge.py - `heed suite judge` on correct, wrong, cheating and failing solutions, on a CPU
 
     tests/suites/test_judge.py HEED [TEST...]
 
-Solutions are run by the interpreter of this test, which must have PyTorch: else it exits with 77. It does so too
-where the system has no sandbox for them.
+Solutions are run by the interpreter of this test. Exits with 77 without PyTorch, or if the system cannot sandbox
+solutions.
 """
 
 import json
@@ -22,8 +22,8 @@ except ImportError as missing:
     sys.exit(77)
 
 HEED = sys.argv.pop(1)
-MEMORY = 2000  #: MiB that a solution may have
-#: Names in this variable, with spaces between them, are the solutions of test_all that are judged; else all are.
+MEMORY = 2000  #: MiB that a solution may use
+#: Names in this variable, separated by spaces, are the solutions of test_all that are judged; by default all are.
 ONLY = os.environ.get("HEED_TEST_SOLUTIONS", "").split()
 TASK = """
 import torch
@@ -55,7 +55,7 @@ if key not in kept:
 return kept[key]
 """
 
-#: The same, and on the fifth call on the same tensors the machine is busy, for once.
+#: The same, with a busy machine in the fifth call on the same tensors, once.
 STALLED = """
 key = (q.sum().item(), k.sum().item(), v.sum().item())
 hits[0] += 1
@@ -67,7 +67,7 @@ if key not in kept:
 return kept[key]
 """
 
-#: Solutions that change solve.py, in whose process they are. The last one is a tensor that is computed when it is used.
+#: Solutions that modify solve.py, in whose process they run. The last one is a tensor that is computed when it is used.
 AHEAD = """
 import sys
 box, say = sys.modules["__main__"].Box, sys.modules["__main__"].answer
@@ -79,7 +79,7 @@ def do_load(self, load=box.do_load):
     say("loaded")
 box.do_load = do_load
 """
-#: K and V are kept as they are when they are loaded. All that is computed of them then is wrong, as it is of Q.
+#: K and V are saved when they are loaded. Everything computed from them later is wrong, as it is from Q.
 KEYS_AHEAD = """
 import sys
 box = sys.modules["__main__"].Box
@@ -111,7 +111,7 @@ class Lazy(torch.Tensor):
         return function(*given, **(words or {}))
 """
 
-#: name: (the words that it may be judged as, a part of its evidence, the body of forward(), lines ahead of the class)
+#: name: (the words that it may be judged as, a part of its evidence, the body of forward(), lines before the class)
 SOLUTIONS = {
     "honest": (("right",), "kinds of values", "return sdpa(q, k, v)", ""),
     "prints": (("right",), "kinds of values", "print('done')\nos.write(1, b'loaded')\nreturn sdpa(q, k, v)", ""),
@@ -165,7 +165,7 @@ SOLUTIONS = {
 }
 
 
-#: The same for a task whose attention is inside a model: q, k and v are there.
+#: The same for a task with attention inside a model, where q, k and v are given.
 MODEL = """
 import os, time, torch
 import torch.nn as nn
@@ -207,7 +207,8 @@ MODELS = {
 }
 
 
-#: Solutions of tasks that are attention and one step more: a body of forward() of the task, and of both solutions.
+#: Solutions of tasks that are attention with one additional step: the body of forward() of the task, and of both
+#: solutions.
 BESIDE = {
     "plus_q": ("return F.scaled_dot_product_attention(q, k, v) + q", "return F.scaled_dot_product_attention(q, k, v)"),
     "doubled": ("o = F.scaled_dot_product_attention(q, k, v)\no *= 2\nreturn o",
@@ -239,8 +240,8 @@ def indented(text):
 
 class Judge(unittest.TestCase):
     def judge(self, base, solutions):
-        """Judges the files of @base/solutions, and compares every row. Only those that hang have little time: on a busy
-        machine a request of any other one may take long."""
+        """Judges the files of @base/solutions, and compares every row. Only those that hang have a short time limit: on
+        a busy machine a request of any other one may take long."""
         for seconds, names in ((120, solutions.keys() - {"hangs"}), (15, solutions.keys() & {"hangs"})):
             folder = base / f"within_{seconds}"
             folder.mkdir()
@@ -267,10 +268,10 @@ class Judge(unittest.TestCase):
         self.assertEqual(len(rows), len(solutions))
 
     def test_attention_and_more(self):
-        """A task that does something beside attention is judged beside its own model: the copy of it is right, and what
-        leaves that out is wrong."""
+        """A task with a step in addition to attention is compared with its own model: a copy of the model is right, and
+        a solution without the step is wrong."""
         solutions = {"copy": (("right",), "kinds of values"), "less": (("wrong",), "relative error"),
-                     "off": (("inexact", "wrong"), "relative error")}  # always by as much: it keeps nothing
+                     "off": (("inexact", "wrong"), "relative error")}  # always by the same amount: it caches nothing
         for name, (task, less) in BESIDE.items():
             with tempfile.TemporaryDirectory() as folder, self.subTest(name):
                 base = pathlib.Path(folder)
@@ -283,7 +284,7 @@ class Judge(unittest.TestCase):
                 self.judge(base, solutions)
 
     def test_random_task(self):
-        """A model that drops out is no measure of others."""
+        """A model with dropout cannot be used as a reference."""
         with tempfile.TemporaryDirectory() as folder:
             base = pathlib.Path(folder)
             (base / "solutions").mkdir()
@@ -294,7 +295,7 @@ class Judge(unittest.TestCase):
             self.judge(base, {"copy": (("not",), "it draws random numbers")})
 
     def test_task_that_writes(self):
-        """A model that writes to its inputs is no measure either: a copy of it would be called cheating."""
+        """A model that writes to its inputs cannot be a reference either: a copy of it would be called cheating."""
         with tempfile.TemporaryDirectory() as folder:
             base = pathlib.Path(folder)
             (base / "solutions").mkdir()

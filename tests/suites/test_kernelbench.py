@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The script that runs KernelBench's evaluator: on a checkout made here, whose evaluator and torch are stand-ins.
+"""The script that runs KernelBench's evaluator, on a checkout made here with a fake evaluator and a fake torch.
 
     tests/suites/test_kernelbench.py HEED
 """
@@ -27,7 +27,7 @@ def validate_kernel_static(text, backend, precision):
     errors = [] if "__global__" in text and "load_inline" in text else ["no kernel in the file"]
     return not errors, errors, ["no warning"]
 """
-#: The suite's own modules, as far as the script calls them. Solutions of f32 are wrong here.
+#: The suite's own modules, as far as the script uses them. Solutions in f32 are wrong here.
 EVAL = """
 import openai  # a module that asks language models
 import json, pathlib
@@ -70,12 +70,12 @@ class cuda:
     get_device_capability = staticmethod(lambda device: (9, 0))
     get_device_name = staticmethod(lambda device: "none")
 """
-#: The program, but for heed bench, which has no GPU here.
+#: The program, except heed bench, which has no GPU here.
 WRAPPER = """#!/bin/sh
 [ "$1" = bench ] || exec "{heed}" "$@"
 echo '{{"rows": [{{"outcome": "ok", "seconds": {{"p50": 0.0005}}}}]}}'
 """
-#: Of a torch that has no GPU: nn is asked for by the solutions when they are compiled.
+#: Of a torch without a GPU: nn is used by the solutions when they are compiled.
 FILES = {
     "suite/src/kernelbench/__init__.py": "",
     "suite/src/kernelbench/kernel_static_checker.py": CHECKER,
@@ -156,7 +156,7 @@ class Script(unittest.TestCase):
         timed = (self.folder / "timed").read_text().split("\n")
         self.assertEqual(timed, ["fp32 False", "fp32 True", "fp16 False", "fp16 True", ""])
         self.assertEqual(rows["3/43", "f32-f16", "kernel"]["eager"], wrong["eager"])
-        # A later run keeps what is there, and adds to it.
+        # A later run keeps existing results, and adds to them.
         path = self.folder / "suite/src/kernelbench/eval.py"
         path.write_text("raise RuntimeError('not evaluated again')\n")
         _, _, more = self.report(*words)
@@ -166,7 +166,7 @@ class Script(unittest.TestCase):
 
     def test_bad_words(self):
         for words, checkout, text in (
-            ((), "fake", "is no checkout of KernelBench"),
+            ((), "fake", "is not a checkout of KernelBench"),
             (("--rows", "f64"), "suite", "--rows: 'f64' is not one of f32, f32-tf32, f32-bf16x3, f32-f16, f16, bf16"),
             (("--forms", "f16"), "suite", "--forms: 'f16' is not one of kernel, library"),
             (("--tasks", "1/5"), "suite", "0 tasks of level 1 with the number 5"),
@@ -179,7 +179,7 @@ class Script(unittest.TestCase):
         (self.folder / "out").mkdir()
         (self.folder / "out" / "kernelbench_report.json").write_text('{"schema": "another"}')
         done = self.run_script("--tasks", "1/97")
-        self.assertIn("is no report of this script", done.stderr)
+        self.assertIn("is not a report of this script", done.stderr)
         self.assertNotEqual(done.returncode, 0)
 
     def test_a_process_that_hangs(self):

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""test_numbers.py - the attention that is named in a task is what the task computes, in PyTorch on a CPU
+"""test_numbers.py - checks that the attention named for a task is the one that the task computes, in PyTorch on a CPU
 
     tests/suites/test_numbers.py READERS
 
-READERS is the folder of read_task.py. A task that is said to be nothing but attention is compared with the problem that
-is named; each that can be rewritten with its model in which float64 attention stands for the calls. Exits with 77 where
-there is no torch.
+READERS is the folder of read_task.py. A task classified as pure attention is compared with the named problem; one that
+can be rewritten is compared with its model with the calls replaced by float64 attention. Exits with 77 without torch.
 """
 
 import os
@@ -65,7 +64,8 @@ class Numbers(unittest.TestCase):
         warnings.simplefilter("ignore")
 
     def output(self, text, entry, **names):
-        """The inputs, and the output of the model `entry` of a file: weights, inputs, dropout are equal each time."""
+        """The inputs, and the output of the model `entry` of a file: weights, inputs and dropout are the same each
+        time."""
         exec(compile(text, entry, "exec"), names)
         torch.manual_seed(1)
         model = names[entry](*self.given)
@@ -87,7 +87,7 @@ class Numbers(unittest.TestCase):
         self.assertTrue(torch.allclose(made.double(), wanted.double(), most, most, equal_nan=True))
 
     def check(self, text):
-        """Returns which of both comparisons were made."""
+        """Returns which of the two comparisons were made."""
         read, other = (read_task.answer_of(way, text.encode()) for way in ("read", "rewrite"))
         whole = read.get("class") == "attention" and read["whole"]
         if read.get("class") != "attention":

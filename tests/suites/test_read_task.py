@@ -3,8 +3,8 @@
 
     tests/suites/test_read_task.py READERS
 
-READERS is the folder of read_task.py. Each task of tasks.py is read, and so are all of a checkout of KernelBench that
-HEED_KERNELBENCH names, if it does.
+READERS is the folder of read_task.py. Each task of tasks.py is read, and all tasks of the KernelBench checkout
+HEED_KERNELBENCH, if set.
 """
 
 import os
@@ -50,7 +50,7 @@ class Tasks(unittest.TestCase):
                 self.assertEqual("whole" if whole else answer["class"], kind, answer["reason"])
 
     def test_scale_of_the_call(self):
-        """Queries that are scaled ahead of the product are not scaled again by the call that stands for it."""
+        """Queries that are scaled before the product are not scaled again by the call that replaces it."""
         answer = read_task.answer_of("read", TASKS["scaled_queries"][0].encode())
         self.assertIn(" scale=0.5 ", answer["attention"][0]["spec"])
         self.assertIn(" scale=1 ", answer["attention"][0]["call"])
@@ -60,7 +60,7 @@ class Tasks(unittest.TestCase):
         self.assertEqual(answer["attention"][0]["layers"], 3)
 
     def test_operations(self):
-        """Those of the attention and of the maps beside it, by hand."""
+        """Operations of the attention and of other linear maps, computed by hand."""
         answer = read_task.answer_of("read", TASKS["packed"][0].encode())
         self.assertEqual(answer["attention"][0]["operations"], 2 * 4 * 32 * 32 / 2 * 2 * (12 + 12))
         maps = {one["kind"]: one for one in answer["beside"]}
@@ -68,7 +68,7 @@ class Tasks(unittest.TestCase):
         self.assertEqual(maps["linear map"]["operations"], 2 * 2 * 32 * 48 * (3 * 48 + 48))
 
     def test_nothing_is_run(self):
-        """A file that would say so if it were."""
+        """A file that would leave a trace if it were executed."""
         mark = pathlib.Path("was_run")
         text = TASKS["sdpa"][0] + "\nopen('was_run', 'w').write('x')\nimport os\nos.system('touch was_run')\n"
         self.assertEqual(read_task.answer_of("read", text.encode())["class"], "attention")
@@ -104,7 +104,7 @@ class Tasks(unittest.TestCase):
                 self.assertIn(words, read_task.answer_of("rewrite", HARD[name][1].encode()).get("refused", ""))
 
     def test_changed_queries(self):
-        """Queries that get another value between the products are no longer those of the product."""
+        """Queries that are changed between the products are no longer those of the product."""
         text = TASKS["written"][0].replace("w = F.softmax(w, dim=-1)", "w = F.softmax(w, dim=-1)\n        q = v")
         self.assertIn("another value", read_task.answer_of("rewrite", text.encode())["refused"])
 

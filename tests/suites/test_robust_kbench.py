@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The script that runs robust-kbench's filters and evaluator: on a checkout made here, with stand-ins for both.
+"""The script that runs robust-kbench's filters and evaluator, on a checkout made here with fakes of both.
 
     tests/suites/test_robust_kbench.py HEED
 """
@@ -39,7 +39,7 @@ class KernelTask:
         return self.configs["single_init_configs"]
 """
 FILTERS = "".join(f"def {name}(task, num_seeds):\n    return False\n" for name in script.FILTERS)
-#: It sees wrong values, and no cheat.
+#: It detects wrong values, but not cheats.
 EVALUATE = """
 import pathlib
 
@@ -59,7 +59,7 @@ def eval_cuda_kernel(task_dir, cuda_code_path, timeout, repetition_time, ext_dir
 def eval_torch_runtime(task_dir, repetition_time, timeout):
     return {"summary": {"avg_mean_time": 0.3}}, {"summary": {"avg_mean_time": 0.2}}
 """
-#: The program, but for heed suite judge, which has no GPU here: it judges by the solution's name.
+#: The program, except heed suite judge, which has no GPU here: it judges by the solution's name.
 WRAPPER = """#!/bin/sh
 [ "$2" = judge ] || exec "{heed}" "$@"
 case "$(basename "$3")" in
@@ -131,7 +131,7 @@ class Script(unittest.TestCase):
         self.assertNotIn("said by a compiler", text)
 
     def test_heed_caught(self):
-        """The run fails if one side calls heed's own solution bad, or could not judge a solution."""
+        """The run fails if either side rejects heed's own solution, or could not judge a solution."""
         done = self.run_script(right="wrong")
         self.assertEqual(done.returncode, 1)
         self.assertIn("not judged, or caught though right: heed", done.stderr)
@@ -154,7 +154,7 @@ class Script(unittest.TestCase):
             self.assertEqual(script.caught({"suite": suite, "heed": ours}), dict(zip(("suite", "heed"), wanted)))
 
     def test_bad_words(self):
-        for words, checkout, text in (((), "nowhere", "is no checkout of robust-kbench"),
+        for words, checkout, text in (((), "nowhere", "is not a checkout of robust-kbench"),
                                       (("--jobs", "0"), "suite", "--jobs is 0; it must be 1 or more")):
             done = self.run_script("--dry-run", *words, checkout=checkout)
             self.assertEqual(done.returncode, 2)
@@ -162,7 +162,7 @@ class Script(unittest.TestCase):
 
     @unittest.skipUnless(os.environ.get("HEED_ROBUST_KBENCH"), "HEED_ROBUST_KBENCH names no checkout of robust-kbench")
     def test_checkout(self):
-        """The suite's own reader of tasks takes heed's, where there is torch."""
+        """The suite's own reader accepts heed's task, if torch is installed."""
         command = [sys.executable, ROOT / "scripts" / "robust_kbench.py", os.environ["HEED_ROBUST_KBENCH"], "--heed",
                    HEED, "--out", self.folder / "out", "--dry-run"]
         done = subprocess.run([str(x) for x in command], capture_output=True, text=True, check=False)

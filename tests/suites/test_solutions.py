@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""test_solutions.py - solutions that `heed suite export` writes, beside the models of their tasks, in PyTorch
+"""test_solutions.py - solutions written by `heed suite export`, compared with the models of their tasks, in PyTorch
 
     tests/suites/test_solutions.py HEED
 
 HEED is the program; libheed is that of HEED_LIBRARY. On a CPU those that call the library are run, on a GPU those that
-carry a kernel as well. Exits with 77 where there is no torch.
+carry a kernel as well. Exits with 77 without torch.
 """
 
 import os
@@ -30,7 +30,7 @@ from tasks import HEAD, TASKS, task  # noqa: E402
 TOLERANCE = {"f32": 1e-5, "f16": 5e-3, "bf16": 4e-2, "tf32": 5e-3, "bf16x3": 2e-4}
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NAMES = ("written", "triu", "packed", "multihead", "scaled_queries")
-#: With no bias, without heads, of more keys than queries, of fewer heads of keys.
+#: Without a bias, without heads, with more keys than queries, with fewer key heads.
 HARD_NAMES = ("mha_nobias", "bmm", "causal_rect", "causal_rect_br", "gqa", "mqa", "kv_rep", "plus_q")
 CALLED = task("q, k, v = x\nreturn F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.5)",
               "torch.rand(2, 4, 16, 8), torch.rand(2, 4, 16, 8), torch.rand(2, 4, 16, 8)", head=HEAD)
@@ -51,7 +51,7 @@ def export(folder, text, form, products):
 
 
 def results(text, solution):
-    """Outputs of the task's model in float64 and of the solution's, with equal parameters and inputs."""
+    """Outputs of the task's model in float64 and of the solution, with equal parameters and inputs."""
     models = []
     for source, name in ((text, "Model"), (solution, "ModelNew")):
         names = {}

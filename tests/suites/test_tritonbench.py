@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The row of tritonbench, and the script that runs it.
 
-HEED_TRITONBENCH=CHECKOUT runs the operator itself on the CPU, with all that it wants installed beside torch; without it
-the reading of its figures is tested, and that the row refuses what is no tritonbench.
+HEED_TRITONBENCH=CHECKOUT runs the operator itself on the CPU, which needs its dependencies and torch; without it only
+the parsing of its figures is tested, and the refusal of a directory that is not tritonbench.
 """
 
 import json
@@ -48,7 +48,7 @@ class Tritonbench(unittest.TestCase):
     def test_no_checkout(self):
         done = run(ROOT)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no checkout of tritonbench", done.stderr)
+        self.assertIn("is not a checkout of tritonbench", done.stderr)
 
     @unittest.skipUnless(CHECKOUT, "HEED_TRITONBENCH names no checkout of tritonbench")
     def test_operator(self):

@@ -1,12 +1,14 @@
 #!/bin/sh
-# ci_gate.sh SCRIPT - scripts/ci_gpu_gate.sh with a made-up heed: which questions it asks, and what it makes of the answers
+# ci_gate.sh SCRIPT - tests scripts/ci_gpu_gate.sh with a fake heed: the calls it makes, and its
+# reaction to the results
 set -eu
 script=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset HEED_DEVICE GATE_SECONDS GATE_ALLOW_AMBIGUOUS GATE_CRITERIA GATE_TRUST
 
-# A heed that notes what it is asked, and answers each verb with its line of $ANSWERS, "VERB STATUS", else with 0.
+# A heed that logs its arguments, and exits with the status in its verb's line of $ANSWERS, "VERB
+# STATUS", or with 0.
 cat >"$work/heed" <<'EOF'
 #!/bin/sh
 echo "$HEED_DEVICE: $*" >>"$WORK/asked"
@@ -15,7 +17,8 @@ EOF
 chmod +x "$work/heed"
 touch "$work/board.db"
 
-# The script with the settings $3..., where heed answers $1, ends with $2; the questions are in asked.
+# The script with the settings $3..., when heed's statuses are $1, exits with $2; the calls are in
+# asked.
 expect() {
     printf '%b' "$1" >"$work/answers"
     : >"$work/asked"
@@ -33,14 +36,14 @@ fail() {
 }
 
 asked() {
-    grep -qx -- "$1" "$work/asked" || fail "nobody asked: $1"
+    grep -qx -- "$1" "$work/asked" || fail "not called: $1"
 }
 
 not_asked() {
-    ! grep -q -- "$1" "$work/asked" || fail "was asked: $1"
+    ! grep -q -- "$1" "$work/asked" || fail "was called: $1"
 }
 
-# All is well, on a CPU and on a GPU.
+# Everything passes, on a CPU and on a GPU.
 expect '' 0 HEED_DEVICE=cpu
 asked 'cpu: selftest --device cpu'
 asked 'cpu: verify --shapes seed --once --time-limit 1'
@@ -54,22 +57,22 @@ asked 'cuda:1: selftest --device cuda:1'
 asked "cuda:1: gate --board $work/board.db --seconds 9 --allow-ambiguous --trust-board"
 asked 'cuda:1: gate --criteria --seconds 9'
 
-# The first answer that is not good ends it.
+# It stops at the first failure.
 expect 'selftest 1' 1 HEED_DEVICE=cpu
 not_asked 'verify\|gate'
-expect 'verify 5' 1 HEED_DEVICE=cpu # what is wrong fails, whatever it is called
+expect 'verify 5' 1 HEED_DEVICE=cpu # an error fails, whatever its name
 not_asked 'gate'
 expect 'gate 1' 1 HEED_DEVICE=cpu GATE_CRITERIA=1
 not_asked 'criteria'
 expect 'gate 3' 3 HEED_DEVICE=cpu
 grep -q 'cannot be told' "$work/said" || fail 'it does not say that nothing is known'
 expect 'gate 7' 7 HEED_DEVICE=cpu
-expect 'gate 8' 8 HEED_DEVICE=cpu GATE_CRITERIA=1 # what cannot be told is no pass
+expect 'gate 8' 8 HEED_DEVICE=cpu GATE_CRITERIA=1 # an open verdict is not a pass
 not_asked 'criteria'
 expect 'plan 3' 77
 not_asked 'selftest'
 
-# There must be a board and a heed, which may be one of PATH.
+# There must be a board and a heed, which may be on PATH.
 rm "$work/board.db"
 expect '' 3 HEED_DEVICE=cpu
 grep -q "heed tune --board $work/board.db" "$work/said" || fail 'it does not say how to make a board'

@@ -1,5 +1,6 @@
 #!/bin/sh
-# exports.sh LIBRARY HEADER - the shared library exports the functions of its header and nothing else
+# exports.sh LIBRARY HEADER - checks that the shared library exports the functions of its header and
+# nothing else
 set -eu
 library=$1
 header=$2

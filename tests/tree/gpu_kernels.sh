@@ -1,5 +1,5 @@
 #!/bin/sh
-# gpu_kernels.sh SCRIPT HEED - scripts/test-gpu.sh knows each CUDA kernel, and each once
+# gpu_kernels.sh SCRIPT HEED - checks that scripts/test-gpu.sh lists each CUDA kernel once
 set -eu
 script=$1
 heed=$2

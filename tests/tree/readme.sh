@@ -1,8 +1,8 @@
 #!/bin/sh
-# readme.sh README INCLUDE LIBRARY_DIR CC - build and run the C program that README shows
+# readme.sh README INCLUDE LIBRARY_DIR CC - builds and runs the C program in README
 #
-# It must be a whole program of at most 12 statements, compile without a warning, and end with 0. The two
-# lines on wisdom, which README shows below it, must compile in it.
+# It must be a complete program of at most 12 statements, compile without a warning, and exit with
+# 0. The two lines on wisdom, which README shows below it, must compile in it.
 set -eu
 readme=$1 include=$2 library=$3 cc=$4
 folder=$(mktemp -d)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# require.sh SCRIPT - scripts/require.sh on machines that lack a package, as a PATH of made-up commands shows them
+# require.sh SCRIPT - tests scripts/require.sh on machines that lack a package, simulated by a PATH
+# of fake commands
 set -eu
 script=$1
 work=$(mktemp -d)
@@ -7,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 bin=$work/bin
 sh=$(command -v sh)
 
-# A machine where uid $1 lacks gcovr, with the commands $2... that apt-get and sudo are made of.
+# A machine where uid $1 lacks gcovr, with the fake apt-get and sudo given by $2...
 machine() {
     uid=$1
     shift
@@ -34,7 +35,7 @@ command_is() {
     chmod +x "$bin/$1"
 }
 
-# expect NAME STATUS WORDS...: the script must end with STATUS and say each of the WORDS.
+# expect NAME STATUS WORDS...: the script must exit with STATUS and print each of the WORDS.
 expect() {
     name=$1
     wanted=$2

@@ -1,7 +1,8 @@
 #!/bin/sh
-# sample_kernel.sh PAGE ROOT CC - compile the CPU kernel that PAGE adds, with its declaration and its row
+# sample_kernel.sh PAGE ROOT CC - compiles the CPU kernel that PAGE adds, with its declaration and
+# its row
 #
-# The three are taken from the page as they stand there. Compiling is all: not every machine has AVX-512.
+# The three are extracted from the page. They are only compiled: not every machine has AVX-512.
 set -eu
 page=$1 root=$2 cc=$3
 case $(uname -m) in
@@ -12,7 +13,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/cpu"
 
-# The block of the page that has $1, without the indentation of its list.
+# The block of the page that contains $1, without the indentation of its list.
 block() {
     awk -v word="$1" '/^ *```/ { if (on && index(text, word)) { printf "%s", text; exit }
                                  on = !on; text = ""; next }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/performance_table.py, and that the pages have the tables that it makes.
+"""Tests scripts/performance_table.py, and checks that the pages contain the tables that it makes.
 
     test_performance_table.py HEED
 """
@@ -91,7 +91,7 @@ def test_table(folder):
         file.write_text(whole.replace("2.00x", "2.10x").replace("4.00x", "4.10x"))
         assert run(folder, "--check").returncode == 1, "a figure that was changed by hand"
         file.write_text(whole)
-    # Words have a table of their own, and the problem of their list that has none stands there too.
+    # Words have a separate table, which also contains the one problem in their list without words.
     plain, means = page.read_text(), "| geometric mean |  | 4.00x | 0.50x |"
     write(folder, "2026-01-02", "words.json", "12:00:00",
           row(f"{P1} causal window=9:", 1e-5, match("flex", 3e-5, 3.0)),
@@ -104,7 +104,7 @@ def test_table(folder):
     assert "| problem | heed: time, TFLOP/s | flex |" in words and "| geometric mean |  | 9.00x |" in words
     assert f"| {P1} |" not in words and "window" not in whole.partition(heading)[0]
     assert readme.read_text() == short and run(folder, "--check").returncode == 0
-    # So have sequences and caches. A table is of the newest date that has some of its rows.
+    # So do sequences and caches. A table is from the newest date with some of its rows.
     write(folder, "2026-01-03", "plain.json", "12:00:00", row(P1, 1e-5, match("x", 2e-5, 2.0)))
     write(folder, "2026-01-04", "serving.json", "12:00:00",
           row("b16 h32/8 s1/4096 d128 bf16 lengths paged=16", 1e-5, match("y", 2e-5, 2.0)),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/predicted_table.py, and that docs/predicted-l4.md is what it makes.
+"""Tests scripts/predicted_table.py, and checks that docs/predicted-l4.md is its output.
 
     test_predicted_table.py HEED
 """

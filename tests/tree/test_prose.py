@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tests of scripts/prose.py, and that it finds nothing in the tree.
+"""Tests scripts/prose.py, and checks that it finds nothing in the tree.
 
     test_prose.py
 
-Skipped where the tree is not a checkout of git.
+Skipped if the tree is not a git checkout.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ SCRIPT = ROOT / "scripts" / "prose.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import prose  # noqa: E402, whose folder was unknown before
 
-# A sentence that the pattern finds, and a near one that no pattern does.
+# A sentence that the pattern matches, and a similar one that no pattern matches.
 EXAMPLES = {
     "opening": ("What a kernel takes is counted.", "What does a kernel take?"),
     "title": ("x.c - what a kernel takes", "x.c - the limits of what a kernel takes"),
@@ -36,7 +36,7 @@ NOTEBOOK = """{"cells": [
 ]}
 """
 
-# Each kind of file: name, text, and the line of its one finding.
+# Each kind of file: name, text, and the line of its only finding.
 FILES = [
     ("a.c", f"int a; /* A comment. {BAD} */\n", 1),
     ("a.h", f"/*\n * a.h - a title\n *\n * {BAD}\n */\n", 4),

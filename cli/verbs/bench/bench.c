@@ -1,5 +1,5 @@
 /*
- * bench.c - `heed bench`: how fast, beside whom, and how sure is that
+ * bench.c - `heed bench`: times kernels and their rivals, with confidence intervals
  */
 #include "bench.h"
 
@@ -54,7 +54,7 @@ cli_exit bench_check_peers(lab_bench *bench)
 
 static const char *const efforts[] = { "estimate", "measure", "patient", NULL };
 
-/* A load above this is worth a warning: something else wants the cores. */
+/* A load above this gets a warning: other programs use the cores. */
 #define LOAD_QUIET 0.5
 
 static void warn_if_busy(const lab_environment *environment)
@@ -65,8 +65,8 @@ static void warn_if_busy(const lab_environment *environment)
             environment->load);
 }
 
-/* Ceilings for the types that occur, and the copy bandwidth, of a CPU that is timed by its clock.
- */
+/* Measures the ceilings of the types in use, and the copy bandwidth, on a CPU that is timed by its
+ * clock. */
 static void measure_machine(lab_bench *bench, const bench_sources *sources)
 {
     if (bench->replay)
@@ -102,8 +102,7 @@ static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
     return code;
 }
 
-/* Was a backend asked for of a peer that is not available? Nobody knows then whether there is one
- * of that name. */
+/* Checks for requested backends of peers that are not available, whose names cannot be checked. */
 static cli_exit check_backends(const lab_bench *bench)
 {
     for (size_t i = 0; i < bench->rival_count; i++) {
@@ -116,8 +115,8 @@ static cli_exit check_backends(const lab_bench *bench)
     return CLI_OK;
 }
 
-/* The worst outcome of heed, else of the user's source, else a backend that is missing. Figures
- * of rivals have no influence. */
+/* The worst outcome of heed, else of the user's source, else a missing backend. Figures of rivals
+ * do not count. */
 static cli_exit verdict(const lab_bench *bench)
 {
     lab_bench_outcome worst = LAB_BENCH_OK;
@@ -130,7 +129,7 @@ static cli_exit verdict(const lab_bench *bench)
 
 static cli_exit print(const lab_bench *bench, const bench_options *options)
 {
-    json_t *manifest = options->record ? cli_manifest_take() : NULL; /* stdout names it, too */
+    json_t *manifest = options->record ? cli_manifest_take() : NULL; /* stdout names it as well */
     cli_exit code = options->json ? bench_print_json(bench, manifest) : bench_print_table(bench);
     if (code == CLI_OK && options->record)
         code = bench_record(bench, options, manifest);
@@ -138,7 +137,7 @@ static cli_exit print(const lab_bench *bench, const bench_options *options)
     return code;
 }
 
-/* Can the user's kernel run on all problems? */
+/* Checks that the user's kernel runs on all problems. */
 static cli_exit open_own(const lab_bench *bench, cli_source *own, const bench_sources *sources)
 {
     const cli_source_place place = { .on_host = heed_device_is_host(bench->context),
@@ -156,7 +155,7 @@ static cli_exit open_own(const lab_bench *bench, cli_source *own, const bench_so
     return code;
 }
 
-/* Everything is timed and printed. */
+/* Times and prints everything. */
 static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
                           const bench_options *options, cli_source *own)
 {
@@ -180,7 +179,7 @@ static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
     return code;
 }
 
-/* --behind: a kernel before each call of a graph. */
+/* For --behind: loads a kernel that is launched before each call of a graph. */
 static cli_exit open_behind(lab_bench *bench, lab_behind **behind)
 {
     if (heed_device_is_host(bench->context)) {
@@ -210,18 +209,18 @@ static cli_exit check_calibrate(const cli_args *args)
 {
     static const char *const others[] = { "against", "peers", "record", "source" };
     size_t count = sizeof others / sizeof others[0];
-    if (cli_args_given(args, "duels")) /* takes the source, the last one */
+    if (cli_args_given(args, "duels")) /* allows the last one, the source */
         count--;
     for (size_t i = 0; i < count; i++) {
         if (!cli_args_flag(args, "calibrate") || !cli_args_given(args, others[i]))
             continue;
-        cli_error("--calibrate compares each kernel with itself alone; leave out --%s", others[i]);
+        cli_error("--calibrate compares each kernel only with itself; leave out --%s", others[i]);
         return CLI_USAGE;
     }
     return CLI_OK;
 }
 
-/* The option --duels needs --calibrate. */
+/* --duels needs --calibrate. */
 static cli_exit check_duels(const cli_args *args)
 {
     if (!cli_args_given(args, "duels") || cli_args_flag(args, "calibrate"))
@@ -230,26 +229,26 @@ static cli_exit check_duels(const cli_args *args)
     return CLI_USAGE;
 }
 
-/* A record is of heed and its rivals. */
+/* Records contain heed and its rivals only. */
 static cli_exit check_record(const cli_args *args)
 {
     if (!cli_args_given(args, "record") || !cli_args_given(args, "source"))
         return CLI_OK;
-    cli_error("--record keeps heed and its rivals alone; leave out --source, or keep what --json "
+    cli_error("--record keeps only heed and its rivals; leave out --source, or keep what --json "
               "prints");
     return CLI_USAGE;
 }
 
-/* No other kernel is launched in a sandbox. */
+/* A sandbox launches no other kernel. */
 static cli_exit check_behind(const cli_args *args)
 {
     if (!cli_args_flag(args, "behind") || !cli_args_given(args, "source"))
         return CLI_OK;
-    cli_error("--behind times heed and its rivals alone; leave out --source");
+    cli_error("--behind times only heed and its rivals; leave out --source");
     return CLI_USAGE;
 }
 
-/* Checks of options and files, before anything is done. */
+/* Checks options and files before any work. */
 static cli_exit check(const cli_args *args)
 {
     cli_exit code = check_calibrate(args);
@@ -264,7 +263,7 @@ static cli_exit check(const cli_args *args)
     return code == CLI_OK ? cli_kernel_check_of(args, "against") : code;
 }
 
-/* The options of the run, as they were given. */
+/* Reads the options of the run. */
 static lab_bench read_run(const cli_args *args)
 {
     return (lab_bench){ .sink = &cli_sink,
@@ -339,7 +338,8 @@ static const cli_option options[] = {
     CLI_OPTION_LAYOUT,
     CLI_OPTION_WORDS("Further words of the specs of the problems in that file, such as 'causal'"),
     CLI_OPTION_KERNEL,
-    OPT_TEXT("against", 0, "NAME", "Also compare with this kernel of heed's, named likewise"),
+    OPT_TEXT("against", 0, "NAME",
+             "Also compare with this kernel of heed's, named as for --kernel"),
     CLI_OPTION_SOURCE(
         "Prove this kernel of your own, a .c or .cu file (docs/your-own-kernel.md), and time it in "
         "turns with heed; rivals are then only those of --peers. With --duels: time "
@@ -354,12 +354,12 @@ static const cli_option options[] = {
     OPT_REAL("seconds", 0, "N", 0.01, 3600, "1",
              "Seconds to time heed, and each rival beside it, on each problem; slow ones "
              "take longer"),
-    CLI_OPTION_MARGIN("Differences up to this count as none"),
+    CLI_OPTION_MARGIN("Treat differences up to this as none"),
     OPT_FLAG("calibrate", 0,
              "Compare each kernel with itself for --seconds, and print the smallest difference "
              "that can be detected here"),
     OPT_REAL("detect", 0, "PERCENT", 0.1, 100, "2",
-             "With --calibrate: warn where a difference of PERCENT cannot be detected"),
+             "With --calibrate: warn if a difference of PERCENT cannot be detected"),
     OPT_INTEGER("duels", 0, "N", 1, 100000, NULL,
                 "With --calibrate: make N comparisons of --seconds, and print how often the "
                 "verdict is wrong"),

@@ -12,18 +12,18 @@
 #include "cli/base/cli.h"
 #include "report/table.h"
 
-/* The options of `heed bench` that are not of a lab_bench. */
+/* Options of `heed bench` that are not in lab_bench. */
 typedef struct bench_options {
     bool json;
     const char *record; /* the folder of records, or NULL */
     const char *shapes; /* the file of the problems, or NULL */
     bool calibrate;
-    double detect;      /* the difference that --calibrate is asked about */
+    double detect;      /* the difference of --detect */
     size_t duels;       /* 0: none */
-    const char *source; /* its kernel is both sides of --duels; NULL: heed's plan */
-    bool behind;        /* time behind a kernel of another module */
-    double planted;     /* how much longer its copy is to take, as a share; 0: as long */
-    double time_limit;  /* seconds, of all duels */
+    const char *source; /* the kernel on both sides of --duels; NULL: heed's plan */
+    bool behind;        /* time each call after a kernel of another module */
+    double planted;     /* extra time of its copy, as a fraction; 0: none */
+    double time_limit;  /* seconds, for all duels */
 } bench_options;
 
 /* -------------------------------------------------------------------------- */
@@ -35,68 +35,67 @@ typedef struct bench_sources {
     size_t count;
 } bench_sources;
 
-/* bench_sources_read() takes the problems of the command line, and every Q, K, V of --tensors, if
- * the verb has that. A failure has been printed. Free with bench_sources_free(), also after a
- * failure. */
+/* bench_sources_read() reads the problems of the command line, and every Q, K, V of --tensors, if
+ * the verb has that option. A failure has been printed. Free with bench_sources_free(), also after
+ * a failure. */
 cli_exit bench_sources_read(bench_sources *sources, const cli_args *args);
 void bench_sources_free(bench_sources *sources);
 
-/* bench_sources_unique() drops problems that were named before, and says so: for verbs in whose
- * rules problems are counted. */
+/* bench_sources_unique() drops repeated problems, with a message: for verbs that count problems. */
 void bench_sources_unique(bench_sources *sources);
 
-/* bench_sources_canonical() takes the canonical shapes, shapes/seed.txt, for those who name none.
- */
+/* bench_sources_canonical() adds the canonical shapes, shapes/seed.txt, if no problem is given. */
 cli_exit bench_sources_canonical(bench_sources *sources);
 
 /* -------------------------------------------------------------------------- */
 /* bench_calibrate.c: the differences that this machine can resolve           */
 /* -------------------------------------------------------------------------- */
 
-/* bench_calibrate() compares the kernel of each problem with itself, and prints what differences
- * can be detected. */
+/* bench_calibrate() compares the kernel of each problem with itself, and prints the differences
+ * that can be detected. */
 cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
                          const bench_options *options);
 
-/* bench_duels.c: bench_duel_itself() runs --duels of what a problem is computed by with itself, and
+/* bench_duels.c: bench_duel_itself() compares a problem's kernel with itself, --duels times, and
  * prints how often the verdicts are right. */
 cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
                            const bench_options *options);
 
-/* bench_exit_of() returns the exit code of an outcome of heed's own, bench_exit_of_work() that of
- * timing, which nothing but Ctrl-C ends early. */
+/* bench_exit_of() returns the exit code of heed's outcome, bench_exit_of_work() that of timing,
+ * which only Ctrl-C ends early. */
 cli_exit bench_exit_of(lab_bench_outcome outcome);
 cli_exit bench_exit_of_work(heed_status status);
 
-/* bench_open_peers() is lab_bench_rivals_open(), and prints an error, as one of --peers;
+/* bench_open_peers() is lab_bench_rivals_open(), and prints errors as those of --peers;
  * bench_check_peers() is lab_bench_rivals_check() likewise. */
 cli_exit bench_open_peers(lab_bench *bench);
 cli_exit bench_check_peers(lab_bench *bench);
 
 /* -------------------------------------------------------------------------- */
-/* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer    */
+/* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer   */
 /* -------------------------------------------------------------------------- */
 
-/* bench_print_machine() prints the lines above the table: the machine, and what the figures are. */
+/* bench_print_machine() prints the lines above the table: the machine, and how the figures are
+ * measured. */
 void bench_print_machine(const lab_bench *bench);
 cli_exit bench_print_table(const lab_bench *bench);
 
-/* @manifest: the tools and libraries behind it (manifest.h), where it is recorded; else NULL. */
+/* @manifest: the tools and libraries of the run (manifest.h) if it is recorded; else NULL. */
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest);
 
 /* bench_summary() returns a table with a line for each problem and a column for each opponent, and
- * their means; NULL if there is no memory. bench_summary_key says what its signs mean. */
+ * their means; NULL if out of memory. bench_summary_key explains its signs. */
 lab_table *bench_summary(const lab_bench *bench);
 extern const char bench_summary_key[];
 
 /* bench_json_device() returns the facts of the device. */
 json_t *bench_json_device(const lab_bench *bench);
 
-/* bench_json() returns everything, for the caller to release; NULL if there is no memory. */
+/* bench_json() returns everything, for the caller to release; NULL if out of memory. */
 json_t *bench_json(const lab_bench *bench, const json_t *manifest);
 
 /* bench_record() writes everything to one file of compact JSON in the folder of the device and the
- * date below options->record, with the manifest's parts. Says on stderr where it is. */
+ * date below options->record, with the manifest's parts. Prints its path on stderr. */
 cli_exit bench_record(const lab_bench *bench, const bench_options *options, const json_t *manifest);
 
 #endif /* CLI_BENCH_H */

@@ -42,7 +42,7 @@ static void add_row(lab_table *table, const lab_bench_calibration *row)
     lab_table_row_end(table);
 }
 
-/* The differences that cannot be told, in a sentence for each problem. */
+/* Prints a sentence for each problem on which a difference of @detect cannot be detected. */
 static void print_limits(const lab_bench *bench, double detect, const lab_bench_calibration *rows,
                          size_t count)
 {

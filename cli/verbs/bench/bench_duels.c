@@ -13,7 +13,7 @@
 
 #define SOURCE_MAX (INT64_C(1) << 20)
 
-/* How many duels have the verdict, by the rule of champions or the usual one. */
+/* The number of duels with the verdict, by the rule for champions or the usual one. */
 static size_t count_of(const lab_bench_duels *all, lab_compared verdict, bool champion)
 {
     size_t count = 0;
@@ -22,7 +22,7 @@ static size_t count_of(const lab_bench_duels *all, lab_compared verdict, bool ch
     return count;
 }
 
-/* B's time over A's by all pairs. */
+/* B's time over A's, from all pairs. */
 static lab_interval pooled_ratio(const lab_bench_duels *all)
 {
     lab_interval ratio = { 1, 0, INFINITY };
@@ -123,7 +123,7 @@ static cli_exit print(const lab_bench_duels *all, bool json)
         "duels");
 }
 
-/* The answer of a run that failed, or not. */
+/* The exit code of a run with @status. */
 static cli_exit exit_of(const lab_bench_duels *all, heed_status status, const lab_error *error)
 {
     if (status == HEED_OK)

@@ -1,5 +1,5 @@
 /*
- * bench_json.c - heed.bench/1: every figure with the samples that it was made from
+ * bench_json.c - heed.bench/1: every figure with its samples
  */
 #include "bench.h"
 #include "cli/verbs/doctor/manifest.h"
@@ -41,7 +41,7 @@ static json_t *state_of(const heed_device_state *state)
         state->other_processes >= 0 ? json_integer(state->other_processes) : json_null());
 }
 
-/* Figures beside the samples where these are replays; else null. */
+/* More figures where the samples are replays; else null. */
 static json_t *replay_of(const lab_bench_row *row)
 {
     if (row->calls == 0)
@@ -81,7 +81,7 @@ static json_t *summary_of(const lab_bench_row *row)
     return row->outcome == LAB_BENCH_OK ? summary_json(&row->summary) : json_null();
 }
 
-/* The lengths that both sides had; null for a problem without. */
+/* The lengths on both sides; null for a problem without lengths. */
 static json_t *sequences_of(const lab_bench_sequences *all)
 {
     if (all->count == 0)
@@ -151,7 +151,7 @@ static json_t *ceilings_of(const lab_bench *bench)
     return ceilings;
 }
 
-/* The device, its driver and compiler, and how it is now. */
+/* The device, its driver and compiler, and its current state. */
 json_t *bench_json_device(const lab_bench *bench)
 {
     char features[32];

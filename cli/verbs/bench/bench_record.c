@@ -1,5 +1,5 @@
 /*
- * bench_record.c - keeps the answer: FOLDER/<device>/<date>/<what>-<time>.json
+ * bench_record.c - stores the result: FOLDER/<device>/<date>/<what>-<time>.json
  */
 #include <ctype.h>
 #include <errno.h>
@@ -10,9 +10,11 @@
 #include "bench.h"
 
 #define PATH_MAX_SIZE 1024
-#define RECORD_DIGITS 7 /* of a real: an error below the millionth that the board allows */
+#define RECORD_DIGITS                                                      \
+    7 /* of a real number: the error is below the millionth that the board \
+       * allows */
 
-/* Copies @text as the name of a file: lower case letters and digits, a dash for anything else. */
+/* Copies @text as a file name: lower case letters and digits, with dashes for anything else. */
 static void copy_name(char *to, size_t size, const char *text)
 {
     size_t length = 0;
@@ -42,7 +44,7 @@ static void describe(const lab_bench *bench, const char *shapes, char *text, siz
              bench->behind ? "-behind" : "");
 }
 
-/* The path, from the time of the run such as 2026-01-31T23:59:59Z. */
+/* Makes the path, from the time of the run, such as 2026-01-31T23:59:59Z. */
 static bool make_path(const lab_bench *bench, const bench_options *options,
                       char path[PATH_MAX_SIZE])
 {
@@ -66,17 +68,17 @@ static bool make_path(const lab_bench *bench, const bench_options *options,
     return false;
 }
 
-/* Records are published, and the folders of a rival's path are the user's own. */
+/* Drops the folders of a rival's path: records are published, and the folders are private. */
 static void drop_folders(json_t *rival)
 {
     const char *path = json_string_value(json_object_get(rival, "path"));
     const char *slash = path ? strrchr(path, '/') : NULL;
-    if (slash) /* without memory for it the path stays whole */
+    if (slash) /* if memory runs out the path stays whole */
         json_object_set_new(rival, "path", json_string(slash + 1));
 }
 
-/* Removes null members, and of every summary all but the median and the 90th percentile: readers of
- * a record take no others, and those of the samples follow from them. */
+/* Removes null members, and all members of summaries but the median and the 90th percentile:
+ * readers of a record use no others, and they follow from the samples. */
 static void compact(json_t *value)
 {
     void *next;

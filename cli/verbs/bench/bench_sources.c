@@ -58,7 +58,7 @@ static cli_exit read_group(bench_sources *sources, lab_safetensors *file, const 
         code = cli_inputs_problem(&source->problem, &inputs, args);
     if (code == CLI_OK)
         code = cli_inputs_sort(&inputs);
-    source->tensors[LAB_Q] = inputs.q.tensor; /* which has them now */
+    source->tensors[LAB_Q] = inputs.q.tensor; /* which owns them now */
     source->tensors[LAB_K] = inputs.k.tensor;
     source->tensors[LAB_V] = inputs.v.tensor;
     return code;
@@ -130,7 +130,7 @@ cli_exit bench_sources_canonical(bench_sources *sources)
     return code;
 }
 
-/* Is it one of the first @count, with random values as it has? */
+/* True if it equals one of the first @count, and both have random values. */
 static bool is_repeated(const bench_sources *sources, size_t count, const lab_bench_source *one)
 {
     for (size_t i = 0; i < count && !*one->label; i++)

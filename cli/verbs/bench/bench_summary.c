@@ -1,5 +1,5 @@
 /*
- * bench_summary.c - a line for each problem, a column for each opponent
+ * bench_summary.c - the short table: a line for each problem, a column for each opponent
  */
 #include <float.h>
 #include <math.h>
@@ -14,8 +14,8 @@ const char bench_summary_key[] = "Opponents: how many times as long as heed they
                                  "faster, - slower, = equivalent, "
                                  "? ambiguous.\n";
 
-/* The columns of opponents: the rivals that could be asked, and another kernel of heed's. Returns
- * the name of the @index-th, or NULL past the last one. */
+/* The columns of opponents: the available rivals, and another kernel of heed's. Returns the name of
+ * the @index-th, or NULL past the last one. */
 static const char *opponent_name(const lab_bench *bench, size_t index)
 {
     for (size_t i = 0; i < bench->rival_count; i++)
@@ -30,7 +30,7 @@ static const lab_bench_match *find_match(const lab_bench *bench, const lab_bench
     const char *name = opponent_name(bench, index);
     for (size_t i = 0; i < row->match_count; i++) {
         const lab_bench_match *match = &row->matches[i];
-        /* heed's own kernel has its config at the end of its name */
+        /* the name of heed's kernel ends with its config */
         if (name == bench->against ? i + 1 == row->match_count : strcmp(match->name, name) == 0)
             return match;
     }

@@ -1,5 +1,5 @@
 /*
- * bench_table.c - the table of `heed bench`, with what is to be known above and below it
+ * bench_table.c - the table of `heed bench`, with a head and notes
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void write_device(FILE *stream, const lab_bench *bench)
     if (state.sm_clock_hz > 0)
         fprintf(stream, ", %.0f MHz", state.sm_clock_hz * 1e-6);
     if (state.throttle[0])
-        fprintf(stream, ", held down by: %s", state.throttle);
+        fprintf(stream, ", throttled by: %s", state.throttle);
 }
 
 static void write_machine(FILE *stream, const void *data)
@@ -99,14 +99,14 @@ static void print_ceilings(const lab_bench *bench)
 /* The table                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* A rate in GFLOP/s, or a ratio: with a decimal or two where that says something. */
+/* A rate in GFLOP/s, or a ratio, with the decimals that are significant. */
 static void add_number(lab_table *table, double value, const char *unit)
 {
     int decimals = value < 9.995 ? 2 : value < 999.5 ? 1 : 0;
     lab_table_cell(table, "%.*f%s", decimals, value, unit);
 }
 
-/* Single calls beside replays. */
+/* Adds columns of single calls, next to replays. */
 static void add_eager(lab_table *table, const lab_summary *eager)
 {
     char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE];
@@ -114,8 +114,7 @@ static void add_eager(lab_table *table, const lab_summary *eager)
     lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p90, p90) : "");
 }
 
-/* The share that a rate has of the roofline, with the unit that binds, or of the ceiling, where
- * either is known. */
+/* Adds the share of the roofline, with the limiting unit, or of the ceiling, if either is known. */
 static void add_share(lab_table *table, const lab_bench_row *row, double seconds, bool replay)
 {
     if (replay && row->floor > 0)
@@ -126,7 +125,7 @@ static void add_share(lab_table *table, const lab_bench_row *row, double seconds
         lab_table_cell(table, "-");
 }
 
-/* The problem has a line of its own; kernels and rivals stand below, further in. */
+/* The problem has a separate line; kernels and rivals follow, indented. */
 static void add_problem(lab_table *table, const lab_bench_source *source)
 {
     char spec[HEED_SPEC_SIZE];
@@ -194,7 +193,7 @@ static void add_match(lab_table *table, const lab_bench *bench, const lab_bench_
     lab_table_row_end(table);
 }
 
-/* Says of what a reason is the reason, unless the same has been said before. */
+/* A reason and its subject, which is printed once. */
 typedef struct note {
     const char *name;
     const char *reason;
@@ -230,14 +229,14 @@ static void print_own(const lab_bench *bench)
     lab_wrap_format(
         stdout, 4,
         "%s: passes all gates; in a sandbox%s, and every call finds values of Q, K "
-        "and V that no other had; up to %.2g %% of its time may be what it takes to ask it",
+        "and V that no other had; up to %.2g %% of its time may be the overhead of calling it",
         bench->own->name, host ? ", on one thread" : "", 100 * asking);
     if (host && heed_context_threads(bench->context) > 1)
-        lab_wrap_format(stdout, 4, "heed has %d threads: with --threads 1 it has one as well",
+        lab_wrap_format(stdout, 4, "heed has %d threads; with --threads 1 it also has one",
                         heed_context_threads(bench->context));
 }
 
-/* Below the table: the meaning of the dashes, and the settings of the rivals. */
+/* Prints the notes below the table: the meaning of dashes, and the settings of the rivals. */
 static bool print_notes(const lab_bench *bench)
 {
     size_t count = 0;
@@ -266,7 +265,7 @@ static bool print_notes(const lab_bench *bench)
     return true;
 }
 
-/* The columns, of which some are for replays or for what is timed by the clock alone. */
+/* Adds the columns, some of which are only for replays or only for timing by the clock. */
 static void add_columns(lab_table *table, bool replay)
 {
     lab_table_columns(table, "problem, kernel, rival|p50>|p90>|GFLOP/s>");
@@ -274,7 +273,7 @@ static void add_columns(lab_table *table, bool replay)
     lab_table_columns(table, "rival/heed>|99 % interval|heed is");
 }
 
-/* The table again, shorter, where it is a long one. */
+/* Prints a short form of a long table. */
 static bool print_summary(const lab_bench *bench)
 {
     if (!bench->replay || bench->row_count == 0)

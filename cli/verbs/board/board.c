@@ -1,5 +1,5 @@
 /*
- * board.c - `heed board`: the fastest kernels, their lead, and whether it can be trusted
+ * board.c - `heed board`: the leaderboard, and whether its figures can be trusted
  */
 #include "board.h"
 

@@ -14,13 +14,13 @@
 #include "verify/selftest.h"
 #include <jansson.h>
 
-/* The row of option tables for the file. */
+/* The row of option tables for the board's file. */
 #define CLI_OPTION_BOARD                                                     \
     OPT_PATH("board", 'b', "FILE",                                           \
              "The board to use [default: HEED_BOARD, else heed/board.db in " \
              "XDG_DATA_HOME or ~/.local/share]")
 
-/* That of verbs that look at some of its problems. */
+/* The row for verbs that use only some of its problems. */
 #define CLI_OPTION_PROBLEM           \
     OPT_TEXT("problem", 'p', "SPEC", \
              "Only problems whose spec contains this text, such as d128 or causal")
@@ -33,24 +33,24 @@
 
 #define CLI_UNSAFE_REMEDY "--unsafe-candidates"
 
-/* cli_rebuild_options() returns what --board, --trust-board, --unsafe-candidates and --no-verify
- * say, of those that the verb has. */
+/* cli_rebuild_options() returns the values of --board, --trust-board, --unsafe-candidates and
+ * --no-verify, as far as the verb has them. */
 lab_rebuild_options cli_rebuild_options(const cli_args *args);
 
-/* cli_board_open() opens the board of --board. A failure has been printed. Where @mode is
+/* cli_board_open() opens the board of --board. A failure has been printed. If @mode is
  * LAB_RECORD_READ and there is no file yet, *@record is NULL with CLI_OK. */
 cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_args *args);
 
-/* The tools of an environment. Texts lie in this struct, which must not be copied. */
+/* The tools of an environment. Pointers point into this struct, which must not be copied. */
 typedef struct cli_board_tools {
     char manifest[LAB_RECORD_HASH_SIZE], libraries[256];
     char *text;
 } cli_board_tools;
 
-/* board_place.c: where and with what something is measured, as the board has it. Texts of both
- * structs lie in this one, which must not be copied; the name of the device is the context's.
- * cli_board_place_read() asks all tools for their versions, which takes up to a second. To be freed
- * with cli_board_place_free(), also if it was never read but zeroed. */
+/* board_place.c: the device and the tools of a measurement, in the board's form. Pointers in both
+ * structs point into this one, which must not be copied; the name of the device belongs to the
+ * context. cli_board_place_read() runs all tools for their versions, which takes up to a second.
+ * Free it with cli_board_place_free(), also if it is only zeroed. */
 typedef struct cli_board_place {
     lab_record_device device;
     lab_record_environment environment;
@@ -62,30 +62,29 @@ typedef struct cli_board_place {
 void cli_board_place_read(cli_board_place *place, heed_context *context);
 void cli_board_place_free(cli_board_place *place);
 
-/* cli_session_place() says in @session where and with what it measures; @place must outlive it. */
+/* cli_session_place() sets the device and the tools of @session; @place must outlive it. */
 void cli_session_place(lab_session *session, const cli_board_place *place);
 
-/* cli_session_begun() is for a run that has begun: it looks for the selftest to rely on if @trusts
- * is set, and prints what there is to say. cli_session_end() is lab_session_end() of a run that
- * ends with @code; returns that, or what went wrong. */
+/* Call cli_session_begun() after a run has begun: it looks up the selftest to rely on if @trusts is
+ * set, and prints messages. cli_session_end() is lab_session_end() for a run that ends with @code;
+ * it returns @code, or the code of a failure. */
 cli_exit cli_session_begun(lab_session *session, bool trusts);
 cli_exit cli_session_end(const lab_session *session, cli_exit code, const char *note);
 
-/* cli_board_tools_take() makes @manifest, which stays the caller's, what @environment was made
- * with. */
+/* cli_board_tools_take() sets the tools of @environment to @manifest, which stays the caller's. */
 void cli_board_tools_take(cli_board_tools *tools, const json_t *manifest,
                           lab_record_environment *environment);
 void cli_board_tools_free(cli_board_tools *tools);
 
-/* cli_board_version() copies the version of @name, "driver" or "nvrtc", out of features such as
+/* cli_board_version() copies the version of @name, "driver" or "nvrtc", from features such as
  * "sm_90-driver13.0-nvrtc13.0", and returns it; NULL if there is none. */
 const char *cli_board_version(const char *features, const char *name, char version[16]);
 
-/* cli_board_selftest_add() puts what a selftest of all kernels with all gates found on the board;
- * @backend is that of the kernels.
- * cli_board_selftest_find() looks for the newest one of this heed, with the suite and the commit
- * that it has, for lab_record_trial.selftest; *@id is 0 if there is none, and a message says what
- * to do. cli_board_selftest_look() says nothing. See also cli_selftest_trust(). */
+/* cli_board_selftest_add() puts the result of a selftest of all kernels with all gates on the
+ * board; @backend is that of the kernels. cli_board_selftest_find() finds the newest one of this
+ * build, with its suite and commit, for lab_record_trial.selftest; if there is none, it sets *@id
+ * to 0 and prints a remedy. cli_board_selftest_look() does so without a message. See also
+ * cli_selftest_trust(). */
 heed_status cli_board_selftest_add(lab_record *record, const char *backend,
                                    const lab_selftest_result *result, int64_t *id,
                                    lab_error *error);
@@ -97,25 +96,25 @@ heed_status cli_board_selftest_look(lab_record *record, const char *backend, int
 /* board_list.c: the leaderboard. */
 cli_exit cli_board_list(const cli_args *args);
 
-/* board_show.c: all of one trial. */
+/* board_show.c: one trial in full. */
 cli_exit cli_board_show(const cli_args *args);
 
 cli_exit cli_board_manifest(const cli_args *args);
 
-/* cli_board_tell() is a subcommand about the trial whose number is its operand: tell() is asked
- * with the board that is open, and says what is wrong. */
+/* cli_board_tell() runs a subcommand about the trial whose number is its operand: it calls tell()
+ * with the open board. tell() prints errors. */
 cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id));
 
-/* board_add.c: files that `heed bench` has recorded. */
+/* board_add.c: imports records of `heed bench`. */
 cli_exit cli_board_add(const cli_args *args);
 
 /* wisdom_export.c: the subcommand of `heed wisdom`. */
 cli_exit cli_wisdom_export(const cli_args *args);
 
-/* board_claims_check() computes again what @row of @file says beside the figures that @trial was
- * filled with: operations, rates, shares, the least and the mean of its samples, intervals of its
- * pairs of samples, the time cold or hot, whether it may be ok, and when it was. HEED_ERR_INVALID
- * names the field, its value and what it must be. */
+/* board_claims_check() recomputes the derived fields of @row of @file from the figures of @trial:
+ * operations, rates, shares, the minimum and the mean of its samples, intervals of its pairs of
+ * samples, the cold or hot time, whether it may be ok, and its date. HEED_ERR_INVALID names the
+ * field, its value and the permitted value. */
 heed_status board_claims_check(const json_t *file, const json_t *row, const lab_record_trial *trial,
                                lab_error *error);
 

@@ -1,8 +1,7 @@
 /*
  * board_add.c - `heed board add`: files of heed.bench/1, each a run of the board
  *
- * A file is known by its hash: adding it once more goes on where the first time stopped, or finds
- * nothing to do.
+ * A file is identified by its hash: adding it again resumes an interrupted import, or does nothing.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 #define FACTS_MAX 16
 
-/* One file, on its way. */
+/* A file being added. */
 typedef struct board_file {
     lab_record *record;
     report_record *source;
@@ -61,7 +60,7 @@ static cli_exit read_place(board_file *file)
         .governor = source->governor,
         .manifest = source->hash,
     };
-    /* A record of another heed has sources that are not here. */
+    /* The sources of a record by another build are not available here. */
     if (source->build && strcmp(source->build, heed_wisdom_build()) == 0)
         file->environment.library = lab_build_sources();
     if (source->manifest)
@@ -73,7 +72,7 @@ static cli_exit read_place(board_file *file)
 /* One row of the file: a trial                                               */
 /* -------------------------------------------------------------------------- */
 
-/* The texts that a trial points to. */
+/* A trial, and the texts that it points to. */
 typedef struct board_trial {
     char kernel[HEED_NAME_SIZE];
     lab_record_comparison comparisons[REPORT_RIVALS_MAX];
@@ -90,8 +89,7 @@ static void free_values(board_trial *t)
         free(t->values[i]);
 }
 
-/* Adds the numbers of @array, if there are any, which have been checked. Returns false if there is
- * no memory. */
+/* Adds the numbers of @array, if any, which have been checked. Returns false if memory runs out. */
 static bool add_samples(board_trial *t, const json_t *array, lab_record_samples samples)
 {
     size_t count = json_array_size(array), at = t->trial.sample_count;
@@ -109,7 +107,7 @@ static bool add_samples(board_trial *t, const json_t *array, lab_record_samples 
     return true;
 }
 
-/* @value has been checked: it is a text, a number, or absent. */
+/* Adds @value, which has been checked: it is a text, a number, or absent. */
 static void add_fact(board_trial *t, const char *name, const json_t *value)
 {
     lab_record_fact fact = { .name = name, .number = (double)NAN };
@@ -153,7 +151,7 @@ static const char *version_of(const board_file *file, const char *name)
     return NULL;
 }
 
-/* A board tells the rivals of a trial apart by their names. */
+/* A board identifies the rivals of a trial by their names. */
 static cli_exit check_names(field_reader *r, const report_row *row, size_t index)
 {
     for (size_t i = 0; i < row->match_count; i++)
@@ -206,7 +204,7 @@ static lab_record_verdict verdict_of(const char *outcome)
     return LAB_RECORD_FAILED;
 }
 
-/* The checks of heed bench: some rows of the timed output, where there is one. */
+/* Adds the check of heed bench, of some rows of the timed output, if there was one. */
 static void add_gate(board_trial *t, const report_row *row)
 {
     if (row->error < 0 || row->rows_checked == 0)
@@ -248,7 +246,7 @@ static void fill_trial(const board_file *file, board_trial *t, const report_row 
         .ended = source->time,
         .verdict = verdict_of(row->outcome),
         .reason = row->reason,
-        .confirmed = true, /* nobody chose it by these samples */
+        .confirmed = true, /* it was not chosen by these samples */
         .seconds = row->p50,
         .p90 = row->p90,
         .of_roofline = json_number_value(share ? share : json_object_get(row->json, "of_ceiling")),
@@ -262,7 +260,7 @@ static void fill_trial(const board_file *file, board_trial *t, const report_row 
     add_gate(t, row);
 }
 
-/* How many of the rows before @index are of the same kernel and problem: captured values may be. */
+/* The number of rows before @index with the same kernel and problem, as for captured values. */
 static int attempt_of(const report_row *rows, size_t index)
 {
     const report_row *row = &rows[index];
@@ -279,7 +277,7 @@ static cli_exit fail_row(const board_file *file, size_t index, const char *why)
     return CLI_CORRUPT;
 }
 
-/* A record whose figures cannot be is refused: somebody else than heed made it, or changed it. */
+/* A record with impossible figures is refused: it was not made by heed, or changed. */
 static cli_exit append(board_file *file, board_trial *t, size_t index)
 {
     lab_error error;
@@ -305,7 +303,7 @@ static cli_exit add_row(board_file *file, size_t index)
     const report_row *row = &file->source->rows[index];
     lab_error error;
     board_trial t = { .kernel = "" };
-    if (!row->kernel) { /* none could do it, or planning failed */
+    if (!row->kernel) { /* no kernel supports it, or planning failed */
         file->left_out++;
         return CLI_OK;
     }
@@ -344,7 +342,7 @@ static cli_exit add_rows(board_file *file)
     return code;
 }
 
-/* The words of the state are those of record.h. */
+/* The state in terms of record.h. */
 static lab_record_state state_of(cli_exit code)
 {
     return code == CLI_OK            ? LAB_RECORD_FINISHED
@@ -405,7 +403,7 @@ cli_exit cli_board_add(const cli_args *args)
     lab_record *record;
     cli_interrupt_catch();
     cli_exit code = cli_board_open(&record, LAB_RECORD_WRITE, args);
-    /* Files after one that is no good are added all the same. */
+    /* Files after a bad one are still added. */
     for (int i = 1; record && code != CLI_INTERRUPTED && i < cli_args_operand_count(args); i++) {
         cli_exit result = add_file(record, cli_args_operand(args, i));
         code = code == CLI_OK || result == CLI_INTERRUPTED ? result : code;

@@ -1,5 +1,5 @@
 /*
- * board_claims.c - does a row of a heed.bench/1 file say of itself what follows from it?
+ * board_claims.c - checks that derived fields of a heed.bench/1 row are consistent
  */
 #define _GNU_SOURCE /* strptime() */
 #include "board.h"
@@ -16,7 +16,7 @@
 #define TOLERANCE 1e-6 /* JSON has nine digits */
 #define DAY 86400
 
-/* A field that follows from other fields. NaN: it is not known, and not compared. */
+/* A field that is derived from other fields. NaN: unknown, and not compared. */
 typedef struct claim {
     const char *object, *name;
     double wanted;
@@ -68,7 +68,7 @@ static heed_status check_rates(const json_t *file, const json_t *row, const lab_
     return check_numbers(row, claims, sizeof claims / sizeof *claims, error);
 }
 
-/* A row that is ok has been looked at. */
+/* A row that is ok must have been checked. */
 static heed_status check_outcome(const json_t *row, const lab_record_trial *trial, lab_error *error)
 {
     const json_t *said = json_object_get(row, "error");
@@ -91,7 +91,7 @@ static bool is_moment(const char *text)
     return rest && strcmp(rest, "Z") == 0;
 }
 
-/* A record with a time in the future would be the newest for ever. */
+/* A record with a date in the future would stay the newest forever. */
 static heed_status check_moment(const lab_record_trial *trial, lab_error *error)
 {
     char tomorrow[32];
@@ -109,7 +109,7 @@ static heed_status check_moment(const lab_record_trial *trial, lab_error *error)
                     trial->ended);
 }
 
-/* A kernel of the heed that is here is one that it has. */
+/* A kernel of this build must exist in it. */
 static heed_status check_kernel(const lab_record_trial *trial, lab_error *error)
 {
     const lab_record_candidate *it = &trial->candidate;
@@ -130,7 +130,7 @@ static heed_status check_kernel(const lab_record_trial *trial, lab_error *error)
                     name);
 }
 
-/* The samples of one side of a comparison; NULL: there are none. */
+/* The samples of one side of a comparison; NULL: none. */
 static const lab_record_samples *side_of(const lab_record_trial *trial, const char *against,
                                          bool other)
 {
@@ -142,8 +142,8 @@ static const lab_record_samples *side_of(const lab_record_trial *trial, const ch
     return NULL;
 }
 
-/* An interval is what its pairs of samples give. One without ends claims nothing, and pairs that do
- * not match the samples are found by the board itself. */
+/* An interval must follow from its pairs of samples. An interval without ends is not checked, and
+ * the board itself finds pairs that do not match the samples. */
 static heed_status check_interval(const lab_record_trial *trial, const lab_record_comparison *c,
                                   lab_error *error)
 {

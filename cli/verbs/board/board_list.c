@@ -37,7 +37,7 @@ static void print_quoted(FILE *out, const char *text)
     putc('"', out);
 }
 
-/* As JSON says it, but that what is not known is nothing. */
+/* Prints values as in JSON, but unknown ones as empty fields. */
 static void print_csv_row(FILE *out, const lab_record_row *row)
 {
     for (int i = 0; i < LAB_RECORD_COLUMNS && lab_record_columns[i].name; i++) {
@@ -68,18 +68,18 @@ static void print_csv_head(FILE *out)
 /* The table                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* The printing in progress. Rows come device by device; each has a table of its own. While they are
- * read nobody can add a trial, and a pager may take for ever: the text is kept in memory until
- * the last row has been read. */
+/* The state of printing. Rows are grouped by device, with a table for each. While they are read the
+ * board is locked against additions, and a pager may keep stdout open forever: the text is kept in
+ * memory until the last row has been read. */
 typedef struct board_print {
     const cli_args *args;
     FILE *out;
     bool history, all, failed;
     char device[256]; /* of the table below */
-    lab_table *table; /* NULL: none has begun */
+    lab_table *table; /* NULL: no table yet */
     json_t *rows;
     size_t count, damaged, impossible;
-    int64_t left_out; /* a trial that is not ranked for a fault; 0: none */
+    int64_t left_out; /* a trial that is not ranked because of a fault; 0: none */
 } board_print;
 
 static lab_table *new_table(const board_print *print)
@@ -101,7 +101,7 @@ static void end_table(board_print *print)
     print->table = NULL;
 }
 
-/* Boards of before may have names that would do something to a terminal. */
+/* Removes characters that would control a terminal: names on older boards may have them. */
 static void tame(char *name)
 {
     for (; *name; name++)
@@ -142,7 +142,7 @@ static void add_comparison(lab_table *table, const lab_record_row *row)
     }
     lab_table_cell(table, "%.3f", row->ratio);
     const char *verdict = row->compared ? row->compared : "";
-    if (row->high > row->low) /* too few pairs have no interval */
+    if (row->high > row->low) /* with too few pairs there is no interval */
         lab_table_cell(table, "[%.3f, %.3f] %s", row->low, row->high, verdict);
     else
         lab_table_cell(table, "%s", verdict);
@@ -208,7 +208,7 @@ static lab_record_filter read_filter(const cli_args *args, char spec[HEED_SPEC_S
         .device = cli_args_text(args, "device"),
         .against = cli_args_text(args, "against"),
     };
-    /* A whole spec, however it is written, means that problem alone. */
+    /* A complete spec, however written, selects that problem only. */
     if (filter.problem && heed_problem_parse(&problem, filter.problem) == HEED_OK) {
         heed_problem_print(&problem, spec, HEED_SPEC_SIZE);
         filter.problem = spec;
@@ -217,7 +217,7 @@ static lab_record_filter read_filter(const cli_args *args, char spec[HEED_SPEC_S
     return filter;
 }
 
-/* Why a trial is not ranked: the first of these that holds. */
+/* The reasons why a trial is not ranked; the first that applies counts. */
 enum {
     NOT_RIGHT,
     NOT_TIMED,
@@ -240,15 +240,15 @@ static heed_status count_unranked(void *data, const lab_record_row *row)
     return HEED_OK;
 }
 
-/* Nothing is ranked: are there trials that are not, and why? */
+/* Explains an empty list: the reasons why trials are not ranked. */
 static heed_status explain_nothing(lab_record *record, const lab_record_filter *filter,
                                    lab_error *error)
 {
     static const char *const reasons[REASONS] = {
-        [NOT_RIGHT] = "did not come out right",
+        [NOT_RIGHT] = "with a wrong result",
         [NOT_TIMED] = "without a time",
         [NOT_CONFIRMED] = "not timed again once they were chosen",
-        [NOT_SOUND] = "damaged, or faster than can be",
+        [NOT_SOUND] = "damaged, or impossibly fast",
         [NOT_VERIFIED] = "without a proof by all gates",
         [NOT_TRUSTED] = "judged by gates that failed their own test",
     };
@@ -270,7 +270,7 @@ static heed_status explain_nothing(lab_record *record, const lab_record_filter *
     return status;
 }
 
-/* All that the filter lets through, to print->out. */
+/* Prints all rows that pass the filter to print->out. */
 static cli_exit read_rows(board_print *print)
 {
     char spec[HEED_SPEC_SIZE];
@@ -335,7 +335,7 @@ cli_exit cli_board_list(const cli_args *args)
     cli_exit code = read_rows(&print);
     print.failed |= ferror(print.out) != 0;
     print.failed |= fclose(print.out) != 0;
-    /* Also after a failure: the rows that could be read are worth something. */
+    /* Also after a failure: print the rows that could be read. */
     cli_exit printed = print_rows(&print, text);
     free(text);
     json_decref(print.rows);

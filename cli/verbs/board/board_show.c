@@ -1,6 +1,5 @@
 /*
- * board_show.c - `heed board show` and `manifest`: all that is known of one trial, and every tool
- * and library that it was made with
+ * board_show.c - `heed board show` and `manifest`: one trial in full, and its tools and libraries
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ static json_t *json_value(const lab_record_field *field)
     }
 }
 
-/* The object that @field is a member of: its section, or the row of that. */
+/* The object that contains @field: its section, or a row of the section. */
 static json_t *object_of(json_t *all, const lab_record_field *field)
 {
     json_t *section = json_object_get(all, field->section);
@@ -67,7 +66,7 @@ static heed_status add_json(void *data, const lab_record_field *field)
 /* Text                                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* Where the printing is. It goes to memory first: while a trial is read none can be added. */
+/* The state of printing, which goes to memory first: while a trial is read the board is locked. */
 typedef struct show_print {
     FILE *out;
     char section[32];
@@ -85,7 +84,7 @@ static void print_samples(FILE *out, const lab_record_field *field)
     putc('\n', out);
 }
 
-/* Lines after the first are indented, and what a terminal would obey is not printed. */
+/* Prints text with lines after the first indented, and without control characters. */
 static void print_text(FILE *out, const char *text)
 {
     for (; *text; text++)
@@ -113,7 +112,7 @@ static void print_value(FILE *out, const lab_record_field *field)
     }
 }
 
-/* A fact is a line: its name and its value. */
+/* Prints a fact as a line: its name and its value. */
 static bool print_fact(FILE *out, const lab_record_field *field)
 {
     if (strcmp(field->section, "facts") != 0)
@@ -217,10 +216,10 @@ cli_exit cli_board_show(const cli_args *args)
 }
 
 /* -------------------------------------------------------------------------- */
-/* `heed board manifest`: the tools and libraries that it was made with       */
+/* `heed board manifest`: the tools and libraries of a trial                  */
 /* -------------------------------------------------------------------------- */
 
-/* The manifest with these parts, which have that hash. */
+/* Prints the manifest with these parts, whose hash must be @hash. */
 static cli_exit print(const char *text, const char *hash)
 {
     json_t *manifest = cli_manifest_of(json_loads(text, 0, NULL));
@@ -236,12 +235,14 @@ static cli_exit print(const char *text, const char *hash)
     return code;
 }
 
-/* The manifest of a trial that came as a file is the one that lay beside it. */
+/* Prints the manifest of a trial. For an imported trial it is the manifest that came with its
+ * file. */
 static cli_exit answer(lab_record *record, int64_t id)
 {
     lab_error error;
     char hash[LAB_RECORD_HASH_SIZE], *source, *text = NULL;
-    heed_status status = lab_record_source(record, id, &source, &error); /* is there such a one? */
+    heed_status status = lab_record_source(record, id, &source, &error); /* checks that the trial
+                                                                          * exists */
     free(status == HEED_OK ? source : NULL);
     if (status == HEED_OK)
         status = lab_record_manifest(record, id, hash, &text, &error);
@@ -254,7 +255,7 @@ static cli_exit answer(lab_record *record, int64_t id)
         cli_error("trial %lld was made with the manifest %s, which did not come with it",
                   (long long)id, hash);
     else
-        cli_error("trial %lld does not say with which tools it was made", (long long)id);
+        cli_error("trial %lld has no record of its tools", (long long)id);
     free(text);
     return code;
 }

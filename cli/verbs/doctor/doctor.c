@@ -1,5 +1,5 @@
 /*
- * doctor.c - `heed doctor`: is this machine fit for heed, and what would make it fitter
+ * doctor.c - `heed doctor`: checks that this machine is fit for heed, with remedies
  */
 #include "doctor.h"
 

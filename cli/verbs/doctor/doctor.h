@@ -25,16 +25,16 @@ typedef struct doctor_report {
     const cli_args *args;
     doctor_finding *findings;
     size_t count;
-    heed_survey survey; /* once doctor_check_cuda() has taken it */
+    heed_survey survey; /* set by doctor_check_cuda() */
     bool failed;        /* memory ran out: findings are missing */
 } doctor_report;
 
-/* doctor_say() adds a finding. @name and @fix are not copied: they are literals, or belong to the
- * report. */
+/* doctor_say() adds a finding. @name and @fix are not copied: they must be literals, or belong to
+ * the report. */
 void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* doctor_probe() computes a known answer on the device of @context; *@right: it came out so. */
+/* doctor_probe() computes a known result on the device of @context; *@right: it was correct. */
 heed_status doctor_probe(heed_context *context, bool *right);
 
 /* The checks. Each adds one finding or more. */
@@ -55,7 +55,7 @@ void doctor_check_trials(doctor_report *report);
 void doctor_check_rivals(doctor_report *report);
 
 /* doctor_lock.c: doctor_lock() writes a manifest (manifest.h) to the operand, or to stdout;
- * doctor_check() says what differs from that of --check: CLI_FINDING if anything does. */
+ * doctor_check() prints the differences from that of --check: CLI_FINDING if there are any. */
 cli_exit doctor_lock(const cli_args *args);
 cli_exit doctor_check(const cli_args *args);
 

@@ -1,8 +1,8 @@
 /*
- * doctor_cuda.c - the checks of `heed doctor` that look at NVIDIA's driver, compiler and GPUs
+ * doctor_cuda.c - checks of `heed doctor`: NVIDIA's driver, compiler and GPUs
  *
  * All of them are optional: without a GPU heed works on the CPU, and nothing here is a failure
- * unless HEED_DEVICE asks for one.
+ * unless HEED_DEVICE requests a GPU.
  */
 #include <glob.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "doctor.h"
 #include "report/format.h"
 
-/* Does @path begin with @start? */
+/* True if the file @path begins with @start. */
 static bool file_starts(const char *path, const char *start)
 {
     char line[32] = "";
@@ -22,8 +22,7 @@ static bool file_starts(const char *path, const char *start)
     return same;
 }
 
-/* Is there a display or compute controller of NVIDIA's on the bus, whether or not it has a driver?
- */
+/* True if an NVIDIA display or compute controller is on the bus, with or without a driver. */
 static bool see_gpu(void)
 {
     char path[256];
@@ -72,7 +71,7 @@ static void say_driver(doctor_report *report, const heed_survey *survey)
                    "no NVIDIA GPU and no driver: heed uses the CPU");
 }
 
-/* A driver takes the code of every compiler of its major version, and need not take that of a later
+/* A driver accepts code from every compiler of its major version, but not always from a later
  * one. */
 static bool is_too_new(const heed_survey_part *nvrtc, const heed_survey_part *driver)
 {
@@ -127,7 +126,7 @@ static void say_nvml(doctor_report *report, const heed_survey *survey)
 /* A GPU                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* The reasons that hold its clocks down, but for those that are no surprise. */
+/* True if the clocks are throttled for a reason other than the usual ones. */
 static bool is_throttled(const heed_device_state *state)
 {
     return *state->throttle && strcmp(state->throttle, "none") != 0 &&
@@ -145,7 +144,7 @@ static void say_use(doctor_report *report, const heed_survey_gpu *gpu)
     if (is_throttled(state))
         doctor_say(report, DOCTOR_WARN, gpu->device,
                    "Cool it, or raise its limits: nvidia-smi -q -d PERFORMANCE",
-                   "its clocks are held down: %s", state->throttle);
+                   "its clocks are throttled: %s", state->throttle);
     if (state->sm_clock_hz > 0)
         doctor_say(report, DOCTOR_OK, gpu->device, NULL,
                    "%.0f MHz, memory %.0f MHz, %.0f W, %.0f C", state->sm_clock_hz / 1e6,

@@ -1,6 +1,6 @@
 /*
- * doctor_laboratory.c - the checks of `heed doctor` that look at the leaderboard, ask the rivals
- * how they are, and ask whether candidates can be tried here
+ * doctor_laboratory.c - checks of `heed doctor`: the leaderboard, the rivals, and the sandbox for
+ * candidates
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ void doctor_check_board(doctor_report *report)
 static void check_rival(doctor_report *report, const lab_found *found)
 {
     lab_rival rival;
-    static const char install[] = "Install it if you want to be compared with this rival";
+    static const char install[] = "Install it to compare with this rival";
     static const char by_hand[] = "Run it by hand: it speaks lab/trial/peer/protocol.md";
     lab_answer answer = lab_rival_open(&rival, found, 1, cli_interrupted);
     if (answer == LAB_ANSWER_OK)
@@ -69,14 +69,14 @@ void doctor_check_rivals(doctor_report *report)
         return;
     }
     if (count == 0)
-        doctor_say(report, DOCTOR_WARN, "rivals", "HEED_PEERS names the folders that they are in",
+        doctor_say(report, DOCTOR_WARN, "rivals", "HEED_PEERS names their folders",
                    "none found: 'heed bench' has nothing to compare with");
     for (size_t i = 0; i < count && !cli_interrupted(); i++)
         check_rival(report, &found[i]);
     free(found);
 }
 
-/* A candidate that opens a file: it must not get that far. */
+/* A candidate that opens a file, which the sandbox must prevent. */
 static const char burglar[] =
     "#include \"heed_candidate.h\"\n"
     "int open(const char *path, int flags, ...);\n"
@@ -114,10 +114,11 @@ static void check_attempt(doctor_report *report, const lab_protections *protecti
 
     try_it(&limits, &outcome);
     if (outcome.verdict == LAB_TRIAL_FILE)
-        doctor_say(report, DOCTOR_OK, "trials", NULL,
-                   "candidates are held by Landlock %d, seccomp, no_new_privs and limits: one that "
-                   "opened a file was stopped",
-                   protections->landlock);
+        doctor_say(
+            report, DOCTOR_OK, "trials", NULL,
+            "candidates are confined by Landlock %d, seccomp, no_new_privs and limits: one that "
+            "opened a file was stopped",
+            protections->landlock);
     else if (outcome.verdict == LAB_TRIAL_SYSTEM)
         doctor_say(report, DOCTOR_WARN, "trials",
                    "Install what is missing, or try no candidates in C", "a candidate %s",

@@ -1,5 +1,5 @@
 /*
- * doctor_lock.c - `heed doctor --lock` and `--check`: the tools and libraries behind a figure
+ * doctor_lock.c - `heed doctor --lock` and `--check`: manifests of tools and libraries
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static cli_exit no_memory(void)
     return CLI_ENVIRONMENT;
 }
 
-/* A file is replaced as a whole or not at all; a device is written to. */
+/* A regular file is replaced atomically; a device is written to. */
 static cli_exit write_file(const char *text, const char *path)
 {
     lab_output output;

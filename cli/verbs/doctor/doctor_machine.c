@@ -1,5 +1,5 @@
 /*
- * doctor_machine.c - the checks of `heed doctor` that look at the machine
+ * doctor_machine.c - checks of `heed doctor`: the machine
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "measure/environment.h"
 #include "report/format.h"
 
-/* A load above this, in CPUs, is called busy. */
+/* A load above this, in CPUs, counts as busy. */
 #define LOAD_BUSY 0.5
 
-/* Less memory than this makes large problems fail. */
+/* With less memory than this, large problems fail. */
 #define MEMORY_LOW ((uint64_t)1 << 30)
 
 /* The first line of @path without its newline; false if there is none. */
@@ -33,8 +33,8 @@ void doctor_check_cpu(doctor_report *report)
     doctor_say(report, DOCTOR_OK, "cpu", NULL, "%s, %s", environment.cpu, environment.kernel);
 }
 
-/* Writes to @name the features of a context that may use @cpu at most (NULL: those of HEED_CPU;
- * "": all). False if there is no context, with the reason in heed_message(). */
+/* Writes to @name the features of a context limited to @cpu (NULL: to HEED_CPU; "": not limited).
+ * False if there is no context, with the reason in heed_message(). */
 static bool features(const char *cpu, char name[64])
 {
     heed_context *context;
@@ -63,8 +63,8 @@ void doctor_check_features(doctor_report *report)
         doctor_say(report, DOCTOR_OK, "features", NULL, "%s", all);
 }
 
-/* One of the caches of the first CPU: "L2 1024K", or "" if it is one for instructions. False past
- * the last one. */
+/* Describes a cache of the first CPU: "L2 1024K", or "" for an instruction cache. False past the
+ * last one. */
 static bool describe_cache(int index, char *text, size_t size)
 {
     static const char *const files[] = { "level", "type", "size" };
@@ -90,7 +90,7 @@ void doctor_check_caches(doctor_report *report)
             length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
                                        length ? ", " : "", cache);
     if (length)
-        doctor_say(report, DOCTOR_OK, "caches", NULL, "%s, as the first CPU sees them", list);
+        doctor_say(report, DOCTOR_OK, "caches", NULL, "%s, on the first CPU", list);
     else
         doctor_say(report, DOCTOR_WARN, "caches", "Mount /sys",
                    "unknown: heed assumes common sizes");
@@ -112,11 +112,11 @@ void doctor_check_threads(doctor_report *report)
     heed_context *context;
     heed_options options = { .size = sizeof options,
                              .device = "cpu",
-                             .cpu = "scalar" }; /* a bad HEED_CPU is another check's affair */
+                             .cpu = "scalar" }; /* a bad HEED_CPU is reported by another check */
     double quota = cpu_quota();
     lab_environment_read(&environment);
     if (heed_context_create(&context, &options) != HEED_OK) {
-        doctor_say(report, DOCTOR_FAIL, "threads", "Raise the limit of processes: ulimit -u", "%s",
+        doctor_say(report, DOCTOR_FAIL, "threads", "Raise the limit on processes: ulimit -u", "%s",
                    heed_message());
         return;
     }
@@ -187,7 +187,7 @@ void doctor_check_clock(doctor_report *report)
     const char *boost = boosts[boost_state() + 1], *governor = environment.governor;
     if (strcmp(governor, "unknown") == 0)
         doctor_say(report, DOCTOR_OK, "clock", NULL,
-                   "%.0f MHz now; no governor to be seen here, as in most virtual machines",
+                   "%.0f MHz now; no governor is visible, as in most virtual machines",
                    environment.clock_mhz);
     else if (strcmp(governor, "performance") != 0)
         doctor_say(

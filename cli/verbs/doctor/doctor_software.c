@@ -1,5 +1,5 @@
 /*
- * doctor_software.c - the checks of `heed doctor` that look at libheed and wisdom
+ * doctor_software.c - checks of `heed doctor`: libheed and wisdom
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum {
     DIM = 64
 };
 
-/* The probe's memory on the device: Q, K and V in one, O, and a workspace. */
+/* The probe's memory on the device: one block for Q, K and V, O, and a workspace. */
 typedef struct probe_memory {
     void *tensor, *o, *workspace;
 } probe_memory;
@@ -45,7 +45,7 @@ static heed_status execute(heed_context *context, const heed_plan *plan, probe_m
     return status;
 }
 
-/* One query that sees one key: O must be V, bit by bit. */
+/* One query that sees one key: O must equal V bit for bit. */
 heed_status doctor_probe(heed_context *context, bool *right)
 {
     float values[DIM], o[DIM] = { 0 };

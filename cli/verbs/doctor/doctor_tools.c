@@ -1,7 +1,7 @@
 /*
- * doctor_tools.c - the checks of `heed doctor` that look for NVIDIA's tools and for torch
+ * doctor_tools.c - checks of `heed doctor`: NVIDIA's tools and torch
  *
- * They are wanted where there is a GPU, and no loss where there is none.
+ * They matter only if there is a GPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #include "doctor.h"
 #include "inspect/tools.h"
 
-/* A tool, and what it is for. */
+/* A tool, and its use. */
 static const struct {
     const char *name;
     const char *use;
     const char *fix;
 } tools[] = {
-    { "ncu", "hardware counters", "Install Nsight Compute, which the CUDA toolkit has" },
+    { "ncu", "hardware counters", "Install Nsight Compute, a part of the CUDA toolkit" },
     { "nvdisasm", "machine code: 'heed inspect' counts no instructions",
       "Install it: pip install nvidia-cuda-nvdisasm in a virtual environment, or the CUDA toolkit; "
       "or name the file in HEED_NVDISASM" },
@@ -38,7 +38,7 @@ void doctor_check_tools(doctor_report *report)
     }
 }
 
-/* torch's own note of its version and CUDA, without loading it, which takes seconds. */
+/* Reads the version of torch and its CUDA from its files: loading torch takes seconds. */
 static bool ask_torch(char *line, int size)
 {
     static const char script[] = "import importlib.util as u, os; "

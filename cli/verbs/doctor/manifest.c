@@ -11,7 +11,7 @@
 
 #define WHY_SIZE 200
 
-/* The hash of the parts, whatever the order and layout of the file. */
+/* The hash of the parts, independent of the order and layout of the file. */
 static bool hash_parts(const json_t *parts, char hash[LAB_RECORD_HASH_SIZE])
 {
     char *text = json_dumps(parts, JSON_COMPACT | JSON_SORT_KEYS);
@@ -81,7 +81,7 @@ static bool has_good_parts(const json_t *parts)
     return true;
 }
 
-/* NULL, or what is wrong with it. */
+/* Returns the fault of a manifest, or NULL. */
 static const char *find_fault(const json_t *json)
 {
     char hash[LAB_RECORD_HASH_SIZE];
@@ -98,8 +98,8 @@ static const char *find_fault(const json_t *json)
     return NULL;
 }
 
-/* Why the "parts" of a record are not those that it was written with; "" if they are. *@made is
- * then their manifest. */
+/* Writes to @why how the "parts" of a record differ from those that it was written with; "" if they
+ * do not. *@made is then their manifest. */
 static cli_exit make_manifest(json_t **made, const json_t *record, char *why, size_t size)
 {
     json_t *parts = json_object_get(record, "parts");
@@ -177,7 +177,7 @@ static int by_name(const void *a, const void *b)
                   ((const cli_manifest_difference *)b)->name);
 }
 
-/* Notes how @name differs, if it does. */
+/* Records the difference in @name, if any. */
 static void note(const char *name, const json_t *then, const json_t *now,
                  cli_manifest_difference *differences, size_t room, size_t *count)
 {

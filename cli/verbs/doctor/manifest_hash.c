@@ -1,8 +1,8 @@
 /*
- * manifest_hash.c - hashes of files, which are kept: a run-time compiler has a hundred megabytes
+ * manifest_hash.c - cached hashes of files: a run-time compiler has a hundred megabytes
  *
- * A file counts as unchanged if its place, size, number and times are. The hashes are kept in
- * the folder of caches, below "files", by the hash of all that, and may be deleted at any time.
+ * A file counts as unchanged if its path, size, inode number and times are. The hashes are in the
+ * cache folder, below "files", under the hash of these facts, and may be deleted at any time.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 #define KEPT_FROM ((int64_t)1 << 20) /* bytes; smaller files are hashed as quickly */
 
-/* Where the hash of the file is kept; false if there is no such folder. */
+/* The path of the cached hash of a file; false if there is no cache folder. */
 static bool place_of(const char *path, const struct stat *about, char place[PATH_MAX])
 {
     char text[PATH_MAX + 160], hash[LAB_RECORD_HASH_SIZE], name[LAB_RECORD_HASH_SIZE + 8];
@@ -40,7 +40,7 @@ static bool read_kept(const char *place, char hash[LAB_RECORD_HASH_SIZE])
     return good && strspn(hash, "0123456789abcdef") == LAB_RECORD_HASH_SIZE - 1;
 }
 
-/* That it cannot be kept is no failure. */
+/* Caches a hash. Errors are ignored. */
 static void keep(const char *place, const char *hash)
 {
     lab_output output;

@@ -1,5 +1,5 @@
 /*
- * manifest_take.c - the tools, libraries and drivers of this machine
+ * manifest_take.c - finds the tools, libraries and drivers of this machine
  */
 #include <glob.h>
 #include <gnu/libc-version.h>
@@ -17,7 +17,7 @@
 
 #define VERSION_SIZE 160
 
-/* Adds a part. Folders are left out: manifests are published with records, and are the user's own.
+/* Adds a part. Folders are left out: manifests are published with records, and folders are private.
  * @path may be NULL, and is only hashed if @loaded. */
 static void add(json_t *parts, const char *name, const char *version, const char *path, bool loaded)
 {
@@ -53,7 +53,7 @@ static void add_own(json_t *parts)
 
 /* ---- CUDA ---- */
 
-/* The file that is meant by the first absolute path in @text; "" if there is none. */
+/* Resolves the first absolute path in @text; "" if there is none. */
 static void path_in(const char *text, char *path, size_t size)
 {
     const char *start = strchr(text, '/');
@@ -84,9 +84,9 @@ static void add_cuda(json_t *parts)
         add(parts, survey.gpus[i].device, survey.gpus[i].name, NULL, false);
 }
 
-/* ---- Programs, which are asked ---- */
+/* ---- Programs, run for their versions ---- */
 
-/* The last line of what @command prints that has a digit in it, or the first one if @first. */
+/* The last output line of @command that has a digit in it, or the first one if @first. */
 static bool ask(const char *command, bool first, char *line, size_t size)
 {
     char text[512];
@@ -104,7 +104,7 @@ static bool ask(const char *command, bool first, char *line, size_t size)
     return pclose(answer) == 0 && found;
 }
 
-/* Puts @text between quotes that no shell looks into. */
+/* Quotes @text for a shell. */
 static bool quote(const char *text, char *quoted, size_t size)
 {
     size_t length = 0;
@@ -145,7 +145,7 @@ static void add_programs(json_t *parts)
     add_program(parts, "candidate-compiler", cc && *cc ? cc : "cc", true);
 }
 
-/* Python's packages by their metadata, without loading them: that takes seconds. */
+/* Finds Python packages by their metadata: loading them takes seconds. */
 static void add_python(json_t *parts)
 {
     static const char script[] = "import sys, importlib.metadata as m\n"
@@ -166,8 +166,8 @@ static void add_python(json_t *parts)
         pclose(answer);
 }
 
-/* OpenBLAS, which a rival loads, by the file that its name leads to: "libopenblasp-r0.3.21.so". To
- * load it here would start its threads beside ours. */
+/* Finds OpenBLAS, which a rival loads, by the target of its symlink: "libopenblasp-r0.3.21.so".
+ * Loading it here would start its threads. */
 static void add_openblas(json_t *parts)
 {
     char real[PATH_MAX];

@@ -1,5 +1,5 @@
 /*
- * evolve.c - `heed evolve`: kernels that are mutated and crossed until better ones come out
+ * evolve.c - `heed evolve`: searches for faster kernels by mutation and crossover
  */
 #include "evolve.h"
 
@@ -10,14 +10,14 @@
 #include "src/device.h"
 #include "src/measure.h"
 
-#define TOLD_SECONDS 1.0 /* a shorter trial of the gates is not worth a word */
+#define TOLD_SECONDS 1.0 /* shorter trials of the gates are not reported */
 
 /* -------------------------------------------------------------------------- */
 /* Before                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* Is the device that is meant the host? Asked of a context that is gone again: the gates are tried
- * in children, and a process with CUDA or threads can have none. */
+/* True if the selected device is the host. Uses a temporary context: the gates are tried in child
+ * processes, and a process with CUDA or threads cannot fork them. */
 static bool means_host(const cli_args *args, cli_exit *code)
 {
     const char *device = cli_device(args);
@@ -30,8 +30,8 @@ static bool means_host(const cli_args *args, cli_exit *code)
     return host;
 }
 
-/* Finds the selftest to rely on, on the board or by running it now. Where "auto" turned out to be a
- * GPU it is too late for the latter. */
+/* Finds the selftest to rely on, on the board or by running it now. If "auto" turned out to be a
+ * GPU it is too late to run it. */
 static cli_exit find_trust(evolve_run *run)
 {
     const char *device = cli_device(run->args);
@@ -56,11 +56,12 @@ static cli_exit open_board(evolve_run *run)
         code = find_trust(run);
     const double took = (double)(heed_clock_ns() - start) * 1e-9;
     if (code == CLI_OK && run->options.seconds > 0 && took > TOLD_SECONDS)
-        cli_message("that took %.0f s, beside the %g s of --seconds", took, run->options.seconds);
+        cli_message("that took %.0f s, in addition to the %g s of --seconds", took,
+                    run->options.seconds);
     return code;
 }
 
-/* Options about the space of configs have no meaning for sources. */
+/* Options about the space of configs do not apply to sources. */
 static cli_exit check_options(const cli_args *args, bool sources)
 {
     static const char *const names[] = { "space", "kernel" };
@@ -101,7 +102,7 @@ static cli_exit read_space(evolve_run *run)
                                   : code;
 }
 
-/* Does heed plan a kernel of the space for a problem? */
+/* True if heed plans a kernel of the space for a problem. */
 static bool is_usual(const lab_sweep *sweep)
 {
     for (int i = 0; i < sweep->space.kernel_count; i++) {
@@ -196,7 +197,7 @@ static cli_exit evolve(evolve_run *run)
         code = open_device(run);
     if (code != CLI_OK)
         return code;
-    lab_evolve_begin(&run->evolve); /* the trial runs before it take none of the seconds */
+    lab_evolve_begin(&run->evolve); /* the trial runs before it do not count against the time */
     return sources ? evolve_sources(run) : evolve_configs(run);
 }
 
@@ -241,7 +242,7 @@ static cli_exit run_verb(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_PATH("space", 0, "SPACE",
-             "The space of configs, as 'heed sweep' takes it [default: that of heed's plans for "
+             "The space of configs, as for 'heed sweep' [default: that of heed's plans for "
              "the problems]"),
     OPT_TEXT("proposer", 'p', "PROGRAM",
              "Evolve sources instead of configs. PROGRAM proposes them: regions, openai, or any "
@@ -257,7 +258,7 @@ static const cli_option options[] = {
     SWEEP_OPTION_SECONDS,
     OPT_REAL("duel", 0, "S", 0.01, 1000, "0.5",
              "Seconds to compare challenger and champion on each problem"),
-    CLI_OPTION_SEED("Seed of everything that is random"),
+    CLI_OPTION_SEED("Seed of all random numbers"),
     CLI_OPTION_INSIGHTS,
     CLI_OPTION_BOARD,
     OPT_FLAG("afresh", 0, "Start a new run, even if an unfinished one could be resumed"),
@@ -289,12 +290,12 @@ const cli_verb cli_verb_evolve = {
         "only --trials and --seconds may differ.\n"
         "\n"
         "With --proposer sources are evolved: a program gets the task and the best source "
-        "and returns another one, which is compiled and run in sandboxes and has to meet "
+        "and returns another one, which is compiled and run in sandboxes and must meet "
         "the same rule.\n"
         "\n"
         "A sixth of --seconds is for heed's plans, half for breeding, and a third for the gates "
         "and "
-        "comparisons of the champion. The trial of the gates ahead of it is not counted.",
+        "comparisons of the champion. The preceding trial of the gates does not count.",
     .examples = "  heed evolve 'b1 h8 s512 d64 f32' --trials 40\n"
                 "  heed evolve --shapes seed --seconds 600\n"
                 "  heed evolve 'b1 h1 s64 d64 f32' --proposer regions --trials 20",

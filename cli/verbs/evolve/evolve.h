@@ -17,20 +17,22 @@ typedef struct evolve_run {
     cli_board_place place;
 } evolve_run;
 
-/* evolve_end() notes on the board how the run ended, with @code and @note, which may be NULL;
- * returns @code, or what went wrong. */
+/* evolve_end() records the end of the run on the board, with @code and @note, which may be NULL;
+ * returns @code, or the code of a failure. */
 cli_exit evolve_end(const evolve_run *run, cli_exit code, const char *note);
 
-/* evolve_report.c: the answer. */
+/* evolve_report.c: the result. evolve_planned_score() returns the mean logarithm of the times of
+ * heed's plans in seconds; NAN if one was not timed. */
 cli_exit evolve_report(const evolve_run *run);
+double evolve_planned_score(const lab_sweep *sweep);
 
-/* evolve_sources.c: evolve_sources_check() makes sure that --source and --proposer can be used,
- * before anything that takes time; the error has been printed. evolve_sources() does the whole run,
- * of which problems, board and device are open. */
+/* evolve_sources.c: evolve_sources_check() checks --source and --proposer before any long work; an
+ * error has been printed. evolve_sources() does the whole run, with problems, board and device
+ * open. */
 cli_exit evolve_sources_check(const cli_args *args);
 cli_exit evolve_sources(evolve_run *run);
 
-/* evolve_source_report.c: the answer. */
+/* evolve_source_report.c: the result. */
 cli_exit evolve_sources_report(const lab_sources *all, bool json);
 
 #endif /* CLI_EVOLVE_H */

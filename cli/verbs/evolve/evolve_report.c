@@ -10,7 +10,7 @@
 #include "report/format.h"
 #include "src/measure.h"
 
-#define TOP 5 /* kernels of the islands that are listed */
+#define TOP 5 /* kernels of the islands in the list */
 
 /* The search, or an empty one if it never began. */
 static lab_search_result result_of(const lab_evolve *it)
@@ -44,7 +44,7 @@ static void print_counts(const lab_evolve *it)
                     lab_plural(it->refuted));
 }
 
-/* Is there a problem on which the champion is FASTER than what heed plans? */
+/* True if the champion is FASTER than heed's plan on some problem. */
 static bool is_better(const lab_evolve *it)
 {
     for (size_t i = 0; i < it->sweep.problems.count; i++)
@@ -62,8 +62,7 @@ static cli_exit print_insights(const lab_evolve *it)
     return code;
 }
 
-/* The mean logarithm of what heed plans; NAN where one was not timed. */
-static double planned_score(const lab_sweep *sweep)
+double evolve_planned_score(const lab_sweep *sweep)
 {
     double sum = 0;
     for (size_t i = 0; i < sweep->problems.count; i++)
@@ -72,11 +71,11 @@ static double planned_score(const lab_sweep *sweep)
     return sum / (double)sweep->problems.count;
 }
 
-/* Configs begin with what heed plans, and meet no rival here. */
+/* Configs begin with heed's plan; there is no other rival here. */
 static lab_figures figures_of(const lab_evolve *it)
 {
     const lab_search_result result = result_of(it);
-    const double from = planned_score(&it->sweep);
+    const double from = evolve_planned_score(&it->sweep);
     double *values = calloc(result.count + 1, sizeof *values);
     size_t count = 0;
     lab_figures figures = { .seconds = (double)(heed_clock_ns() - it->start_ns) * 1e-9,

@@ -30,7 +30,7 @@ static void print_counts(const lab_sources *all)
     }
 }
 
-/* Did the compiler, or the laboratory ahead of it, refuse the source? */
+/* False if the compiler, or the laboratory before it, refused the source. */
 static bool was_compiled(const lab_sources_kernel *it)
 {
     return it->verdict != LAB_RECORD_REFUSED && it->verdict != LAB_RECORD_COMPILE &&
@@ -38,17 +38,7 @@ static bool was_compiled(const lab_sources_kernel *it)
            it->verdict != LAB_RECORD_UNPROTECTED;
 }
 
-/* The mean logarithm of what heed plans, the rival of all of them; NAN where one was not timed. */
-static double rival_score(const lab_sweep *sweep)
-{
-    double sum = 0;
-    for (size_t i = 0; i < sweep->problems.count; i++)
-        sum += sweep->shapes[i].usual_seconds > 0 ? log(sweep->shapes[i].usual_seconds)
-                                                  : (double)NAN;
-    return sum / (double)sweep->problems.count;
-}
-
-/* Speed-ups of the sources that passed, over a kernel of the score @from. */
+/* Speed-ups of the sources that passed, over a kernel with the score @from. */
 static lab_speedups speedups(const lab_sources *all, double from)
 {
     double *values = calloc(all->count + 1, sizeof *values);
@@ -75,7 +65,7 @@ static lab_figures figures_of(const lab_sources *all)
         figures.passed += isfinite(all->kernels[i].score);
     }
     figures.origin = speedups(all, all->count > 0 ? all->kernels[0].score : (double)NAN);
-    figures.rival = speedups(all, rival_score(&all->run->sweep));
+    figures.rival = speedups(all, evolve_planned_score(&all->run->sweep));
     return figures;
 }
 

@@ -1,6 +1,5 @@
 /*
- * evolve_sources.c - `heed evolve --proposer`: evolution of source texts, which an outside program
- * proposes
+ * evolve_sources.c - `heed evolve --proposer`: evolution of sources proposed by an external program
  */
 #include <errno.h>
 #include <limits.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/path.h"
 #include "cli/base/source.h"
 #include "evolve.h"
 #include "src/device.h"
@@ -17,26 +17,11 @@
 
 /* ---- Before ---- */
 
-/* The file of --source, or of one that comes with heed; NULL: none is given. */
+/* The file of --source, or a source that comes with heed; NULL: none. */
 static const char *find_origin(const cli_args *args, char *path, size_t size)
 {
     const char *given = cli_args_text(args, "source");
     return given ? cli_find_list("proposers", given, path, size) : NULL;
-}
-
-/* Is there a program of that name in one of the folders of PATH? */
-static bool is_in_path(const char *name)
-{
-    char file[PATH_MAX];
-    const char *folder = getenv("PATH");
-    while (folder && *folder) {
-        int length = (int)strcspn(folder, ":");
-        snprintf(file, sizeof file, "%.*s/%s", length, folder, name);
-        if (access(file, X_OK) == 0)
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
 }
 
 static const char *proposer_name(size_t index)
@@ -47,9 +32,10 @@ static const char *proposer_name(size_t index)
 
 static cli_exit check_proposer(const char *command)
 {
-    char path[512];
+    char path[512], found[PATH_MAX];
     lab_proposer_find(command, path, sizeof path);
-    if (!strchr(path, '/') && !is_in_path(path))
+    if (!strchr(path, '/') &&
+        !lab_path_find(getenv("PATH"), path, lab_path_is_program, found, sizeof found))
         return cli_name_check("--proposer: there is no program", command, proposer_name,
                               "regions and openai come with heed");
     if (!strchr(path, '/') || access(path, X_OK) == 0)
@@ -58,10 +44,8 @@ static cli_exit check_proposer(const char *command)
     return CLI_ENVIRONMENT;
 }
 
-/* Is the file text that compiles and can be loaded? It is found out before the gates are tried and
- * a device is opened, which takes a minute; so of C alone, and of a pipe, which has one reader,
- * not.
- */
+/* Checks that the file compiles and can be loaded, before the gates are tried and a device is
+ * opened, which takes a minute. Only for C, and not for pipes, which can be read only once. */
 static cli_exit try_file(const cli_args *args, const char *path)
 {
     const cli_source_place place = { .on_host = true };
@@ -118,7 +102,7 @@ static cli_exit read_origin(lab_sources *all, const cli_args *args, char path[10
 
 /* ---- A run ---- */
 
-/* The first source is no good: nothing can be bred of it. */
+/* Reports that the first source is unusable: nothing can be bred from it. */
 static cli_exit refuse_origin(const lab_sources *all, const char *path)
 {
     const lab_sources_kernel *first = &all->kernels[0];

@@ -1,5 +1,5 @@
 /*
- * insight.h - facts about a kernel for the guide of a search: the option, and their display
+ * insight.h - facts about a kernel for the guide of a search: the option, and output
  */
 #ifndef CLI_INSIGHT_H
 #define CLI_INSIGHT_H
@@ -15,7 +15,7 @@ extern const char *const insight_modes[];
                "code; measured: also hardware counters and 'heed ablate' of each champion, in 15 " \
                "% of the time at most")
 
-/* insight_report.c: a table of what is known; the same as JSON. */
+/* insight_report.c: the known facts as a table, or as JSON. */
 cli_exit insight_print(const lab_insight *it);
 json_t *insight_json(const lab_insight *it);
 json_t *insight_words_json(unsigned findings);

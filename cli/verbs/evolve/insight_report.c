@@ -8,7 +8,7 @@
 
 const char *const insight_modes[] = { "none", "static", "measured", NULL };
 
-/* The finding of one clue by itself, "-" for none. */
+/* The finding of a single clue, "-" for none. */
 static const char *say(const lab_clue *counter, const lab_clue *effect, char *text, size_t size)
 {
     lab_clues one = lab_clues_unknown();
@@ -71,7 +71,7 @@ cli_exit insight_print(const lab_insight *it)
         code = cli_table_print(table);
     }
     if (*it->counters_why)
-        cli_message("counters are not known: %s", it->counters_why);
+        cli_message("counters are unknown: %s", it->counters_why);
     if (*it->effects_why)
         cli_message("effects of ablation are not all known: %s", it->effects_why);
     return code;

@@ -1,5 +1,5 @@
 /*
- * gate.c - `heed gate`: is it still as fast, and as right, as the board says it can be?
+ * gate.c - `heed gate`: checks for regressions against the champions of the board
  */
 #include "gate.h"
 
@@ -30,7 +30,7 @@ static cli_exit pass_gates(gate_run *gate)
     return code == CLI_OK ? gate_exit(gate) : code;
 }
 
-/* Problems are for --criteria: the board says which ones the champions are for. */
+/* Problems need --criteria: without it the board determines them. */
 static cli_exit check_arguments(const cli_args *args)
 {
     bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");
@@ -78,7 +78,7 @@ static const cli_option options[] = {
     CLI_OPTION_PROBLEM,
     OPT_REAL("limit", 0, "PERCENT", 0.1, 100, "2", "Slowdown beyond which a problem fails"),
     OPT_REAL("seconds", 0, "N", 0.01, 3600, "2",
-             "Maximum seconds to time each problem; less where the verdict is clear. With "
+             "Maximum seconds to time each problem; less if the verdict is clear. With "
              "--criteria, the seconds beside each backend of SDPA that may be the fastest"),
     OPT_FLAG("criteria", 0,
              "Judge by fixed criteria instead: beside PyTorch's SDPA, spills, bank conflicts"),
@@ -91,7 +91,7 @@ static const cli_option options[] = {
               "torch-flash; the fastest is compared" },
     OPT_FLAG("allow-ambiguous", 0, "Let AMBIGUOUS problems pass"),
     OPT_FLAG("trust-board", 0,
-             "Compile and load sources of heed that the board has kept, even if others may "
+             "Compile and load sources of heed stored on the board, even if others may "
              "write to its file"),
     CLI_OPTION_UNSAFE,
     OPT_FLAG("no-verify", 0,

@@ -1,5 +1,5 @@
 /*
- * gate_board.c - the champions of the board, as far as they are for this device
+ * gate_board.c - the board's champions for this device
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "src/device.h"
 #include "wisdom_line.h"
 
-/* Is there the same champion already, of another driver say? */
+/* True if the same champion is already listed, for example with another driver. */
 static bool is_known(const gate_run *gate, const gate_shape *shape)
 {
     for (size_t i = 0; i < gate->count; i++) {
@@ -54,7 +54,8 @@ static heed_status take_row(void *data, const lab_record_row *row)
     return add_shape(gate, &shape);
 }
 
-/* The sources of heed that made the champion: read once for each build. */
+/* Finds the sources of heed that the champion was built from, which are read once for each
+ * build. */
 static heed_status find_library(gate_run *gate, lab_record *record, gate_shape *shape,
                                 lab_error *error)
 {
@@ -78,7 +79,7 @@ static heed_status find_library(gate_run *gate, lab_record *record, gate_shape *
     return HEED_OK;
 }
 
-/* The means to rebuild them: asked for when the visit is over. */
+/* Finds the sources for rebuilding the champions, once all rows have been read. */
 static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *error)
 {
     bool host = heed_device_is_host(gate->bench.context);

@@ -1,5 +1,5 @@
 /*
- * gate_code.c - the spills of a kernel by its machine code, and its bank conflicts by ncu
+ * gate_code.c - a kernel's spills from its machine code, and its bank conflicts from ncu
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "inspect/cubin.h"
 #include "src/cuda/facts.h"
 
-static const char no_gpu[] = "a CPU has no such figure: ask with --device cuda";
+static const char no_gpu[] = "a CPU has no such figure: use --device cuda";
 
 /* -------------------------------------------------------------------------- */
 /* Spills                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* Bytes of spills per thread that the compiler tells of @entry; negative: nothing. */
+/* Bytes of spills per thread of @entry in the compiler's log; negative: unknown. */
 static int64_t spills_told(const lab_cubin *cubin, const char *entry)
 {
     for (size_t i = 0; i < cubin->count; i++)
@@ -27,9 +27,9 @@ static int64_t spills_told(const lab_cubin *cubin, const char *entry)
     return -1;
 }
 
-/* Bytes of spills per thread of the kernel that @facts launch; negative: not known, @why says why,
- * a static text or that of the last failure. @fresh: compiled for this, not taken from the cache.
- */
+/* Bytes of spills per thread of the kernel that @facts launch; negative: unknown, with the reason
+ * in @why, a static text or that of the last failure. @fresh: compiled now, not taken from the
+ * cache. */
 static int64_t spills_of(const heed_cuda_facts *facts, int arch, bool fresh, const char **why)
 {
     int64_t spills = -1;
@@ -71,7 +71,7 @@ void criterion_spills(criterion *it, const lab_bench *bench)
         const char *why = heed_message();
         if (heed_cuda_facts_find(row->kernel, &row->source->problem, arch, &facts) == HEED_OK) {
             spills = spills_of(&facts, arch, false, &why);
-            if (spills < 0) /* where many were compiled at a time, logs may lack what ptxas said */
+            if (spills < 0) /* logs may lack ptxas's output if many were compiled at a time */
                 spills = spills_of(&facts, arch, true, &why);
         }
         if (spills < 0) {
@@ -97,14 +97,15 @@ void criterion_spills(criterion *it, const lab_bench *bench)
 /* Bank conflicts                                                             */
 /* -------------------------------------------------------------------------- */
 
-/* Of the wavefronts of ordinary loads and stores of shared memory, so many percent may be
- * conflicts: as for heed profile. */
+/* Permitted percentage of conflicts among the wavefronts of ordinary shared memory loads and
+ * stores: as in heed profile. */
 #define CONFLICTS_MAX 5.0
 
-/* ncu may take so long for a problem. */
+/* Time limit of ncu for a problem. */
 #define NCU_SECONDS 120
 
-/* Lets ncu count a call. Returns the conflicts in percent; NAN: it did not count, @why says why. */
+/* Counts a call with ncu. Returns the conflicts in percent; NAN, with the reason in @why, if it
+ * could not count. */
 static double count_conflicts(const char *ncu, const lab_bench *bench, const lab_bench_row *row,
                               lab_ncu_trouble *why)
 {
@@ -121,7 +122,7 @@ static double count_conflicts(const char *ncu, const lab_bench *bench, const lab
                                         .only_count = sizeof only / sizeof *only,
                                         .sink = &cli_sink };
     heed_problem_print(&row->source->problem, spec, sizeof spec);
-    snprintf(why->reason, sizeof why->reason, "ncu said nothing that heed understands");
+    snprintf(why->reason, sizeof why->reason, "ncu's output is not in a known format");
     if (!lab_ncu_count(&question, &profile, why))
         return (double)NAN;
     return lab_profile_conflicts(&profile);

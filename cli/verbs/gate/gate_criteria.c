@@ -1,9 +1,9 @@
 /*
- * gate_criteria.c - `heed gate --criteria`: is it good enough to be worth having?
+ * gate_criteria.c - `heed gate --criteria`: judges heed by fixed criteria
  *
- * The criteria are those by which attention kernels are usually judged against PyTorch's SDPA. Each
- * has a figure, and a verdict that is PASS only if the figure was measured here and is good enough
- * with all its uncertainty. Where the rival, the GPU or a tool is missing it is UNKNOWN.
+ * The criteria are the usual ones for attention kernels beside PyTorch's SDPA. Each has a figure,
+ * and a verdict that is PASS only if the figure was measured here and is good enough including its
+ * uncertainty. If the rival, the GPU or a tool is missing it is UNKNOWN.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,12 +14,12 @@
 #include "gate.h"
 #include "report/format.h"
 
-#define RIVAL "torch" /* and its backends, torch-flash say: the fastest of them counts */
+#define RIVAL "torch" /* and its backends, such as torch-flash: the fastest counts */
 #define GAIN_TWO 1.10
 #define GAIN_THIRD 1.05
-#define LOOK_SHARE 0.05  /* of the time for a problem, to see which backend is the fastest */
-#define LOOK_SECONDS 0.1 /* and at least so long, if that is no more than half of it */
-#define TAIL_SLACK 0.99  /* a p90 within 1 % is not worse for certain, nor certainly not */
+#define LOOK_SHARE 0.05  /* of the time for a problem, to find the fastest backend */
+#define LOOK_SECONDS 0.1 /* and at least this long, but no more than half of it */
+#define TAIL_SLACK 0.99  /* within 1 % it is undecided whether a p90 is worse */
 
 static const char *const names[CRITERION_VERDICTS] = { "UNKNOWN", "PASS", "FAIL", "AMBIGUOUS" };
 
@@ -40,7 +40,7 @@ void criterion_set(criterion *it, criterion_verdict verdict, const char *format,
 typedef struct sdpa_shape {
     const lab_bench_row *row;
     const lab_bench_match *match; /* with its fastest backend */
-    double tail;                  /* its p90 over heed's, of blocks */
+    double tail;                  /* its p90 over heed's, from blocks */
 } sdpa_shape;
 
 static const lab_bench_match *find_sdpa(const lab_bench_row *row)
@@ -61,7 +61,7 @@ static double p90_of(const double *seconds, size_t count)
     return summary.n > 0 ? summary.p90 : (double)NAN;
 }
 
-/* The best ratio first. */
+/* Sorts by ratio, the best first. */
 static int compare_shapes(const void *a, const void *b)
 {
     const sdpa_shape *x = a, *y = b;
@@ -85,7 +85,7 @@ static size_t find_shapes(const lab_bench *bench, sdpa_shape *shapes)
     return count;
 }
 
-/* The reason why SDPA has no figure. The outcome of heed has been printed. */
+/* The reason why SDPA has no figure. heed's outcome has been printed. */
 static const char *why_absent(const lab_bench *bench)
 {
     for (size_t i = 0; i < bench->rival_count; i++)
@@ -99,8 +99,8 @@ static const char *why_absent(const lab_bench *bench)
                                                           : "no rival of the name " RIVAL;
 }
 
-/* Are @wanted shapes ahead by @gain? The shapes are in order; the figure is that of the last that
- * is needed. */
+/* Judges whether heed leads by @gain on @wanted shapes, which are sorted; the figure is that of the
+ * last one needed. */
 static void judge_gain(criterion *it, const sdpa_shape *shapes, size_t count, size_t wanted,
                        double gain, const char *absent)
 {
@@ -173,7 +173,7 @@ static cli_exit judge_all(const lab_bench *bench, criterion criteria[CRITERIA])
 /* The answer                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* Not known is no pass; nor is it what a failure is. */
+/* UNKNOWN is neither a pass nor a failure. */
 static cli_exit verdict_of(const criterion criteria[CRITERIA])
 {
     bool all = true;
@@ -251,7 +251,7 @@ cli_exit gate_criteria(lab_bench *bench, const cli_args *args)
         { .name = "5 % faster on a third (p50)" },
         { .name = "p90 not worse than SDPA's" },
         { .name = "no spills of registers" },
-        { .name = "no bank conflicts to speak of" },
+        { .name = "almost no bank conflicts" },
     };
     bench_sources sources = { .count = 0 };
     bool named = cli_args_operand_count(args) > 0 || cli_args_text(args, "shapes");

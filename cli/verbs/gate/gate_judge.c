@@ -1,5 +1,5 @@
 /*
- * gate_judge.c - champions and what heed plans now, in turns, and what follows
+ * gate_judge.c - times champions in turns with heed's current plans, and judges them
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void doubt(gate_shape *shape, const char *why)
 /* Timing                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* The outcome of the pair, where there is no comparison. */
+/* Sets the outcome of a pair without a comparison. */
 static void take_outcome(gate_shape *shape)
 {
     const lab_bench_pair *pair = &shape->pair;
@@ -55,7 +55,7 @@ static cli_exit finish(gate_shape *shape, cli_exit code)
     return code;
 }
 
-/* A user's C source, in a process of its own. */
+/* Times a user's C source, in a child process. */
 static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
 {
     const lab_limits limits = { .unsafe = gate->options.unsafe,
@@ -73,8 +73,8 @@ static cli_exit time_source(gate_run *gate, gate_shape *shape, const lab_duel_op
     return finish(shape, code);
 }
 
-/* A champion of code that is not today's. Where a kernel of heed's own cannot be had any more, what
- * is called the same now stands for it, by which nothing can pass. */
+/* Times a champion of older code. If a kernel of heed's cannot be rebuilt, the current kernel of
+ * the same name replaces it, and the result cannot be a pass. */
 static cli_exit time_rebuilt(gate_run *gate, gate_shape *shape, const lab_duel_options *options)
 {
     lab_rebuild rebuilt = {
@@ -141,14 +141,14 @@ cli_exit gate_time(gate_run *gate)
 }
 
 /* -------------------------------------------------------------------------- */
-/* All gates of heed verify, in a process of its own                          */
+/* All gates of heed verify, in a child process                               */
 /* -------------------------------------------------------------------------- */
 
 enum {
     SPECS_MAX = 256
 };
 
-/* Sends @kernel through all gates on the shapes that it is planned for, which are then marked. */
+/* Verifies @kernel with all gates on the shapes that it is planned for, which are then marked. */
 static int verify_kernel(gate_run *gate, const char *kernel, bool *done)
 {
     const char *words[SPECS_MAX + 16] = { "heed",     "verify", "--device", gate->machine.device,
@@ -206,8 +206,8 @@ cli_exit gate_verify(gate_run *gate)
 /* The verdicts                                                               */
 /* -------------------------------------------------------------------------- */
 
-/* The interval is that of the champion's time over the present one: below 1 it is slower now. A
- * champion that runs in a process of its own may seem slower than it is, which excuses nothing. */
+/* The interval is that of the champion's time over the current one: below 1 it is slower now. A
+ * champion in a separate process may seem slower than it is, which must not hide a slowdown. */
 static void judge_shape(const gate_run *gate, gate_shape *shape)
 {
     const lab_interval *ratio = &shape->comparison.ratio;
@@ -223,8 +223,8 @@ static void judge_shape(const gate_run *gate, gate_shape *shape)
         shape->verdict = GATE_PASS;
     else if (ratio->low >= allowed)
         snprintf(shape->why, sizeof shape->why,
-                 "the champion runs in a process of its own, and up to %.2g %% of its time may be "
-                 "what it takes to ask that: %.4f to %.4f is too near to what is allowed",
+                 "the champion runs in a separate process, and up to %.2g %% of its time may be "
+                 "the overhead of calling it: %.4f to %.4f is too close to the limit",
                  100 * shape->overhead, ratio->low, ratio->high);
     else
         lab_bench_pair_doubt(&shape->pair, &shape->comparison, gate->limit, gate->bench.seed,

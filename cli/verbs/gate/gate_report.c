@@ -1,5 +1,5 @@
 /*
- * gate_report.c - the answer of `heed gate`, and its exit code
+ * gate_report.c - the result of `heed gate`, and its exit code
  */
 #include <math.h>
 #include <string.h>
@@ -35,7 +35,7 @@ cli_exit gate_exit(const gate_run *gate)
 /* Shapes                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* A figure of the comparison, of a shape that was judged. */
+/* Adds a figure of the comparison, for a shape that was judged. */
 static void add_judged(cli_rows *rows, const gate_shape *shape, const char *key, double figure)
 {
     cli_row_member(rows, key, cli_json_real(shape->judged ? figure : (double)NAN));
@@ -102,7 +102,7 @@ static cli_exit print_table(const gate_run *gate)
     return code;
 }
 
-/* The verdict, and the exit code. */
+/* Prints the closing line. */
 static void print_sum(const gate_run *gate)
 {
     size_t doubtful = gate_count(gate, GATE_AMBIGUOUS);

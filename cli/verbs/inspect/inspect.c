@@ -19,7 +19,7 @@ cli_exit inspect_add(inspect_job *job, const lab_code_subject *subject)
 /* Architectures                                                              */
 /* -------------------------------------------------------------------------- */
 
-/* Reads "sm_89", "sm_90a" or "89"; 0 if it is none of these. */
+/* Parses "sm_89", "sm_90a" or "89"; 0 for anything else. */
 static int read_arch(const char *text)
 {
     const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : text;
@@ -56,7 +56,7 @@ cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *cou
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Files among the operands: then all of them are. */
+/* True if operands are files: then all must be. */
 static bool has_files(const cli_args *args)
 {
     for (int i = 0; i < cli_args_operand_count(args); i++)
@@ -65,7 +65,7 @@ static bool has_files(const cli_args *args)
     return false;
 }
 
-/* An option of the one kind of operands would do nothing with the other. */
+/* Refuses options that apply only to the other kind of operands. */
 static cli_exit check_options(const cli_args *args, bool files)
 {
     static const char *const of_files[] = { "define", "include", "registers", "threads",
@@ -124,12 +124,12 @@ static const cli_option options[] = {
     OPT_INTEGER("smem", 0, "BYTES", 0, 1048576, NULL,
                 "Dynamic shared memory per block of a file's kernels"),
     OPT_INTEGER("grid", 0, "BLOCKS", 1, 2147483647, NULL,
-                "Blocks that a file's kernels are launched with"),
+                "Number of blocks in a launch of a file's kernels"),
     OPT_FLAG("opts-in", 0,
              "Assume that the launcher of a file's kernels opts in to more than 48 KB of shared "
              "memory, and report no finding for it"),
     OPT_FLAG("loops", 0, "Also list the loops of each kernel, except those that only wait"),
-    OPT_FLAG("no-code", 0, "Do not disassemble, which takes half a second a kernel"),
+    OPT_FLAG("no-code", 0, "Do not disassemble, which takes half a second per kernel"),
     OPT_FLAG("strict", 0, "Also fail for warnings"),
     { .name = NULL },
 };

@@ -7,22 +7,22 @@
 #include "cli/base/rows.h"
 #include "insight/code.h"
 
-/* The kernels that are inspected. */
+/* The kernels being inspected. */
 typedef struct inspect_job {
     const cli_args *args;
     lab_code_list list;
     int threads;          /* of --threads; 0: not given */
-    lab_sass_shape shape; /* of --threads; zeros: not said */
+    lab_sass_shape shape; /* of --threads; zeros: not given */
 } inspect_job;
 
-/* inspect_add() adds a row for each kernel of @subject, and prints what is wrong with it. */
+/* inspect_add() adds a row for each kernel of @subject. A failure has been printed. */
 cli_exit inspect_add(inspect_job *job, const lab_code_subject *subject);
 
-/* inspect_files.c: the operands are cubins, and sources to be compiled. */
+/* inspect_files.c: for operands that are cubins, or sources to compile. */
 bool inspect_is_file(const char *operand);
 cli_exit inspect_files(inspect_job *job);
 
-/* inspect_kernels.c: the operands are specs, and the library's kernels are compiled for them. */
+/* inspect_kernels.c: for operands that are specs: the library's kernels are compiled for them. */
 cli_exit inspect_kernels(inspect_job *job);
 
 /* inspect_archs() lists the architectures of --arch, at most @max. *@count becomes their number. */
@@ -33,8 +33,8 @@ cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *cou
  * warning. */
 cli_exit inspect_report(const inspect_job *job);
 
-/* inspect_rows.c: the kernels as rows; JSON has all that is known of them. inspect_entry() returns
- * the name of the entry, without the middle of a long one: those of templates fill pages. */
+/* inspect_rows.c: the kernels as rows; JSON has all facts. inspect_entry() returns the name of the
+ * entry, with the middle of a long one cut out: names of templates fill pages. */
 #define INSPECT_CELL_SIZE 64
 cli_rows inspect_rows(const inspect_job *job, bool json);
 const char *inspect_entry(const lab_code_row *row, char text[INSPECT_CELL_SIZE]);

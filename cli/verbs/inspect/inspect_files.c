@@ -1,5 +1,5 @@
 /*
- * inspect_files.c - cubins, and sources that are not heed's own
+ * inspect_files.c - cubins, and users' sources
  */
 #include <ctype.h>
 #include <limits.h>
@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ends.h"
 #include "base/file.h"
 #include "cli/verbs/board/board.h"
 #include "inspect.h"
@@ -19,13 +20,7 @@
 #define MACROS_MAX 64
 #define MACRO_SIZE 512
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-/* A word of a spec has neither a dot nor the name of a file. */
+/* True if @path exists: a word of a spec does not name a file. */
 static bool is_there(const char *path)
 {
     struct stat info;
@@ -35,11 +30,11 @@ static bool is_there(const char *path)
 
 bool inspect_is_file(const char *operand)
 {
-    return ends_with(operand, ".cu") || ends_with(operand, ".cubin") || is_there(operand);
+    return lab_ends_with(operand, ".cu") || lab_ends_with(operand, ".cubin") || is_there(operand);
 }
 
-/* Is @text NAME or NAME=VALUE, as -D of a compiler takes it? All that stays on its line is a value.
- */
+/* True if @text is NAME or NAME=VALUE, as for a compiler's -D. A value may be anything on one
+ * line. */
 static bool is_macro(const char *text)
 {
     size_t length = strcspn(text, "="), size = strlen(text);
@@ -51,8 +46,7 @@ static bool is_macro(const char *text)
     return named && size < MACRO_SIZE && text[size - 1] != '\\';
 }
 
-/* The macros of --define as lines before @source, whose own first line stays number 1. *@whole is
- * to be freed. */
+/* Puts the macros of --define before @source, whose first line keeps number 1. Free *@whole. */
 static cli_exit add_macros(const cli_args *args, const char *source, char **whole)
 {
     size_t given = cli_args_list_count(args, "define");
@@ -83,15 +77,15 @@ static cli_exit add_macros(const cli_args *args, const char *source, char **whol
     return CLI_OK;
 }
 
-/* Where headers are, but for those beside the source: the folders of --include, and the toolkit's,
- * if it is where NVRTC is. */
+/* Folders of headers, other than the source's: those of --include, and the toolkit's, if NVRTC is
+ * in it. */
 typedef struct folders {
     const char *names[HEED_FOLDERS_MAX];
     char toolkit[PATH_MAX + 32];
     int count;
 } folders;
 
-/* Is cuda_fp16.h in @folder below the parent of the folder that @library is in? */
+/* True if cuda_fp16.h is in @folder below the parent of the folder of @library. */
 static bool find_toolkit(char text[PATH_MAX + 32], const char *library, const char *folder)
 {
     const char *slash = strrchr(library, '/');
@@ -121,7 +115,7 @@ static cli_exit read_folders(const cli_args *args, folders *all)
     return CLI_OK;
 }
 
-/* --threads, "256" or "32x8" or "8x8x4"; a shape of zeros where it has one number, or is not
+/* Reads --threads, "256" or "32x8" or "8x8x4"; the shape is zeros if it is one number, or not
  * given. */
 static cli_exit read_threads(const cli_args *args, int *threads, lab_sass_shape *shape)
 {
@@ -161,7 +155,7 @@ static lab_code_subject subject_of(const inspect_job *job, const char *name)
                                .opts_in = cli_args_flag(job->args, "opts-in") };
 }
 
-/* Does the text of a source, but for comments, have the word __shared__? */
+/* True if a source has the word __shared__ outside comments. */
 static bool declares_shared(const char *text)
 {
     static const char word[] = "__shared__";
@@ -225,10 +219,11 @@ static cli_exit compile_all(inspect_job *job, const char *path, const char *text
     return code;
 }
 
-/* A pipe has no ending: a cubin begins as every ELF file does. */
+/* A pipe has no extension: a cubin begins like every ELF file. */
 static bool is_source(const char *path, const char *data)
 {
-    return ends_with(path, ".cu") || (lab_file_is_stream(path) && strncmp(data, "\177ELF", 4) != 0);
+    return lab_ends_with(path, ".cu") ||
+           (lab_file_is_stream(path) && strncmp(data, "\177ELF", 4) != 0);
 }
 
 static cli_exit inspect_file(inspect_job *job, const char *path)

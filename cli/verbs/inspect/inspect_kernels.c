@@ -14,8 +14,8 @@ typedef struct compilation {
     const heed_problem *problem;
     char spec[HEED_SPEC_SIZE];
     int arch;
-    heed_context *context; /* of --device; NULL: an architecture is asked about */
-    bool named;            /* by --kernel: then it is an error that it cannot be */
+    heed_context *context; /* of --device; NULL: compiles for an architecture */
+    bool named;            /* by --kernel: then it is an error if it is not supported */
     size_t rows;
 } compilation;
 
@@ -51,8 +51,8 @@ static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
     return result;
 }
 
-/* A kernel, with or without a config. Of those that nobody asked for by name, one that cannot do
- * the problem is passed over. */
+/* Inspects a kernel, with or without a config. A kernel that was not requested by name is skipped
+ * if it does not support the problem. */
 static cli_exit inspect_kernel(compilation *work, const char *name)
 {
     heed_cuda_facts facts;
@@ -62,7 +62,7 @@ static cli_exit inspect_kernel(compilation *work, const char *name)
     return status == HEED_OK ? compile(work, &facts) : cli_fail(status, work->spec);
 }
 
-/* All the configs of the @index-th kernel that planning would look at. */
+/* Inspects all configs of the @index-th kernel that planning would consider. */
 static cli_exit inspect_configs(compilation *work, size_t index)
 {
     char name[HEED_NAME_SIZE];
@@ -76,7 +76,7 @@ static cli_exit inspect_configs(compilation *work, size_t index)
     return code;
 }
 
-/* The kernel and config that a plan on the device has. */
+/* Inspects the kernel and config of a plan on the device. */
 static cli_exit inspect_plan(compilation *work)
 {
     heed_plan *plan;

@@ -11,7 +11,7 @@ static void add_entry(lab_table *table, const lab_code_row *row)
     lab_table_cell(table, "%s", inspect_entry(row, text));
 }
 
-/* A number that is unknown if negative. */
+/* Adds a number that is unknown if negative. */
 static void add_number(lab_table *table, int64_t number)
 {
     if (number < 0)
@@ -24,7 +24,7 @@ static void add_number(lab_table *table, int64_t number)
 /* Instructions                                                               */
 /* -------------------------------------------------------------------------- */
 
-/* The classes that a column adds up, from the first to the last. */
+/* The instruction classes that a column sums, from the first to the last. */
 static const struct {
     const char *head;
     lab_sass_class first, last;
@@ -41,7 +41,7 @@ static const struct {
     { "shuffle", LAB_SASS_SHUFFLE, LAB_SASS_SHUFFLE },
 };
 
-/* Global accesses by bits a thread: "16:4 128:2". */
+/* Global accesses by bits per thread: "16:4 128:2". */
 static const char *by_width(const lab_sass_counts *counts, lab_sass_class narrowest,
                             char text[INSPECT_CELL_SIZE])
 {
@@ -78,7 +78,7 @@ static void add_heads(lab_table *table)
     lab_table_columns(table, "global ld|global st");
 }
 
-/* Where in the code, with the number of loops if they are several. */
+/* Adds the place in the code, with the number of loops if there are several. */
 static void add_place(lab_table *table, const lab_code_row *row, const char *place, int loops)
 {
     lab_table_cell(table, "%s", row->name);
@@ -130,7 +130,7 @@ static void add_loops(lab_table *table, const lab_code_row *row)
     for (size_t i = 0; row->has_sass && i < row->sass.loop_count; i++) {
         const lab_sass_loop *loop = &row->sass.loops[i];
         const char *role = lab_sass_role_name(loop->role);
-        if (loop->role == LAB_SASS_WAIT) /* two instructions each, and many of them */
+        if (loop->role == LAB_SASS_WAIT) /* many, with two instructions each */
             continue;
         lab_table_cell(table, "%s", row->name);
         add_entry(table, row);
@@ -205,7 +205,7 @@ static cli_exit print_findings(const inspect_job *job)
     return cli_table_print(table);
 }
 
-/* The facts that would be known if the shape of blocks were given. */
+/* Prints the facts that need the shape of blocks. */
 static void print_unjudged(const inspect_job *job)
 {
     for (size_t i = 0; i < job->list.count; i++) {
@@ -213,7 +213,7 @@ static void print_unjudged(const inspect_job *job)
         char text[INSPECT_CELL_SIZE];
         if (row->has_sass && row->sass.banks.shapeless)
             printf("\n%s %s sm_%d: bank conflicts of %d accesses depend on how the block's threads "
-                   "lie; --threads XxY says so.\n",
+                   "are laid out; give it with --threads XxY.\n",
                    row->name, inspect_entry(row, text), row->arch, row->sass.banks.unknown);
     }
 }
@@ -249,7 +249,7 @@ static cli_exit print_json(const inspect_job *job)
         "inspect");
 }
 
-/* Launch bounds in the code decide, whatever the compiler is told. */
+/* Launch bounds in the source override the compiler's option. */
 static void warn_of_caps(const inspect_job *job)
 {
     int64_t cap = cli_args_integer(job->args, "registers");

@@ -1,18 +1,18 @@
 /*
- * inspect_rows.c - the kernels of `heed inspect`: rows of a table, or JSON with all that is known
+ * inspect_rows.c - the kernels of `heed inspect`: rows of a table, or JSON with all facts
  */
 #include <string.h>
 
 #include "inspect.h"
 
-#define ENTRY_END 20 /* characters of the end of a long name that are shown */
+#define ENTRY_END 20 /* characters shown of the end of a long name */
 
 static json_t *json_number(int64_t number)
 {
     return number < 0 ? json_null() : json_integer((json_int_t)number);
 }
 
-/* The prediction, with the device that it is for; null for a file. */
+/* The prediction, with its device; null for a file. */
 static json_t *json_prediction(const lab_code_row *row)
 {
     if (!*row->spec)
@@ -64,7 +64,7 @@ static json_t *json_banks(const lab_sass_banks *banks)
                      known ? banks->instruction : NULL);
 }
 
-/* Null where nothing is known of the instructions. */
+/* Null if the instructions are unknown. */
 static json_t *json_code(const lab_code_row *row)
 {
     const lab_sass *sass = &row->sass;
@@ -95,7 +95,7 @@ static json_t *json_findings(const lab_code_row *row)
     return findings;
 }
 
-/* Bytes stored and loaded; callers ask only whether there are any. */
+/* Bytes stored and loaded by spills. */
 static int64_t spills_of(const lab_cubin_kernel *code)
 {
     bool known = code->spill_stores >= 0 && code->spill_loads >= 0;
@@ -113,7 +113,7 @@ const char *inspect_entry(const lab_code_row *row, char text[INSPECT_CELL_SIZE])
     return text;
 }
 
-/* The kernel, and the problem with its prediction if it is not from a file. */
+/* Adds the kernel, and the problem with its prediction if it is not from a file. */
 static void add_name(cli_rows *rows, const lab_code_row *row)
 {
     char text[INSPECT_CELL_SIZE];
@@ -134,7 +134,7 @@ static void add_name(cli_rows *rows, const lab_code_row *row)
     cli_row_text(rows, "compiler", NULL, *row->compiler ? row->compiler : NULL);
 }
 
-/* The resources that the code takes. */
+/* Adds the resources that the code uses. */
 static void add_code(cli_rows *rows, const lab_cubin_kernel *code, int64_t dynamic)
 {
     cli_row_count(rows, "registers", "registers", code->registers);

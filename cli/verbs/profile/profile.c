@@ -1,5 +1,5 @@
 /*
- * profile.c - `heed profile`: the limits of a kernel while it runs
+ * profile.c - `heed profile`: finds the limits of a running kernel
  */
 #include "profile.h"
 
@@ -7,9 +7,9 @@
 
 #define MODES 3
 
-/* The kinds of requests, one at a time. */
+/* The kinds of requests, of which one is permitted at a time. */
 static const struct {
-    const char *option; /* NULL: nothing of these */
+    const char *option; /* NULL: neither of these */
     cli_exit (*run)(const cli_args *args);
 } modes[MODES] = {
     { "scaling", profile_scaling },
@@ -17,7 +17,7 @@ static const struct {
     { NULL, profile_counters },
 };
 
-/* Options that only one of them has a use for. */
+/* Options that apply to only one of them. */
 static const struct {
     const char *option, *mode;
 } uses[] = {
@@ -74,7 +74,7 @@ static const cli_option options[] = {
              "Read recorded output of ncu --csv --page raw instead of profiling; - is the "
              "standard input"),
     OPT_FLAG("scaling", 0,
-             "Time the problem as batch, heads and lengths double, and say where the time grows "
+             "Time the problem as batch, heads and lengths double, and report where the time grows "
              "faster than the work"),
     OPT_INTEGER("steps", 0, "N", 2, 20, "4",
                 "With --scaling: number of sizes of each kind, the given one included"),
@@ -84,7 +84,7 @@ static const cli_option options[] = {
              "gap between them"),
     OPT_INTEGER("calls", 'n', "N", 2, 1000, "10", "With --timeline: number of calls"),
     { .table = cli_machine_options },
-    CLI_OPTION_WISDOM_READ("Let the wisdom in FILE choose the kernel"),
+    CLI_OPTION_WISDOM_READ("Choose the kernel from the wisdom in FILE"),
     { .name = NULL },
 };
 

@@ -1,7 +1,7 @@
 /*
  * profile.h - declarations shared by the files of `heed profile`
  *
- * counters: a plan -> ncu beside it (lab/insight/ncu.h) -> its answer, judged
+ * counters: a plan -> ncu running it (lab/insight/ncu.h) -> its output, judged
  * (lab/inspect/profile.h) scaling and timeline: heed's own clock, on any device
  */
 #ifndef CLI_PROFILE_H
@@ -11,15 +11,15 @@
 #include "insight/ncu.h"
 #include "inspect/scaling.h"
 
-/* The kernel to profile, in the words of --kernel and --source. */
+/* The kernel to profile, from --kernel and --source. */
 typedef struct profile_subject {
     const char *kernel; /* NULL: heed's choice */
-    const char *source; /* a file in place of its own source; NULL: none */
+    const char *source; /* a file that replaces its source; NULL: none */
 } profile_subject;
 
 /* profile_plan.c: profile_subject_read() reads both options. profile_plan() makes the plan of
- * @subject for @problem: the kernel's own, or that source launched as the kernel's config is.
- * Returns as heed_plan_create() does, or why the source cannot be read. */
+ * @subject for @problem: the kernel's own, or the source launched like the kernel's config. Returns
+ * as heed_plan_create() does, or the error of reading the source. */
 profile_subject profile_subject_read(const cli_args *args);
 heed_status profile_plan(const profile_subject *subject, heed_context *context,
                          const heed_problem *problem, heed_plan **plan);
@@ -33,9 +33,9 @@ heed_status profile_plan(const profile_subject *subject, heed_context *context,
 /* -------------------------------------------------------------------------- */
 
 typedef struct profile_row {
-    char spec[HEED_SPEC_SIZE];   /* empty: of a recording */
-    char kernel[HEED_NAME_SIZE]; /* and config; empty: of a recording */
-    bool known;                  /* else only trouble is */
+    char spec[HEED_SPEC_SIZE];   /* empty: from a recording */
+    char kernel[HEED_NAME_SIZE]; /* and config; empty: from a recording */
+    bool known;                  /* false: only the trouble is */
     lab_profile profile;
     lab_gate_result gates[LAB_PROFILE_GATES];
     lab_gate_verdict verdict;
@@ -44,23 +44,23 @@ typedef struct profile_row {
 
 typedef struct profile_job {
     profile_subject subject;
-    const char *asked; /* the device, as --device takes it */
+    const char *asked; /* the device, in the form of --device */
     bool json;
     bool gate;
     bool keep_caches;
     double seconds;  /* for one problem */
     char device[64]; /* its name */
-    char ncu[512];   /* file of ncu; empty: none */
+    char ncu[512];   /* path of ncu; empty: none */
     bool recorded;   /* the counters were read from a file */
     profile_row *rows;
     size_t count;
 } profile_job;
 
-/* profile_counters() answers for every problem, or for the file of --read. */
+/* profile_counters() reports every problem, or the file of --read. */
 cli_exit profile_counters(const cli_args *args);
 
-/* profile_report() prints the rows. CLI_FINDING: --gate, and one fails; CLI_ENVIRONMENT: one is not
- * known. profile_report_exit() is that alone. */
+/* profile_report() prints the rows. CLI_FINDING: --gate was given and one fails; CLI_ENVIRONMENT:
+ * one is unknown. profile_report_exit() only returns the exit code. */
 cli_exit profile_report(const profile_job *job);
 cli_exit profile_report_exit(const profile_job *job);
 
@@ -78,7 +78,7 @@ typedef struct scaling_point {
     heed_problem problem;
     char spec[HEED_SPEC_SIZE];
     char kernel[HEED_NAME_SIZE];
-    char reason[256]; /* why it was not timed; empty: it was */
+    char reason[256]; /* why it was not timed; empty if it was */
 } scaling_point;
 
 typedef struct scaling_axis {
@@ -101,8 +101,8 @@ typedef struct scaling_job {
     json_t *problems; /* of --json */
 } scaling_job;
 
-/* profile_scaling_report.c: adds a problem to the answer, prints it if that is text; and the end of
- * the answer. */
+/* profile_scaling_report.c: adds a problem to the output, and prints it if that is text; and ends
+ * the output. */
 cli_exit scaling_report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
                                 size_t count);
 cli_exit scaling_report_end(const scaling_job *job);

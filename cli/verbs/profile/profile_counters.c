@@ -51,14 +51,14 @@ static cli_exit read_recording(profile_job *job, const char *path)
 /* Problems                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* The device, as a plan for it knew it: it is left alone while ncu has it. */
+/* The device, as seen by a plan for it: it is not used while ncu runs on it. */
 typedef struct target {
     bool host;
     int arch;
     char name[64];
 } target;
 
-/* Writes the kernels that are planned, and what the device is. */
+/* Writes the planned kernels, and the facts of the device. */
 static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_problems *problems,
                          target *device)
 {
@@ -88,9 +88,9 @@ static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_probl
 static void name_options(lab_ncu_trouble *trouble)
 {
     static const char *const fixes[LAB_NCU_KINDS] = {
-        [LAB_NCU_ABSENT] = "install Nsight Compute, which the CUDA toolkit has, or say where it is "
+        [LAB_NCU_ABSENT] = "install Nsight Compute, a part of the CUDA toolkit, or name its file "
                            "with --ncu FILE",
-        [LAB_NCU_LATE] = "see whether another ncu holds the device; --timeout gives more",
+        [LAB_NCU_LATE] = "check whether another ncu uses the device; --timeout gives more time",
     };
     if (fixes[trouble->kind])
         trouble->fix = fixes[trouble->kind];
@@ -126,7 +126,7 @@ static cli_exit count_all(profile_job *job, const char *wish, const target *devi
     if (device->host) {
         able = false;
         trouble = (lab_ncu_trouble){ .reason = "a CPU has no such counters",
-                                     .fix = "ask with --device cuda; --scaling and --timeline work "
+                                     .fix = "use --device cuda; --scaling and --timeline work "
                                             "on a CPU" };
     }
     lab_progress progress = lab_progress_start(&cli_sink, "profile", job->count);

@@ -1,5 +1,5 @@
 /*
- * profile_launch.c - `heed launch`: one call and nothing beside it, for a profiler to watch
+ * profile_launch.c - `heed launch`: a single call, for a profiler
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #define SEED 1
 #define CODE_MAX (INT64_C(64) << 20) /* bytes */
 
-/* A plan of the code in the file of --code, launched as --launch says. */
+/* Makes a plan of the code in the file of --code, launched by --launch. */
 static cli_exit plan_code(const cli_args *args, heed_context *context, const heed_problem *problem,
                           heed_plan **plan)
 {
@@ -45,7 +45,7 @@ static cli_exit plan_for(const cli_args *args, heed_context *context, const heed
     return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
 }
 
-/* Takes over @plan. */
+/* Takes ownership of @plan. */
 static cli_exit execute(const cli_args *args, const lab_bench_tensors *tensors, heed_plan *plan)
 {
     lab_bench_engine engine;
@@ -104,18 +104,18 @@ static const cli_option options[] = {
     CLI_OPTION_KERNEL,
     PROFILE_OPTION_SOURCE,
     OPT_PATH("code", 0, "FILE", "A cubin, which you trust, in place of any kernel; see --launch"),
-    OPT_TEXT("launch", 0, "WORDS", "How that is launched, as the board has it (docs/trials.md)"),
+    OPT_TEXT("launch", 0, "WORDS", "How that is launched, in the board's form (docs/trials.md)"),
     { .table = cli_machine_options },
-    OPT_INTEGER("calls", 'n', "N", 1, 1000000, "1", "How many calls to make, one after another"),
+    OPT_INTEGER("calls", 'n', "N", 1, 1000000, "1", "Number of calls, one after another"),
     { .name = NULL },
 };
 
 const cli_verb cli_verb_launch = {
     .name = "launch",
-    .summary = "one call, for a profiler to watch",
+    .summary = "make one call, for a profiler to watch",
     .operands = { "SPEC", 1, CLI_ANY },
     .description = "Makes a plan, executes it on random values, and ends. No other kernel runs on "
-                   "the device. 'heed profile' has ncu watch this.",
+                   "the device. 'heed profile' runs this under ncu.",
     .options = options,
     .hidden = true,
     .run = run,

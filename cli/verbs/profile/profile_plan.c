@@ -1,5 +1,5 @@
 /*
- * profile_plan.c - the plan that is profiled: a built-in kernel's, or of a source in its place
+ * profile_plan.c - the profiled plan: of a built-in kernel, or of a source that replaces it
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ static heed_status plan_text(heed_plan **plan, heed_context *context, const heed
     if (status != HEED_OK)
         return status;
     heed_build build = heed_cuda_facts_build(&facts, arch);
-    build.fresh = true; /* it may include files that change */
+    build.fresh = true; /* it may include files that have changed */
     status = heed_jit_build_text(&build, text, &cubin);
     if (status != HEED_OK)
         return status;

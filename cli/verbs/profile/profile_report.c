@@ -14,7 +14,8 @@
 
 static const cli_style_name styles[LAB_GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD, CLI_FAINT };
 
-/* Metrics that stand above the tables, or among the gates, and not in the table of counters. */
+/* Metrics that are printed above the tables, or among the gates, and not in the table of
+ * counters. */
 static const lab_metric elsewhere[] = {
     LAB_METRIC_DURATION,     LAB_METRIC_BLOCKS,       LAB_METRIC_THREADS,
     LAB_METRIC_WAVES,        LAB_METRIC_REGISTERS,    LAB_METRIC_SMEM_STATIC,
@@ -146,7 +147,7 @@ static bool print_table(lab_table *table)
     return printed;
 }
 
-/* The meaning of the verdicts: one line for neighbouring gates that have the same to say. */
+/* Prints the reasons of verdicts, with one line for adjacent gates with the same reason. */
 static void print_reasons(const profile_row *row)
 {
     for (size_t i = 0, end; i < LAB_PROFILE_GATES; i = end) {
@@ -216,8 +217,8 @@ static cli_exit report_text(const profile_job *job)
         printf("on %s\n", job->device);
     else
         printf("on %s; %s\n", job->device,
-               job->keep_caches ? "caches as the pass before left them, clocks as they are"
-                                : "caches emptied before each pass, clocks as they are");
+               job->keep_caches ? "caches as left by the previous pass, clocks unchanged"
+                                : "caches emptied before each pass, clocks unchanged");
     return CLI_OK;
 }
 

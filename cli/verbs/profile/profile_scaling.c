@@ -1,5 +1,5 @@
 /*
- * profile_scaling.c - `heed profile --scaling`: how the time grows as one size doubles
+ * profile_scaling.c - `heed profile --scaling`: the growth of the time as one size doubles
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 #define SAMPLES_MIN 5
 #define SAMPLES_MAX 1000
 
-/* A size whose call would take longer than so many times --seconds is left out. */
+/* A size whose call would take longer than this multiple of --seconds is left out. */
 #define PATIENCE 25
 
-/* A suspicious time is taken again so many times, twice as long each time: on a busy machine times
- * look suspicious too. */
+/* A suspicious time is measured again this many times, twice as long each time: on a busy machine
+ * good times look suspicious too. */
 #define CONFIRMATIONS 3
 
 /* -------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static int64_t size_of(const heed_problem *problem, lab_axis axis)
     return sizes[axis];
 }
 
-/* The spec of @base with one size @factor times as large: its words, but for those of sizes. */
+/* Writes the spec of @base with one size @factor times as large, and all other words unchanged. */
 static void grow_spec(const heed_problem *base, lab_axis axis, int64_t factor,
                       char spec[2 * HEED_SPEC_SIZE])
 {
@@ -102,7 +102,7 @@ static void describe(const scaling_job *job, const heed_plan *plan, scaling_poin
     figure->capacity = figure->units * launch.resident;
 }
 
-/* Blocks of replays, on a device that works by itself. */
+/* Samples blocks of replays, on an asynchronous device. */
 static heed_status sample_replays(lab_bench_engine *engine, double budget, double *samples,
                                   int *count)
 {
@@ -117,7 +117,7 @@ static heed_status sample_replays(lab_bench_engine *engine, double budget, doubl
     return status;
 }
 
-/* Short samples, on a CPU: between two that were disturbed there may be one that was not. */
+/* Takes short samples, on a CPU: some of them may be undisturbed. */
 static heed_status sample_calls(lab_bench_engine *engine, double budget, double *samples,
                                 int *count)
 {
@@ -129,7 +129,7 @@ static heed_status sample_calls(lab_bench_engine *engine, double budget, double 
     return heed_sample(lab_bench_engine_call, engine, &sampling, samples, count);
 }
 
-/* Disturbances only ever add to a time, so the least counts. */
+/* Disturbances only add to a time, so the minimum counts. */
 static heed_status sample(lab_bench_engine *engine, double budget, lab_scale_point *figure)
 {
     double samples[SAMPLES_MAX];
@@ -147,7 +147,7 @@ static heed_status sample(lab_bench_engine *engine, double budget, lab_scale_poi
     return HEED_OK;
 }
 
-/* Times @point, and keeps the lesser time if it has one. */
+/* Times @point, and keeps the smaller time if it already has one. */
 static heed_status time_point(const scaling_job *job, double budget, scaling_point *point,
                               lab_scale_point *figure)
 {
@@ -172,7 +172,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     return status;
 }
 
-/* Would it take too long, by the size before? */
+/* True if it would take too long, judged by the previous size. */
 static bool is_too_long(const scaling_job *job, const lab_scale_point *before,
                         const lab_scale_point *figure)
 {
@@ -190,7 +190,7 @@ static cli_exit time_axis(scaling_job *job, scaling_axis *axis)
         if (*point->reason)
             continue;
         if (before && !(before->seconds > 0))
-            snprintf(point->reason, sizeof point->reason, "the size before was not timed");
+            snprintf(point->reason, sizeof point->reason, "the previous size was not timed");
         else if (is_too_long(job, before, &axis->figures[i]))
             snprintf(point->reason, sizeof point->reason,
                      "a call would take longer than %g s; --seconds gives more",

@@ -1,5 +1,5 @@
 /*
- * profile_scaling_report.c - how the times grew, as text or JSON
+ * profile_scaling_report.c - the growth of times, as text or JSON
  */
 #include <math.h>
 
@@ -46,7 +46,7 @@ static void print_finding(const scaling_axis *axis)
     const lab_scale_finding *it = &axis->finding;
     const char *name = lab_axis_name(axis->axis);
     if (it->to == 0) {
-        printf("%s: one size alone was timed\n", name);
+        printf("%s: only one size was timed\n", name);
         return;
     }
     lab_scale_explain(it, axis->figures, why, sizeof why);

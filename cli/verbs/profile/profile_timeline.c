@@ -1,9 +1,9 @@
 /*
- * profile_timeline.c - `heed profile --timeline`: single calls as they come
+ * profile_timeline.c - `heed profile --timeline`: times of single calls
  *
- * Each call of heed_execute() is timed by the host's clock, and what it started by the device's own
- * timers before and after it. Between the work of two calls is a gap, in which the device
- * waits: for the host, or for a launch to take effect.
+ * Each call of heed_execute() is timed by the host's clock, and its work by the device's timers. In
+ * the gap between the work of two calls the device waits: for the host, or for the latency of a
+ * launch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +24,14 @@ typedef struct timeline {
     bool host; /* the device is the CPU: the call is the work */
     int calls;
     heed_call_times *times;
-    double alone; /* seconds of a call in a replay, without the host; 0: on a CPU */
+    double alone; /* seconds of a call in a replay, without the host; 0 on a CPU */
 } timeline;
 
-/* Of all calls. */
+/* Summary of all calls. */
 typedef struct timeline_summary {
     lab_summary host, gap, device;
-    double idle; /* share of the time from the first call's work to the last's that was gap */
+    double idle; /* share of gaps in the time from the first call's work to the end of the last
+                  * one's */
 } timeline_summary;
 
 static heed_status timed_call(void *data, int index, void *stream)
@@ -128,7 +129,7 @@ static void add_seconds(cli_rows *rows, const char *key, const char *head, doubl
 static void add_call(cli_rows *rows, const timeline *line, int index)
 {
     const heed_call_times *it = &line->times[index];
-    const bool apart = !line->host; /* the device has a time of its own */
+    const bool apart = !line->host; /* the device has a separate time */
     cli_row_cell(rows, "call>", "%d", index + 1);
     add_seconds(rows, "host_start", "begins>", it->host_start);
     add_seconds(rows, "host_seconds", apart ? "host>" : "call time>",
@@ -163,7 +164,7 @@ static void add_median(cli_rows *rows, const timeline *line, const timeline_summ
     cli_row_end(rows);
 }
 
-/* The conclusions, on a device that works by itself. */
+/* Prints the conclusions, on an asynchronous device. */
 static void print_verdict(const timeline *line, const timeline_summary *summary)
 {
     char text[LAB_FORMAT_SIZE], host[LAB_FORMAT_SIZE], device[LAB_FORMAT_SIZE];

@@ -1,5 +1,5 @@
 /*
- * field.c - fields of JSON that must be what they should be
+ * field.c - checked JSON fields
  */
 #include "field.h"
 
@@ -50,7 +50,7 @@ const char *field_word(field_reader *r, const json_t *object, const char *name, 
     return NULL;
 }
 
-/* 0 if it is not above 0. */
+/* The number, or 0 with an error if it is not above 0. */
 static double positive_of(field_reader *r, const char *name, const json_t *value)
 {
     double number = json_number_value(value);

@@ -1,5 +1,5 @@
 /*
- * report.c - `heed report`: all results on one page, for readers without the machine
+ * report.c - `heed report`: a page of all results
  */
 #include "report.h"
 
@@ -30,7 +30,7 @@ static cli_exit no_memory(void)
     return CLI_ENVIRONMENT;
 }
 
-/* The file appears as a whole, or stays what it was. */
+/* Writes the file atomically: on failure it stays unchanged. */
 static cli_exit write_file(const report_run *run, const char *path)
 {
     lab_error error;
@@ -43,7 +43,7 @@ static cli_exit write_file(const report_run *run, const char *path)
         return no_memory();
     }
     if (ferror(output.file))
-        output.reason = EIO; /* the stream has lost the reason */
+        output.reason = EIO; /* the stream does not keep the error number */
     status = lab_output_commit(&output, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
@@ -98,7 +98,7 @@ static cli_exit check_damage(const lab_final_board *board)
     return damaged + impossible > 0 ? CLI_CORRUPT : CLI_OK;
 }
 
-/* The final artifacts are about a board that has something. */
+/* The final artifacts need a board with trials. */
 static cli_exit check_board(const report_run *run)
 {
     if (run->board.count > 0)
@@ -125,7 +125,7 @@ static cli_exit write_final(report_run *run, lab_record *record)
     return code;
 }
 
-/* Reads the board, and writes the final artifacts where they are asked for. */
+/* Reads the board, and writes the final artifacts if requested. */
 static cli_exit with_board(report_run *run)
 {
     lab_error error;
@@ -168,7 +168,7 @@ static cli_exit run_verb(const cli_args *args)
 static const cli_option options[] = {
     CLI_OPTION_BOARD,
     OPT_PATH("output", 'o', "FILE",
-             "Write to FILE, replacing it as a whole or not at all [default, and -: "
+             "Write to FILE, replacing it atomically [default, and -: "
              "standard output]"),
     OPT_FLAG("markdown", 'm', "Write Markdown, without the drawings, instead of a web page"),
     OPT_FLAG("brief", 0, "Write only a short Markdown table for each record, for a README"),
@@ -194,9 +194,9 @@ const cli_verb cli_verb_report = {
         "'heed bench --record' or, with --board or without a record, about the board.\n"
         "\n"
         "From a FOLDER it takes the newest date of each device; if several records of one "
-        "day have a problem, the last one counts. The page shows machine, software and "
+        "day have the same problem, the last one counts. The page shows machine, software and "
         "commit; heed against each rival; the share of the device's limit and the unit "
-        "that binds; and doubts. Two records of one device are compared as history, "
+        "that binds; and reasons for doubt. Two records of one device are compared as history, "
         "without verdicts. From the board it shows the leaders, their history, and the "
         "verdicts of all trials.\n"
         "\n"

@@ -1,8 +1,8 @@
 /*
  * report.h - declarations shared by the files of `heed report`
  *
- * operands -> files -> records (JSON, every field checked) -> sets of records that go together ->
- * a page, Markdown or JSON; and the board beside them
+ * operands -> files -> records (JSON, every field checked) -> sets of records -> a page, Markdown
+ * or JSON; and the board
  */
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
@@ -18,24 +18,24 @@
 
 #define REPORT_RIVALS_MAX 256 /* of a row */
 
-/* A rival in one row. Numbers that are not known are 0, texts NULL. */
+/* A rival in one row. Unknown numbers are 0, unknown texts NULL. */
 typedef struct report_match {
     const char *name, *outcome, *reason, *method;
-    bool ok; /* the outcome: it has a figure */
+    bool ok; /* the outcome is ok: it has a figure */
     double seconds, eager_p50, eager_p90;
     double ratio, low, high, margin;
-    const char *verdict; /* "FASTER", ... of heed */
+    const char *verdict; /* for heed: "FASTER", ... */
     int64_t pairs;
-    double error; /* as a multiple of what is allowed; negative: not looked at */
+    double error; /* as a multiple of the allowed one; negative: not checked */
     const json_t *heed_blocks, *rival_blocks; /* seconds, turn by turn */
-    int64_t calls;                            /* that each of rival_blocks is the mean of */
+    int64_t calls;                            /* in the mean of each of rival_blocks */
 } report_match;
 
-/* How the device was. */
+/* The state of the device. */
 typedef struct report_state {
     double clock_hz, power_w, temperature_c;
     const char *throttle;
-    int64_t others; /* programs that use the device beside heed; negative: not known */
+    int64_t others; /* other programs on the device; negative: unknown */
 } report_state;
 
 struct report_record;
@@ -57,7 +57,7 @@ typedef struct report_row {
     int64_t rows_checked;
     report_state state;
     const json_t *samples; /* seconds */
-    int64_t calls;         /* that each of them is the mean of */
+    int64_t calls;         /* in the mean of each of them */
     report_match *matches;
     size_t match_count;
 } report_row;
@@ -67,8 +67,8 @@ typedef struct report_record {
     char *path;
     char file_hash[LAB_RECORD_HASH_SIZE];
     field_reader reader;
-    json_t *json;     /* that all texts lie in */
-    json_t *manifest; /* made of its parts; NULL: it has none */
+    json_t *json;     /* owns all texts */
+    json_t *manifest; /* made from its parts; NULL: none */
     const char *device, *features, *backend, *cpu_level, *build, *hash, *effort, *kernel;
     const char *cpu, *system, *compiler, *heed, *commit, *time, *governor;
     bool dirty, cold, replay, behind;
@@ -76,30 +76,30 @@ typedef struct report_record {
     double load, seconds;
     double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth; /* of the device */
     report_row *rows;
-    size_t row_count, row_limit; /* rows that were read; that the file has */
+    size_t row_count, row_limit; /* rows read; rows in the file */
 } report_record;
 
-/* report_read() reads and checks the record @path, and the manifest in it, if there is one. A
- * failure, which names file and field, has been printed, and *@record is NULL. report_open() leaves
- * the rows to report_read_row(), which reads the next one, as `heed board add` does. */
+/* report_read() reads and checks the record @path, and its manifest, if any. A failure, which names
+ * file and field, has been printed, and *@record is NULL. report_open() reads no rows;
+ * report_read_row() then reads one after another, as in `heed board add`. */
 cli_exit report_read(report_record **record, const char *path);
 cli_exit report_open(report_record **record, const char *path);
 cli_exit report_read_row(report_record *record);
 void report_record_free(report_record *record);
 
 /* -------------------------------------------------------------------------- */
-/* report_find.c: which records                                               */
+/* report_find.c: finding records                                             */
 /* -------------------------------------------------------------------------- */
 
-/* Records of one device, taken the same way on one day: of several that have a problem, the last
- * one that has a figure counts. */
+/* Records of one device, measured in the same way on one day. If several have a problem, the last
+ * one with a figure counts. */
 typedef struct report_set {
-    const char *operand;     /* that it came from */
-    report_record **records; /* oldest first; those of the report */
+    const char *operand;     /* the set's source */
+    report_record **records; /* oldest first; owned by the report */
     size_t record_count;
     const report_row **rows; /* by problem */
     size_t row_count;
-    const char **rivals; /* that have a figure, in the order in which they come */
+    const char **rivals; /* those with a figure, in order of appearance */
     size_t rival_count;
 } report_set;
 
@@ -110,30 +110,30 @@ typedef struct report_records {
     size_t set_count;
 } report_records;
 
-/* report_find() reads the records that the operands name: files, or folders that hold some: the
- * newest date of each device is taken. A failure has been printed. Free also then. */
+/* report_find() reads the records that the operands name: files, or folders, in which it takes the
+ * newest date of each device. A failure has been printed. Free the records in any case. */
 cli_exit report_find(report_records *records, const cli_args *args);
 void report_records_free(report_records *records);
 
-/* report_match_of() returns what @rival did in @row, or NULL if there is no figure. */
+/* report_match_of() returns the figures of @rival in @row, or NULL if it has none. */
 const report_match *report_match_of(const report_row *row, const char *rival);
 
-/* report_order_text() compares as strcmp() does; NULL is as "". */
+/* report_order_text() compares like strcmp(); NULL equals "". */
 int report_order_text(const char *a, const char *b);
 
-/* report_newest() returns the record that speaks for the set. */
+/* report_newest() returns the newest record, which represents the set. */
 const report_record *report_newest(const report_set *set);
 
 /* -------------------------------------------------------------------------- */
 /* The leaderboard (lab/final)                                                */
 /* -------------------------------------------------------------------------- */
 
-/* report_count_trusted() returns how many trials have the word @word for `trusted`. */
+/* report_count_trusted() returns the number of trials whose `trusted` is @word. */
 size_t report_count_trusted(const lab_final_board *board, const char *word);
 
 /* -------------------------------------------------------------------------- */
 /* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c,  */
-/* _brief.c, _json.c: the answer                                              */
+/* _brief.c, _json.c: output                                                  */
 /* -------------------------------------------------------------------------- */
 
 typedef struct report_run {
@@ -141,13 +141,13 @@ typedef struct report_run {
     report_records records;
     lab_final_board board;
     bool with_board;
-    struct report_final *final; /* NULL: not asked for */
+    struct report_final *final; /* NULL: not requested */
 } report_run;
 
 /* report_write() writes the whole document to @stream; false: memory ran out. */
 bool report_write(const report_run *run, FILE *stream, lab_page_form form);
 
-/* report_write_brief() writes a table for each set as Markdown, as README.md has it. */
+/* report_write_brief() writes a Markdown table for each set, in the form of README.md. */
 bool report_write_brief(const report_run *run, FILE *stream);
 
 /* The parts of the document. */
@@ -159,28 +159,29 @@ void report_missing(lab_page *page, const report_set *set); /* missing figures, 
 void report_history(lab_page *page, const report_records *records);
 void report_board_page(lab_page *page, const lab_final_board *board);
 
-/* report_json() returns everything, for the caller to release; NULL if there is no memory. */
+/* report_json() returns everything, for the caller to release; NULL if out of memory. */
 json_t *report_json(const report_run *run);
 
-/* report_time() writes seconds as a page has them, "-" for none; report_geomean() returns the
+/* report_time() writes seconds in the form of a page, "-" for none; report_geomean() returns the
  * geometric mean of the ratios of a rival over the set, 0 if there are none. */
 const char *report_time(double seconds, char text[32]);
 double report_geomean(const report_set *set, const char *rival);
 
-/* report_verdict_style() returns the look of a verdict such as "FASTER"; NULL is a plain one. */
+/* report_verdict_style() returns the style of a verdict such as "FASTER"; plain for NULL. */
 lab_page_style report_verdict_style(const char *verdict);
 
-/* report_doubt() returns "unverified" or "untrusted" for an output whose error is that, NULL for a
- * good one. */
+/* report_doubt() returns "unverified" or "untrusted" for an output with @error, NULL for a good
+ * one. */
 const char *report_doubt(double error);
 
-/* report_label() writes the problem of a row, after the name of captured values if it has one. */
+/* report_label() writes the problem of a row, preceded by the name of its captured values, if
+ * any. */
 #define REPORT_LABEL_SIZE (HEED_SPEC_SIZE + 128)
 const char *report_label(const report_row *row, char text[REPORT_LABEL_SIZE]);
 
-/* report_history_pairs() lists the sets that can be compared with a later one: before[i] and
- * after[i], the oldest and the newest of one device and one way to measure. Returns how many; @room
- * for as many as there are sets. */
+/* report_history_pairs() lists the sets that can be compared with a later one: the oldest and the
+ * newest set of the same device and way of measuring. Returns their number; @room is for as many
+ * pairs as there are sets. */
 typedef struct report_pair {
     const report_set *before, *after;
 } report_pair;

@@ -1,5 +1,5 @@
 /*
- * report_board_page.c - the board: the leaders, how that came about, and the verdict of every trial
+ * report_board_page.c - the board: the leaders, their history, and the verdicts of all trials
  */
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void print_trust(lab_page *page, const lab_final_board *board)
 
 /* ---- Leaders ---- */
 
-/* The fastest rival, and how many times as long it took. */
+/* Adds the fastest rival, and its time over the leader's. */
 static void add_comparison(lab_page *page, lab_table *table, const lab_record_row *row)
 {
     if (!row->against || !(row->ratio > 0)) {
@@ -106,7 +106,7 @@ static void add_comparison(lab_page *page, lab_table *table, const lab_record_ro
                       row->compared ? row->compared : "");
 }
 
-/* As the board has it; else by the ceilings that are known of the device. */
+/* Adds the share from the board, else from the known ceilings of the device. */
 static void add_share(lab_page *page, lab_table *table, const lab_record_row *row)
 {
     const lab_final_place place = { row->device, row->features, row->threads,
@@ -171,10 +171,9 @@ static void print_leaders(lab_page *page, const lab_final_trial *trials, size_t 
     lab_page_paragraph(page, "Nobody leads: no trial was right, timed and confirmed.");
 }
 
-/* ---- How it came about ---- */
+/* ---- History ---- */
 
-/* Dots of a place: those that were the best so far, and of the others as many as there is room
- * for. */
+/* Chooses the dots of a place: those that were the best so far, and as many others as fit. */
 static size_t choose_dots(const lab_final_trial *trials, size_t count, lab_plot_moment *moments,
                           char (*labels)[LAB_FINAL_NAME])
 {
@@ -198,7 +197,7 @@ static size_t choose_dots(const lab_final_trial *trials, size_t count, lab_plot_
     return chosen;
 }
 
-/* The day, and the time of day where both ends are on the same. */
+/* Writes the day, or the time of day if both ends are on one day. */
 static void moment_text(const char *ended, bool one_day, char text[24])
 {
     snprintf(text, 24, "%.*s", one_day ? 19 : 10, ended);
@@ -226,7 +225,7 @@ static void draw_place(lab_page *page, const lab_final_trial *trials, size_t cou
     free(labels);
 }
 
-/* A place is where the trials of one problem, on one device, cold or hot, compete. */
+/* A place is one problem on one device, cold or hot, for which trials compete. */
 static size_t place_end(const lab_final_trial *trials, size_t begin, size_t count)
 {
     size_t end = begin + 1;

@@ -1,12 +1,12 @@
 /*
- * report_brief.c - a short table of each set, as README.md has it
+ * report_brief.c - a short table of each set, in the form of README.md
  */
 #include <math.h>
 #include <string.h>
 
 #include "report.h"
 
-/* Three digits, as microseconds and rates are in README.md. */
+/* Three digits, like microseconds and rates in README.md. */
 static const char *three_digits(double value, char text[32])
 {
     int decimals = value < 100 ? 2 - (int)floor(log10(value)) : 0;
@@ -24,7 +24,7 @@ static void add_brief_row(lab_page *page, lab_table *table, const report_set *se
     for (size_t i = 0; i < set->rival_count; i++) {
         const report_match *match = report_match_of(row, set->rivals[i]);
         bool slower = match && strcmp(match->verdict, "SLOWER") == 0;
-        if (match) /* the ratio alone is bold */
+        if (match) /* only the ratio is bold */
             lab_table_cell(table, "%s us, %s%.2fx%s", three_digits(match->seconds * 1e6, time),
                            slower ? "**" : "", match->ratio, slower ? "**" : "");
         else
@@ -32,7 +32,7 @@ static void add_brief_row(lab_page *page, lab_table *table, const report_set *se
     }
 }
 
-/* The folder of the record, as the target of a link. */
+/* Prints the folder of the record as the target of a link. */
 static void print_folder(FILE *stream, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -57,7 +57,7 @@ static bool has_rows(const report_set *set, const report_record *r)
     return false;
 }
 
-/* Has a later record than number @at, with rows in the table, the same commit? */
+/* True if a record after number @at, with rows in the table, has the same commit. */
 static bool named_already(const report_set *set, size_t at)
 {
     for (size_t i = at + 1; i < set->record_count; i++)
@@ -67,7 +67,7 @@ static bool named_already(const report_set *set, size_t at)
     return false;
 }
 
-/* The commits that the rows are of, the newest first; without rows that of the newest record. */
+/* Prints the commits of the rows, the newest first; without rows that of the newest record. */
 static void print_commits(FILE *stream, const report_set *set)
 {
     bool any = false;

@@ -8,7 +8,7 @@
 #include "base/plural.h"
 #include "report.h"
 
-/* More than this beside heed and its rivals, or than this between p50 and p90, is worth a note. */
+/* A load by other programs, or a difference of p50 and p90, above these gets a note. */
 #define LOAD_QUIET 0.5
 #define STEADY 1.10
 
@@ -31,7 +31,7 @@ static void warn_of_sources(lab_page *page, const report_set *set)
     }
 }
 
-/* Programs that are rivals: several of them may be one. */
+/* The number of rival programs: several rivals may be one program. */
 static int64_t rival_programs(const report_record *r)
 {
     const json_t *rivals = json_object_get(r->json, "rivals");
@@ -63,7 +63,7 @@ static bool is_held(const report_row *row)
     return row->state.throttle && *row->state.throttle && strcmp(row->state.throttle, "none") != 0;
 }
 
-/* One note for each thing that held the clocks down. */
+/* Adds a note for each reason that throttled the clocks. */
 static void warn_of_throttling(lab_page *page, const report_set *set)
 {
     for (size_t i = 0; i < set->row_count; i++) {
@@ -79,8 +79,8 @@ static void warn_of_throttling(lab_page *page, const report_set *set)
         if (before == 0)
             lab_page_warning(
                 page,
-                "The clocks were held down by: %s, during %zu of %zu problem%s. Ratios "
-                "stand that, as both sides took turns; absolute times move with it.",
+                "The clocks were throttled by: %s, during %zu of %zu problem%s. Ratios "
+                "remain valid, as both sides took turns; absolute times are affected.",
                 reason, count, set->row_count, lab_plural(set->row_count));
     }
 }
@@ -107,7 +107,7 @@ static void warn_of_noise(lab_page *page, const report_set *set)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Outputs that nobody has compared with a reference, or that did not stand it */
+/* Outputs that were not compared with a reference, or failed the comparison  */
 /* -------------------------------------------------------------------------- */
 
 const char *report_doubt(double error)
@@ -115,7 +115,7 @@ const char *report_doubt(double error)
     return error < 0 ? "unverified" : error > 1 ? "untrusted" : NULL;
 }
 
-/* Some side of some problem: heed, or a rival. */
+/* One side of a problem: heed, or a rival. */
 typedef struct side {
     const char *name, *what, *why;
     const report_row *row;
@@ -136,7 +136,7 @@ static int by_side(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Those sides that lack something, sorted so that equal ones are neighbours. */
+/* Sides with a flaw, sorted so that equal ones are adjacent. */
 typedef side find_fn(const report_row *row, const report_match *match);
 
 static size_t find_sides(const report_set *set, find_fn *find, side **sides)

@@ -1,5 +1,5 @@
 /*
- * report_final.c - `heed report --final`: a folder with all that a search came to
+ * report_final.c - `heed report --final`: a folder with the results of searches
  */
 #include "report_final.h"
 
@@ -16,7 +16,7 @@
 /* The files                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* One of them: @*any is false where there is nothing to write. False: no memory. */
+/* Writes a file: *@any is false if there is nothing to write. False: out of memory. */
 typedef bool write_fn(const report_final *final, FILE *stream, bool *any);
 
 static void begin(lab_page *page, const report_final *final, FILE *stream, const char *title)
@@ -92,8 +92,8 @@ static const struct {
 /* The folder                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* All of them are written beside what they replace before the first one is renamed. A file that
- * would be empty is not written, and an older one of that name goes. */
+/* All files are written to temporary names before the first one is renamed. A file that would be
+ * empty is not written, and an older one of that name is removed. */
 typedef struct folder {
     lab_output outputs[FILES];
     char *paths[FILES];
@@ -128,7 +128,7 @@ static cli_exit write_one(folder *all, const report_final *final, size_t i)
     if (!files[i].write(final, all->outputs[i].file, &all->any[i]))
         return no_memory();
     if (ferror(all->outputs[i].file))
-        all->outputs[i].reason = EIO; /* the stream has lost the reason */
+        all->outputs[i].reason = EIO; /* the stream does not keep the error number */
     return CLI_OK;
 }
 
@@ -169,7 +169,7 @@ static cli_exit write_folder(const report_final *final, const char *name)
 /* The sources                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* A config has no source: its lines are kernel, config, and how its code is launched. */
+/* A config has no source: its lines are kernel, config, and launch. */
 static char *lines_of(const lab_final_trial *trial)
 {
     char *text = NULL;

@@ -1,6 +1,6 @@
 /*
- * report_final_findings.c - the limits of a search's kernels, and the changes that made them
- * faster: from counters, ablations and machine code, and from the challenges that were won
+ * report_final_findings.c - the limits of a search's kernels, from counters, ablations and machine
+ * code, and the changes that made them faster, from the challenges that were won
  */
 #include <float.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "report_final.h"
 
 #define TOP 3        /* steps and ablations of a summary */
-#define CLEAR 0.01   /* effects beyond that count */
+#define CLEAR 0.01   /* smaller effects count as none */
 #define NAMES_MAX 64 /* of ablations */
 
 static const char *or_nothing(const char *text)
@@ -59,7 +59,7 @@ static void say_ends(lab_page *page, const lab_final_search *it)
 
 /* ---- Challenges that were won ---- */
 
-/* The kernel that the winner of a challenge met. */
+/* The kernel that the winner of a challenge was compared with. */
 static const lab_final_side *met(const lab_final_trial *trial)
 {
     for (size_t i = 0; i < trial->side_count; i++)
@@ -93,7 +93,7 @@ static void say_steps(lab_page *page, const lab_final_search *it, size_t most)
                           "Lifted %.3fx (%.3f to %.3f, %s in turns with %s) by %s (trial %lld)%s%s",
                           side->ratio, side->low, side->high, side->verdict, side->name,
                           lab_final_name(steps[i], name), (long long)steps[i]->row.trial,
-                          steps[i]->thought ? ": " : ", of which its proposer says nothing",
+                          steps[i]->thought ? ": " : ", without a description by its proposer",
                           or_nothing(steps[i]->thought));
     }
     free((void *)steps);
@@ -132,7 +132,7 @@ static void say_reason(lab_page *page, const lab_final_search *it, const lab_fin
         lab_page_item(page, "%s of the champion are not all known: %s.", what, fact->text);
 }
 
-/* An ablation, by the board's names of it and of the ends of its interval. */
+/* An ablation, by the board's names for it and for the ends of its interval. */
 typedef struct effect {
     const char *name;
     double ratio, low, high;
@@ -145,7 +145,7 @@ static int by_size(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-/* The clear ones: the interval as a whole is beyond what counts as none. */
+/* Finds the clear effects: the whole interval is beyond CLEAR. */
 static size_t find_effects(const lab_final_trial *trial, effect effects[NAMES_MAX])
 {
     static const char begin[] = "ablation ";
@@ -240,7 +240,7 @@ static void say_code(lab_page *page, const lab_final_search *it)
         lab_page_item(page, "Code: first %s; champion %s.", before, after);
 }
 
-/* ---- How far it is ---- */
+/* ---- Distance from the limit ---- */
 
 static void say_limit(lab_page *page, const lab_final_search *it)
 {

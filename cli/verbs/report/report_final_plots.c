@@ -1,5 +1,5 @@
 /*
- * report_final_plots.c - each kernel beneath its ceilings, and time against what its code takes
+ * report_final_plots.c - plots: the roofline, and times against the resources of the code
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define LABEL_SIZE (HEED_SPEC_SIZE + LAB_FINAL_NAME + 64)
 #define LINES_MAX 9
 
-/* A drawing in the making. */
+/* A drawing in progress. */
 typedef struct canvas {
     lab_plot_point *points;
     char (*labels)[LABEL_SIZE];
@@ -53,7 +53,7 @@ static bool same_device(const report_final_row *a, const report_final_row *b)
     return strcmp(a->place.device, b->place.device) == 0 && a->place.threads == b->place.threads;
 }
 
-/* Is no row ahead of number @at of the same device? */
+/* True if no row before number @at is of the same device. */
 static bool is_first(const report_final *final, size_t at)
 {
     for (size_t i = 0; i < at; i++)
@@ -94,7 +94,7 @@ static bool has_sdpa(const canvas *c)
     return false;
 }
 
-/* A flat line for each rate of products, and the slope of memory below the highest. */
+/* Draws a flat line for each rate of products, and the slope of memory below the highest. */
 typedef struct ceilings {
     lab_plot_line lines[LINES_MAX];
     char labels[LINES_MAX][96];
@@ -148,7 +148,7 @@ static void make_ceilings(ceilings *all, const report_final *final, const report
     }
 }
 
-/* False: there was no memory. */
+/* False: out of memory. */
 static bool draw_roofline(const report_final *final, size_t at, FILE *stream, bool file)
 {
     static const char *const series[] = { "heed", "SDPA" };
@@ -246,7 +246,8 @@ static bool is_point(const lab_final_trial *trial, const cost_axis *cost)
            cost->of(trial) > 0;
 }
 
-/* Points of one place: time over the least there; those that none beats are full. */
+/* Adds the points of one place: times over the least there, with full marks for points that no
+ * other beats. */
 static bool add_place(canvas *c, const lab_final_trial *trials, size_t count, const cost_axis *cost)
 {
     lab_standing *standings = calloc(count + 1, sizeof *standings);
@@ -282,7 +283,7 @@ static bool add_place(canvas *c, const lab_final_trial *trials, size_t count, co
     return good;
 }
 
-/* *@drawn: there is something to see. False: no memory. */
+/* *@drawn: something was drawn. False: out of memory. */
 static bool draw_pareto(const report_final *final, const cost_axis *cost, FILE *stream, bool file,
                         bool *drawn)
 {

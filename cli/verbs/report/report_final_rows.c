@@ -1,6 +1,6 @@
 /*
- * report_final_rows.c - leaders of the board and rows of records, with what they took turns with,
- * their limits, and the command that repeats each
+ * report_final_rows.c - leaders of the board and rows of records, with their opponents, their
+ * limits, and the command that repeats each
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void add_word(FILE *stream, const char *option, const char *text)
     report_final_quote(stream, text);
 }
 
-/* Where it ran. A CPU's features are those that it was allowed to use. */
+/* Adds the options for the device. A CPU's features are those that it was allowed to use. */
 static void add_place(FILE *stream, const report_final_row *row)
 {
     fprintf(stream, " --device %s --threads %d", row->cuda ? "cuda" : "cpu", row->place.threads);
@@ -39,7 +39,7 @@ static void add_place(FILE *stream, const report_final_row *row)
         add_word(stream, "--cpu", row->place.features);
 }
 
-/* A source comes from the board, and so its figure is repeated by building it from there. */
+/* The command of a source rebuilds it from the board. */
 static void write_command(FILE *stream, const report_final *final, const report_final_row *row,
                           const char *peers, const report_record *record)
 {
@@ -77,7 +77,7 @@ static bool make_command(report_final *final, report_final_row *row, const char 
     return memory && fclose(memory) == 0 && row->command;
 }
 
-/* ---- Those that took turns with it ---- */
+/* ---- Opponents ---- */
 
 static bool is_sdpa(const char *name)
 {
@@ -92,7 +92,7 @@ static void take_side(report_final_row *row, const lab_final_side *side)
         *best = *side;
 }
 
-/* The 90th percentile of its blocks; 0: there are none. */
+/* The 90th percentile of its blocks; 0: none. */
 static double p90_of(const json_t *blocks)
 {
     size_t count = json_array_size(blocks);

@@ -1,5 +1,5 @@
 /*
- * report_final_text.c - results, leaders, what changed, and commands
+ * report_final_text.c - results, leaders, changes, and commands
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void add_time(lab_page *page, lab_table *table, double seconds)
     add_text(page, table, report_time(seconds, text));
 }
 
-/* Ratio, interval and verdict. */
+/* Adds ratio, interval and verdict. */
 static void add_side(lab_page *page, lab_table *table, const lab_final_side *side)
 {
     if (!*side->name) {
@@ -51,7 +51,7 @@ static void add_share(lab_page *page, lab_table *table, const report_final_row *
 
 /* ---- Results ---- */
 
-/* The rows of one device from number @begin on end at this one. */
+/* The end of the rows of one device that begin at number @begin. */
 static size_t end_of_device(const report_final *final, size_t begin)
 {
     const report_final_row *rows = final->rows;
@@ -112,7 +112,7 @@ static size_t count_rows(const report_final *final, lacks_fn *lacks)
     return count;
 }
 
-/* Figures that the table does not have, and the commands that make them. */
+/* Lists figures that are missing in the table, and the commands that measure them. */
 static void say_missing(lab_page *page, const report_final *final)
 {
     static const struct {
@@ -139,7 +139,7 @@ static void say_missing(lab_page *page, const report_final *final)
     }
 }
 
-/* Those of one device. */
+/* Prints the rows of one device. */
 static void print_results(lab_page *page, const report_final_row *rows, size_t count)
 {
     lab_table *table = lab_table_create();
@@ -196,7 +196,7 @@ static void add_leader(lab_page *page, lab_table *table, const report_final_row 
     add_text(page, table, row->trusted);
 }
 
-/* Those of one device. */
+/* Prints the rows of one device. */
 static void print_leaders(lab_page *page, const report_final_row *rows, size_t count)
 {
     lab_table *table = lab_table_create();
@@ -231,7 +231,7 @@ bool report_final_diff(const report_final *final, FILE *stream, bool *any)
     *any = false;
     for (size_t i = 0; i < final->search_count; i++) {
         const lab_final_search *it = &final->searches[i];
-        bool told = false; /* the same search, on another problem */
+        bool told = false; /* the same search on another problem */
         for (size_t j = 0; j < i; j++)
             told |= strcmp(final->texts[i][0], final->texts[j][0]) == 0 &&
                     strcmp(final->texts[i][1], final->texts[j][1]) == 0;

@@ -1,5 +1,5 @@
 /*
- * report_find.c - which records an operand means, and which of them go together
+ * report_find.c - finds the records of operands, and groups them into sets
  */
 #include <dirent.h>
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/ends.h"
 #include "report.h"
 
 #define DEPTH_MAX 4
@@ -15,12 +16,6 @@
 /* -------------------------------------------------------------------------- */
 /* Files                                                                      */
 /* -------------------------------------------------------------------------- */
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), needed = strlen(end);
-    return length > needed && strcmp(text + length - needed, end) == 0;
-}
 
 /* 2026-01-31 */
 static bool is_date(const char *name)
@@ -44,7 +39,7 @@ static cli_exit out_of_memory(const char *path)
     return CLI_ENVIRONMENT;
 }
 
-/* Rows whose record says nothing of the limit get that which is known of the device otherwise. */
+/* Rows whose record has no limit get the known limit of the device. */
 static void fill_limits(report_record *r)
 {
     const lab_final_place place = { r->device, r->features, (int)r->threads, r->cold };
@@ -84,14 +79,14 @@ static char *join(const char *folder, const char *name)
     size_t size = strlen(folder) + strlen(name) + 2;
     char *path = malloc(size);
     if (path)
-        snprintf(path, size, "%s%s%s", folder, ends_with(folder, "/") ? "" : "/", name);
+        snprintf(path, size, "%s%s%s", folder, lab_ends_with(folder, "/") ? "" : "/", name);
     return path;
 }
 
 static cli_exit add_folder(report_records *records, const char *folder, int depth);
 
-/* The wanted entries of a folder: the records in it; else the newest of those that are dates and
- * have any, and the content of the others. */
+/* The entries of a folder to read: its records; else the newest folder that is named by a date and
+ * has records, and the contents of other folders. */
 typedef enum wanted {
     RECORDS,
     DATES,
@@ -106,7 +101,7 @@ static cli_exit add_entry(report_records *records, const char *folder, const cha
         return out_of_memory(folder);
     cli_exit code = CLI_OK;
     if (what == RECORDS) {
-        if (ends_with(name, ".json") && !is_folder(path))
+        if (lab_ends_with(name, ".json") && !is_folder(path))
             code = add_file(records, path);
     } else if (is_date(name) == (what == DATES) && is_folder(path))
         code = add_folder(records, path, depth + 1);
@@ -114,7 +109,7 @@ static cli_exit add_entry(report_records *records, const char *folder, const cha
     return code;
 }
 
-/* Dates from the newest on, and no more of them once one has brought records. */
+/* Adds dates from the newest on, up to the first with records. */
 static cli_exit add_entries(report_records *records, const char *folder, struct dirent **entries,
                             int count, wanted what, int depth)
 {
@@ -195,8 +190,8 @@ const report_row *report_row_find(const report_set *set, const report_row *row)
     return NULL;
 }
 
-/* Adds @row unless there is a newer one of the same problem, which it replaces only if it alone has
- * a figure. */
+/* Adds @row. If there is a newer one of the same problem, @row replaces it only if @row has a
+ * figure and the newer one does not. */
 static void add_row(report_set *set, const report_row *row)
 {
     for (size_t i = 0; i < set->row_count; i++)
@@ -228,7 +223,7 @@ static void add_rivals(report_set *set)
         }
 }
 
-/* Rows and rivals of the records that the set has, those of the newest record first. */
+/* Fills in rows and rivals of the set's records, those of the newest record first. */
 static bool fill_set(report_set *set)
 {
     size_t rows = 1, rivals = 1;
@@ -249,7 +244,7 @@ static bool fill_set(report_set *set)
     return true;
 }
 
-/* Makes a set of record @index and of those after it that go with it and are in none. */
+/* Makes a set of record @index and the later ones that belong with it and are not in a set. */
 static bool make_set(report_records *records, const char *operand, size_t index, bool *taken)
 {
     if (!lab_grow(&records->sets, records->set_count, sizeof *records->sets))
@@ -267,7 +262,7 @@ static bool make_set(report_records *records, const char *operand, size_t index,
     return fill_set(set);
 }
 
-/* The sets of the records from @first on, which are those of one operand. */
+/* Makes the sets of the records from @first on, which are those of one operand. */
 static cli_exit make_sets(report_records *records, const char *operand, size_t first)
 {
     bool *taken = calloc(records->count + 1, sizeof *taken);

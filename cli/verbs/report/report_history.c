@@ -1,8 +1,8 @@
 /*
- * report_history.c - the same problems before and after: history, and no comparison
+ * report_history.c - the same problems in older and newer records: history, not a comparison
  *
- * Nothing here was interleaved, so there is no verdict. The ratio to a rival is of one run each,
- * and says more than the times do.
+ * Nothing here was interleaved, so there is no verdict. Each ratio to a rival is from one run, and
+ * means more than the times.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "report.h"
 #include "report/html_plot.h"
 
-/* May times of the two be compared? */
+/* True if times of the two sets can be compared. */
 static bool comparable(const report_set *a, const report_set *b)
 {
     const report_record *x = report_newest(a), *y = report_newest(b);

@@ -1,5 +1,6 @@
 /*
- * report_page.c - the document: the machine, the tools, the method, the figures and their doubts
+ * report_page.c - the document: the machine, the tools, the method, the figures and reasons for
+ * doubt
  */
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static size_t rows_used(const report_set *set, const report_record *r)
     return used;
 }
 
-/* All of these was measured again later: one line for all of them. */
+/* Prints one line for all records whose problems were all measured again later. */
 static void print_replaced(lab_page *page, const report_set *set)
 {
     char *names = NULL;
@@ -123,7 +124,7 @@ static void print_manifest(lab_page *page, const report_record *r)
     lab_page_table(page, table);
 }
 
-/* ---- How it was while measured ---- */
+/* ---- The state during the measurement ---- */
 
 typedef struct span {
     double least, most;
@@ -154,7 +155,7 @@ static void print_state(lab_page *page, const report_set *set)
 
 /* ---- How ---- */
 
-/* Where the limits of its rows are from. */
+/* Prints the sources of the rows' limits. */
 static void print_limits(lab_page *page, const report_set *set)
 {
     static const struct {
@@ -182,7 +183,7 @@ static void print_limits(lab_page *page, const report_set *set)
     }
 }
 
-/* Sides that have a figure, and how many of them were compared with a reference. */
+/* Prints the number of sides with a figure, and how many of them were compared with a reference. */
 static void print_checked(lab_page *page, const report_set *set)
 {
     size_t figures = 0, checked = 0;

@@ -1,5 +1,5 @@
 /*
- * report_plots.c - the ratios, the worst first, and how near to the limit each problem comes
+ * report_plots.c - plots: the ratios, the worst first, and each problem's share of the limit
  */
 #include <float.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "report.h"
 #include "report/html_plot.h"
 
-/* The rows that are drawn, in their order, and their labels. */
+/* The drawn rows, in order, and their labels. */
 typedef struct canvas {
     const report_row **rows;
     const char **labels;

@@ -1,5 +1,5 @@
 /*
- * report_read.c - a record of `heed bench --record`, every field of which is checked
+ * report_read.c - reads a record of `heed bench --record`, and checks every field
  *
  * A record may come from anywhere. Fields that a page or a board needs must be there and of the
  * right type; fields that older records lack may be missing.
@@ -14,7 +14,7 @@
 
 #define ROWS_MAX 10000
 
-_Static_assert(HEED_NAME_SIZE == 96, "the message about kernels says 95 bytes");
+_Static_assert(HEED_NAME_SIZE == 96, "the message about kernels states 95 bytes");
 
 /* -------------------------------------------------------------------------- */
 /* Rows                                                                       */
@@ -104,7 +104,7 @@ static void read_replay(field_reader *r, const json_t *replay, report_row *row, 
     field_positive(r, state, "memory_clock_hz", false);
 }
 
-/* The figures of a problem. A board keeps some that no page shows. */
+/* Reads the figures of a problem. The board keeps some that pages do not show. */
 static void read_figures(field_reader *r, const json_t *json, report_row *row, size_t index)
 {
     const json_t *seconds = field_nested(r, json, "seconds", false, row->ok);

@@ -21,7 +21,7 @@ const char *report_label(const report_row *row, char text[REPORT_LABEL_SIZE])
     return text;
 }
 
-/* ---- The ratios of one rival, summed up ---- */
+/* ---- Summary of the ratios of one rival ---- */
 
 typedef struct tally {
     size_t compared, faster, slower, equivalent, ambiguous, missing;
@@ -60,7 +60,7 @@ double report_geomean(const report_set *set, const char *rival)
     return tally_of(set, rival).mean;
 }
 
-/* A mean says how many of its ratios are of no verdict. */
+/* Adds a mean, with the number of its ratios that are ambiguous. */
 static void add_mean(lab_page *page, lab_table *table, const report_set *set, const char *rival)
 {
     const tally t = tally_of(set, rival);
@@ -134,7 +134,7 @@ lab_page_style report_verdict_style(const char *verdict)
                                                : LAB_PAGE_PLAIN;
 }
 
-/* As the short table of `heed bench`. */
+/* The sign of the short table of `heed bench`. */
 static char verdict_sign(const char *verdict)
 {
     return strcmp(verdict, "FASTER") == 0       ? '+'
@@ -207,7 +207,7 @@ void report_summary(lab_page *page, const report_set *set)
 
 /* ---- Every figure ---- */
 
-/* Its identity, and whether its output can be trusted. */
+/* Adds the name, and whether the output can be trusted. */
 static void add_name(lab_page *page, lab_table *table, const char *name, const char *method,
                      double error)
 {

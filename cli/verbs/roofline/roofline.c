@@ -1,5 +1,5 @@
 /*
- * roofline.c - `heed roofline`: how fast could it be, and what stands in the way
+ * roofline.c - `heed roofline`: measures a device's limits, and judges the cost model
  */
 #include "roofline.h"
 
@@ -14,7 +14,7 @@ static bool wants_problems(const cli_args *args)
     return cli_args_operand_count(args) > 0 || cli_args_given(args, "shapes");
 }
 
-/* Options that make no sense together. */
+/* Refuses options that exclude each other. */
 static cli_exit check(const cli_args *args)
 {
     static const struct {
@@ -42,88 +42,8 @@ static cli_exit check(const cli_args *args)
     return CLI_OK;
 }
 
-static cli_exit open_device(roofline_run *run)
-{
-    const char *machine = cli_args_text(run->args, "machine");
-    run->machine = machine != NULL;
-    if (!machine)
-        return cli_context_open(&run->context, run->args);
-    cli_exit code = roofline_machine_find(&run->gpu, machine);
-    if (code == CLI_OK)
-        run->ceilings = lab_ceilings_of_gpu(&run->gpu);
-    return code;
-}
-
-static cli_exit run_verb(const cli_args *args)
-{
-    roofline_run run = { .args = args };
-    cli_exit code = check(args);
-    if (code == CLI_OK && wants_problems(args))
-        code = cli_problems_read(&run.problems, args);
-    if (code == CLI_OK)
-        code = open_device(&run);
-    if (code == CLI_OK && cli_args_flag(args, "judge"))
-        code = roofline_judge(&run);
-    else if (code == CLI_OK) {
-        if (!run.machine)
-            code = roofline_get(&run.ceilings, run.context, cli_args_flag(args, "fresh"), run.path);
-        if (code == CLI_OK)
-            code = roofline_report(&run);
-    }
-    heed_context_destroy(run.context);
-    cli_problems_free(&run.problems);
-    return code;
-}
-
-static const cli_option options[] = {
-    CLI_OPTION_SHAPES,
-    OPT_TEXT("machine", 'm', "NAME",
-             "A GPU that need not be present, by its data sheet: A100, RTX 3090, L4, L40S, RTX "
-             "4090, H100, H200, B200. The cost model chooses the config and predicts its time"),
-    OPT_FLAG("fresh", 0, "Measure the ceilings again, even if they are in the cache"),
-    OPT_FLAG("judge", 0,
-             "Judge the cost model: time the points of --space on the problems [default: "
-             "the canonical ones], and print the rank correlation of predictions and times"),
-    OPT_PATH("space", 0, "SPACE",
-             "With --judge, the configs, as 'heed sweep' takes them [default: sweep90, on a CPU "
-             "cpu_tile]"),
-    OPT_PATH("trials", 0, "FILE",
-             "With --judge, run nothing and take the times from FILE, a record of 'heed "
-             "sweep --record'"),
-    { .table = cli_machine_options },
-    { .name = NULL },
-};
-
-const cli_verb cli_verb_roofline = {
-    .name = "roofline",
-    .summary = "measure a device's limits, and judge the cost model",
-    .operands = { "[SPEC...]", 0, CLI_ANY },
-    .description =
-        "Measures the limits of this device with kernels that do nothing else: matrix "
-        "products, exponentials, multiply-adds, reads and copies of memory, reads of the "
-        "cache, and launches. They determine each problem's floor, the least time of any "
-        "exact kernel here, and the limiting unit. Cold: tensors come from memory; hot: "
-        "from the cache if they fit. The results are cached (HEED_CACHE) for each device, "
-        "driver and number of threads.\n"
-        "\n"
-        "With --machine the limits are those of a data sheet, and the config that heed "
-        "would choose there is shown with its predicted time. With --judge the cost model "
-        "is judged by Spearman's rank correlation of predicted and measured times of many "
-        "configs: 1 is the right order.",
-    .examples =
-        "  heed roofline b2 h8 s512 d64 f16\n"
-        "  heed roofline --machine L4 --shapes shapes/seed.txt\n"
-        "  heed roofline --judge --machine H200 --trials tests/data/trials/sweep90-h200.txt",
-    .status = "The exit status is 1 if the correlation is less than 0.7.",
-    .options = options,
-    .run = run_verb,
-};
-
-/* -------------------------------------------------------------------------- */
-/* A GPU that is not present here                                             */
-/* -------------------------------------------------------------------------- */
-
-cli_exit roofline_machine_find(heed_gpu *gpu, const char *name)
+/* Finds the device @name of machines.def, or prints which there are. */
+static cli_exit find_machine(heed_gpu *gpu, const char *name)
 {
     char list[256] = "";
     size_t length = 0;
@@ -157,3 +77,81 @@ roofline_prediction roofline_machine_predict(const heed_gpu *gpu, const heed_pro
     }
     return best;
 }
+
+static cli_exit open_device(roofline_run *run)
+{
+    const char *machine = cli_args_text(run->args, "machine");
+    run->machine = machine != NULL;
+    if (!machine)
+        return cli_context_open(&run->context, run->args);
+    cli_exit code = find_machine(&run->gpu, machine);
+    if (code == CLI_OK)
+        run->ceilings = lab_ceilings_of_gpu(&run->gpu);
+    return code;
+}
+
+static cli_exit run_verb(const cli_args *args)
+{
+    roofline_run run = { .args = args };
+    cli_exit code = check(args);
+    if (code == CLI_OK && wants_problems(args))
+        code = cli_problems_read(&run.problems, args);
+    if (code == CLI_OK)
+        code = open_device(&run);
+    if (code == CLI_OK && cli_args_flag(args, "judge"))
+        code = roofline_judge(&run);
+    else if (code == CLI_OK) {
+        if (!run.machine)
+            code = roofline_get(&run.ceilings, run.context, cli_args_flag(args, "fresh"), run.path);
+        if (code == CLI_OK)
+            code = roofline_report(&run);
+    }
+    heed_context_destroy(run.context);
+    cli_problems_free(&run.problems);
+    return code;
+}
+
+static const cli_option options[] = {
+    CLI_OPTION_SHAPES,
+    OPT_TEXT(
+        "machine", 'm', "NAME",
+        "A GPU given by its data sheet, which need not be present: A100, RTX 3090, L4, L40S, RTX "
+        "4090, H100, H200, B200. The cost model chooses the config and predicts its time"),
+    OPT_FLAG("fresh", 0, "Measure the ceilings again, even if they are in the cache"),
+    OPT_FLAG("judge", 0,
+             "Judge the cost model: time the points of --space on the problems [default: "
+             "the canonical ones], and print the rank correlation of predictions and times"),
+    OPT_PATH("space", 0, "SPACE",
+             "With --judge, the configs, as for 'heed sweep' [default: sweep90, on a CPU "
+             "cpu_tile]"),
+    OPT_PATH("trials", 0, "FILE",
+             "With --judge, run nothing and take the times from FILE, a record of 'heed "
+             "sweep --record'"),
+    { .table = cli_machine_options },
+    { .name = NULL },
+};
+
+const cli_verb cli_verb_roofline = {
+    .name = "roofline",
+    .summary = "measure a device's limits, and judge the cost model",
+    .operands = { "[SPEC...]", 0, CLI_ANY },
+    .description =
+        "Measures the limits of this device with kernels that do nothing else: matrix "
+        "products, exponentials, multiply-adds, reads and copies of memory, reads of the "
+        "cache, and launches. They determine each problem's floor, the least time of any "
+        "exact kernel here, and the limiting unit. Cold: tensors come from memory; hot: "
+        "from the cache if they fit. The results are cached (HEED_CACHE) for each device, "
+        "driver and number of threads.\n"
+        "\n"
+        "With --machine the limits are those of a data sheet, and the config that heed "
+        "would choose there is shown with its predicted time. With --judge the cost model "
+        "is judged by Spearman's rank correlation of predicted and measured times of many "
+        "configs: 1 is the right order.",
+    .examples =
+        "  heed roofline b2 h8 s512 d64 f16\n"
+        "  heed roofline --machine L4 --shapes shapes/seed.txt\n"
+        "  heed roofline --judge --machine H200 --trials tests/data/trials/sweep90-h200.txt",
+    .status = "The exit status is 1 if the correlation is less than 0.7.",
+    .options = options,
+    .run = run_verb,
+};

@@ -10,45 +10,38 @@
 #include "inspect/roofline.h"
 #include "src/cuda/gpu.h"
 
-/* Ceilings older than this are said to be. */
+/* Ceilings older than this are reported. */
 #define ROOFLINE_DAYS 30
 
 /* -------------------------------------------------------------------------- */
 /* roofline_measure.c                                                         */
 /* -------------------------------------------------------------------------- */
 
-/* roofline_get() takes the ceilings of the device of @context from their file, or measures them, if
- * @fresh or there is no good file, and keeps them there. That takes one to eight seconds, and says
- * so. A file that is damaged is measured anew, with a warning, and so is not being able to keep
- * them. *@path, if not NULL, becomes the file's name, "" if there is none. A failure has been
- * printed. */
+/* roofline_get() reads the ceilings of the device of @context from their file. With @fresh, or
+ * without a valid file, it measures them and saves them. That takes one to eight seconds, and
+ * prints a message. A damaged file is replaced, with a warning; a failure to save is a warning too.
+ * *@path, if not NULL, becomes the file's name, "" if there is none. A failure has been printed. */
 cli_exit roofline_get(lab_ceilings *ceilings, heed_context *context, bool fresh,
                       char path[LAB_CEILINGS_PATH]);
 
-/* roofline_known() takes them from their file alone; false if there is no good one. */
+/* roofline_known() only reads them from their file; false if there is no valid one. */
 bool roofline_known(lab_ceilings *ceilings, heed_context *context);
 
-/* roofline_age() returns the seconds since they were measured, 0 at least. */
+/* roofline_age() returns the seconds since they were measured, at least 0. */
 double roofline_age(const lab_ceilings *ceilings);
 
-/* -------------------------------------------------------------------------- */
-/* roofline.c: a GPU that is not present here                                 */
-/* -------------------------------------------------------------------------- */
-
-/* roofline_machine_find() finds the device @name of machines.def, or prints which there are. */
-cli_exit roofline_machine_find(heed_gpu *gpu, const char *name);
-
-/* The cost model's expectation for a problem. */
+/* The cost model's prediction for a problem. */
 typedef struct roofline_prediction {
-    char kernel[HEED_NAME_SIZE]; /* kernel and config; "" if none can do it */
+    char kernel[HEED_NAME_SIZE]; /* kernel and config; "" if none supports it */
     double seconds;
 } roofline_prediction;
 
-/* roofline_machine_predict() returns the best of heed's kernels and configs for @problem there. */
+/* roofline_machine_predict() returns the best of heed's kernels and configs for @problem on
+ * @gpu. */
 roofline_prediction roofline_machine_predict(const heed_gpu *gpu, const heed_problem *problem);
 
 /* -------------------------------------------------------------------------- */
-/* roofline_report.c, roofline_judge.c: the answers                           */
+/* roofline_report.c, roofline_judge.c: output                                */
 /* -------------------------------------------------------------------------- */
 
 typedef struct roofline_run {
@@ -58,13 +51,13 @@ typedef struct roofline_run {
     heed_gpu gpu;
     lab_ceilings ceilings;
     char path[LAB_CEILINGS_PATH];
-    lab_problems problems; /* none: the ceilings alone */
+    lab_problems problems; /* none: only the ceilings */
 } roofline_run;
 
 cli_exit roofline_report(const roofline_run *run);
 
-/* roofline_judge() compares the cost model with times of a sweep: those of --trials, or of one that
- * it runs. CLI_FINDING if their rank correlation is less than ROOFLINE_JUDGE_LEAST. */
+/* roofline_judge() compares the cost model with times of a sweep: those of --trials, or of a sweep
+ * that it runs. CLI_FINDING if their rank correlation is less than ROOFLINE_JUDGE_LEAST. */
 #define ROOFLINE_JUDGE_LEAST 0.7
 cli_exit roofline_judge(roofline_run *run);
 

@@ -1,9 +1,10 @@
 /*
- * roofline_judge.c - `heed roofline --judge`: does the cost model put configs in the right order?
+ * roofline_judge.c - `heed roofline --judge`: rank correlation of the cost model's predictions with
+ * times
  *
  * For each problem, Spearman's rank correlation of predicted and measured times over the points of
  * a sweep; and of their geometric means over the problems, for points that were timed on all of
- * them. The model's own choice stands beside it: how much longer it takes than the best.
+ * them. The regret of the model's choice is printed as well: its time relative to the best.
  */
 #include <errno.h>
 #include <math.h>
@@ -18,10 +19,10 @@
 #include "src/cuda/facts.h"
 #include "src/device.h"
 
-/* A load above this is worth a warning. */
+/* A load above this gets a warning. */
 #define LOAD_QUIET 0.5
 
-/* A point's times, of one problem after another. NAN: not known. */
+/* A point's times, by problem. NAN: unknown. */
 typedef struct judged {
     double measured[LAB_SEARCH_SHAPES], predicted[LAB_SEARCH_SHAPES];
 } judged;
@@ -30,7 +31,7 @@ typedef struct judged {
 typedef struct verdict {
     size_t points;
     double correlation;
-    double regret; /* time of the model's choice over the least one */
+    double regret; /* time of the model's choice over the smallest one */
 } verdict;
 
 typedef struct judge {
@@ -102,7 +103,7 @@ static cli_exit take_points(judge *self)
     return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
-/* ---- How well they agree ---- */
+/* ---- Agreement ---- */
 
 static double mean_log(const double *seconds, int count)
 {
@@ -192,7 +193,7 @@ static cli_exit report(const judge *self)
     return CLI_FINDING;
 }
 
-/* ---- Where the times are from ---- */
+/* ---- Sources of the times ---- */
 
 static const char *space_name(const roofline_run *run)
 {
@@ -201,7 +202,7 @@ static const char *space_name(const roofline_run *run)
     return given ? given : host ? "cpu_tile" : "sweep90";
 }
 
-#define ARGUMENTS_MAX 32 /* beside the problems */
+#define ARGUMENTS_MAX 32 /* in addition to the problems */
 
 /* A command line of this program. */
 typedef struct command {
@@ -223,7 +224,7 @@ static void add_option(command *line, const cli_args *args, const char *name, co
     add(line, cli_args_text(args, name));
 }
 
-/* The same device and problems as here; the trials go to @path. */
+/* Makes a command for a sweep with the same device and problems; the trials go to @path. */
 static void say_sweep(command *line, const cli_args *args, const char *space, const char *path)
 {
     static const char *const fixed[] = { "heed",         "sweep",       "--strategy",
@@ -289,7 +290,7 @@ static cli_exit read_trials(judge *self, const char *path)
     return CLI_USAGE;
 }
 
-/* On a CPU, what other programs take is in the times. */
+/* On a CPU, other programs add to the times. */
 static void warn_if_busy(const roofline_run *run)
 {
     lab_environment environment;
@@ -301,7 +302,7 @@ static void warn_if_busy(const roofline_run *run)
                     environment.load);
 }
 
-/* Trials of a sweep that runs now. */
+/* Runs a sweep for its trials. */
 static cli_exit make_trials(judge *self, const char *space)
 {
     const char *folder = getenv("TMPDIR");
@@ -321,7 +322,7 @@ static cli_exit make_trials(judge *self, const char *space)
     return code;
 }
 
-/* The GPU that predictions are for, unless --machine has told it. */
+/* Finds the GPU of predictions, unless --machine has set it. */
 static cli_exit find_gpu(roofline_run *run)
 {
     const char *name = run->context ? heed_context_device(run->context) : "";

@@ -1,5 +1,5 @@
 /*
- * roofline_measure.c - the ceilings of this machine's devices, measured once and kept
+ * roofline_measure.c - the ceilings of this machine's devices, measured once and saved
  */
 #include <string.h>
 #include <time.h>
@@ -13,8 +13,8 @@
 #include "src/device.h"
 
 #define LOAD_QUIET 0.5
-#define MEMORY_BYTES ((size_t)512 << 20) /* that are read to see how fast memory is, at most */
-#define L2_BYTES ((size_t)512 << 10)     /* of a core, where the system does not tell */
+#define MEMORY_BYTES ((size_t)512 << 20) /* read at most to measure the speed of memory */
+#define L2_BYTES ((size_t)512 << 10)     /* per core, if the system does not report it */
 #define DAY 86400.0
 
 static double larger(double a, double b)
@@ -44,7 +44,7 @@ static heed_status measure_cuda(lab_ceilings *ceilings, heed_context *context)
 
 /* ---- A CPU ---- */
 
-/* Asked between two measurements, each of which takes up to a second or two. */
+/* Called between two measurements, each of which takes up to a second or two. */
 static heed_status unless_interrupted(heed_status status)
 {
     return status == HEED_OK && cli_interrupted() ? HEED_ERR_SYSTEM : status;
@@ -60,14 +60,14 @@ static heed_status measure_rates(lab_ceilings *ceilings, int threads, const char
         ceilings->matrix[type] = found.flops;
     }
     ceilings->fma = ceilings->matrix[HEED_F32] / 2;
-    /* float16 is computed in float32: of the two measurements of one thing the better one */
+    /* float16 is computed in float32: takes the better of two measurements of the same rate */
     ceilings->matrix[HEED_F32] = ceilings->matrix[HEED_F16] = larger(ceilings->matrix[HEED_F32],
                                                                      ceilings->matrix[HEED_F16]);
     ceilings->matrix[HEED_BF16] = larger(ceilings->matrix[HEED_BF16], ceilings->matrix[HEED_F32]);
     return status;
 }
 
-/* The caches that each core has for itself, half full: no data that fit there come faster. */
+/* Reads from the cores' private caches, half full: the highest rate for data in caches. */
 static heed_status measure_memory(lab_ceilings *ceilings, const heed_context *context, int threads)
 {
     long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -126,7 +126,7 @@ double roofline_age(const lab_ceilings *ceilings)
     return larger(difftime(time(NULL), (time_t)ceilings->time), 0);
 }
 
-/* Looks for the file. Says what is wrong with one that is there. */
+/* Reads the file, if it exists, and reports its faults. */
 static bool look(lab_ceilings *ceilings, const heed_context *context, char path[LAB_CEILINGS_PATH])
 {
     lab_error error;
@@ -162,8 +162,7 @@ static void keep(const lab_ceilings *ceilings, char path[LAB_CEILINGS_PATH])
     *path = '\0';
 }
 
-/* CPU time of other programs is missing from the ceilings, which are believed for a month.
- */
+/* Warns of other programs, whose CPU time lowers the ceilings, as these are used for a month. */
 static void warn_if_busy(const heed_context *context)
 {
     lab_environment environment;

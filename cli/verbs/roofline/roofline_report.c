@@ -10,7 +10,7 @@
 #include "report/format.h"
 #include "roofline.h"
 
-/* Other ceilings than those of products, in the order in which they are shown. */
+/* Ceilings other than those of products, in the order of output. */
 static const struct {
     const char *name, *unit;
     double scale;
@@ -92,7 +92,7 @@ static void add_ceiling(lab_table *table, const char *name, double value, const 
     lab_table_cell(table, "%s", small ? "GFLOP/s" : unit);
 }
 
-/* Those of products of the types from @type on. */
+/* Adds the ceilings of products of the types from @type on. */
 static void add_products(lab_table *table, const double flops[HEED_TYPE_COUNT], heed_type type,
                          const char *when)
 {
@@ -117,7 +117,7 @@ static cli_exit print_ceilings(const roofline_run *run)
         printf("; predicted: nothing here was measured\n\n");
     lab_table_columns(table, "ceiling|at best>|");
     add_products(table, ceilings->matrix, HEED_F32, "");
-    add_products(table, ceilings->sustained, HEED_F16, ", sustained"); /* of f32 see fma */
+    add_products(table, ceilings->sustained, HEED_F16, ", sustained"); /* for f32 see fma */
     for (size_t i = 0; i < SHOWN; i++)
         add_ceiling(table, shown[i].name, shown[i].scale * value_of(ceilings, i), shown[i].unit);
     return cli_table_print(table);
@@ -136,7 +136,7 @@ static void add_units(cli_rows *rows, const lab_floor *floor, bool here)
     cli_row_member(rows, "units", units);
 }
 
-/* The config that would be planned on the device of --machine. */
+/* Adds the config that heed would plan on the device of --machine. */
 static void add_prediction(cli_rows *rows, const roofline_run *run, const heed_problem *problem,
                            double floor)
 {

@@ -1,5 +1,5 @@
 /*
- * selftest.c - heed selftest: the gates of verification, tried on wrong and on honest kernels
+ * selftest.c - `heed selftest`: tests the gates of verification on wrong and on correct kernels
  */
 #include "selftest.h"
 
@@ -15,14 +15,14 @@
 #include "verify/isolate.h"
 #include "verify/mutants/device.h"
 
-/* Each has a CUDA context of its own. */
+/* Each has a separate CUDA context. */
 #define DEVICE_JOBS_MAX 8
 
 /* -------------------------------------------------------------------------- */
 /* Options                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* The gates that --gate leaves. */
+/* Reads the gates that remain after --gate. */
 static cli_exit read_gates(const cli_args *args, uint32_t *gates)
 {
     *gates = UINT32_MAX;
@@ -37,7 +37,7 @@ static cli_exit read_gates(const cli_args *args, uint32_t *gates)
     return CLI_OK;
 }
 
-/* The names of the kernels of the host's suite, or of the device's, its honest one last. */
+/* The names of the kernels of the host's suite, or of the device's, with the honest one last. */
 static const char *host_name(size_t index)
 {
     size_t mutants = 0, controls = 0;
@@ -63,8 +63,8 @@ static const char *device_name(size_t index)
     return index == mutants ? "plain" : NULL;
 }
 
-/* Leaves "cuda" and "cuda:N" in *@device, and NULL for the host. Whether there is such a device is
- * for the trial to say. */
+/* Leaves "cuda" and "cuda:N" in *@device, and sets NULL for the host. Does not check that the
+ * device exists. */
 static cli_exit check_device(const char **device)
 {
     const char *name = *device;
@@ -90,7 +90,7 @@ static int default_jobs(bool device)
 /* --list                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* A kernel of the suite as it is listed; an honest one has a name and says what it does. */
+/* A kernel of the suite in the list; an honest one has only a name and a description. */
 typedef struct listed {
     const char *name, *does, *spec, *inputs, *gate;
 } listed;
@@ -109,7 +109,7 @@ static void add_listed(cli_rows *rows, listed kernel)
     cli_row_end(rows);
 }
 
-/* The rows of @rows so far are the member @key of @all, and the next ones stand below @head. */
+/* Makes the rows so far the member @key of @all; the next ones follow below @head. */
 static void end_list(cli_rows *rows, json_t *all, const char *key, const char *head)
 {
     if (rows->json)
@@ -209,8 +209,8 @@ static cli_exit print_json(const lab_selftest_result *result, const lab_selftest
     return cli_json_print(json, "selftest");
 }
 
-/* Survivors, rejected controls, and mutants that another gate killed than the one that is meant to.
- */
+/* Prints survivors, rejected controls, and mutants that were not killed by the gate meant to kill
+ * them. */
 static void print_entry(const lab_selftest_entry *entry)
 {
     const char *bad = cli_style(stderr, CLI_BAD), *plain = cli_style(stderr, CLI_PLAIN);
@@ -250,7 +250,7 @@ static void progress(void *data, size_t done, size_t total)
     lab_progress_step(line, done, NULL);
 }
 
-/* Tries the suite, with what all runs of it have in common. */
+/* Tries the suite: the common part of all runs. */
 static cli_exit try_suite(const lab_selftest_options *options, lab_selftest_result *result)
 {
     lab_progress line = lab_progress_start(&cli_sink, "selftest", 1);
@@ -262,9 +262,8 @@ static cli_exit try_suite(const lab_selftest_options *options, lab_selftest_resu
     lab_progress_end(&line);
     if (status == HEED_OK)
         return CLI_OK;
-    cli_error("cannot try the gates: %s", status == HEED_ERR_NO_MEMORY
-                                              ? "not enough memory"
-                                              : "the system lets no process be made");
+    cli_error("cannot try the gates: %s",
+              status == HEED_ERR_NO_MEMORY ? "not enough memory" : "no process can be started");
     return cli_exit_of(status);
 }
 
@@ -290,7 +289,7 @@ static cli_exit conclude(const lab_selftest_result *result, const lab_selftest_o
     return code != CLI_OK || whole ? code : CLI_FINDING;
 }
 
-/* Tries the suite and prints what came of it, and keeps it on @record unless that is NULL. */
+/* Tries the suite, prints the result, and stores it on @record unless that is NULL. */
 static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_record *record)
 {
     lab_selftest_result result;
@@ -311,7 +310,7 @@ static cli_exit try_all(const cli_args *args, lab_selftest_options options, lab_
     return code;
 }
 
-/* The board is opened first: a result that cannot be kept is not worth the run. */
+/* Opens the board first: without it the run would be wasted. */
 static cli_exit try_and_keep(const cli_args *args, lab_selftest_options options)
 {
     lab_record *record = NULL;
@@ -354,7 +353,7 @@ static cli_exit run(const cli_args *args)
 /* The selftest that the trials of other verbs rely on                        */
 /* -------------------------------------------------------------------------- */
 
-/* Tries the whole suite, and adds what came of it to @record. */
+/* Tries the whole suite, and adds the result to @record. */
 static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
 {
     const lab_selftest_device launched = selftest_device(&device);
@@ -373,7 +372,7 @@ static cli_exit run_now(lab_record *record, const char *device, int64_t *id)
         return code;
     if (!cli_interrupted() && !result.trusted)
         cli_warning("the gates killed %zu of %zu wrong kernels and accepted %zu of %zu honest "
-                    "ones: their verdicts are not to be trusted",
+                    "ones: their verdicts cannot be trusted",
                     result.killed, result.mutants, result.accepted, result.controls);
     code = cli_interrupted() ? CLI_INTERRUPTED : keep(record, &options, &result, id);
     lab_selftest_free(&result);
@@ -399,9 +398,9 @@ static const cli_option options[] = {
         "Try CUDA kernels on this device, cuda or cuda:N [default: cpu, functions of the host]"),
     OPT_LIST("gate", 'g', "NAME",
              "Leave this gate out, and see what survives; may be given more than once"),
-    CLI_OPTION_SEED("Seed of everything that is random"),
+    CLI_OPTION_SEED("Seed of all random numbers"),
     OPT_INTEGER("jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
-                "Try N kernels in parallel, each in a process of its own [default: the number of "
+                "Try N kernels in parallel, each in a separate process [default: the number of "
                 "CPUs; on a device half of it, up to 8]"),
     OPT_INTEGER("deadline", 0, "SECONDS", 1, 86400, "60",
                 "A kernel that has not finished a problem after this time is rejected"),
@@ -421,8 +420,8 @@ const cli_verb cli_verb_selftest = {
     .description =
         "Runs the gates of 'heed verify' on kernels that are known to be right or wrong. "
         "Mutants are wrong on purpose (they average V, halve the logits, mask one key too "
-        "many, write past the end), or cheat (they return an earlier answer for the same "
-        "addresses, work only while they are watched, round to eight bits); a gate must "
+        "many, write past the end), or cheat (they return an earlier result for the same "
+        "addresses, are right only while they are watched, round to eight bits); a gate must "
         "kill each. Controls are unusual but right, and all gates must accept them.\n"
         "\n"
         "Prints how many mutants each gate kills, and how many it alone kills. With KERNEL "
@@ -432,7 +431,7 @@ const cli_verb cli_verb_selftest = {
                 "  heed selftest half-the-logits\n"
                 "  heed selftest --device cuda",
     .status = "The exit status is 0 if all mutants were killed and all controls accepted, else "
-              "1: then the gates' results are not to be trusted.",
+              "1: then the gates' results cannot be trusted.",
     .options = options,
     .run = run,
 };

@@ -1,5 +1,5 @@
 /*
- * selftest_device.c - the suite's CUDA kernels, launched as candidates under trial
+ * selftest_device.c - launches the suite's CUDA kernels as candidates in trials
  */
 #include "selftest.h"
 
@@ -11,11 +11,12 @@
 #include "src/message.h"
 #include "verify/mutants/device.h"
 
-/* A kernel of the suite. Its code depends on the kind of problem, so a trial is opened for each. */
+/* A kernel of the suite. Its code depends on the kind of problem, so each kind opens a new
+ * trial. */
 typedef struct mistaken {
     int mistake;
     lab_limits limits;
-    heed_problem problem; /* that the trial was opened for */
+    heed_problem problem; /* of the open trial */
     lab_bench_candidate candidate;
     lab_subject inner; /* the candidate as a subject */
 } mistaken;
@@ -56,7 +57,7 @@ static bool open_trial(mistaken *it, const heed_problem *problem)
     return lab_trial_open(&it->candidate.trial, &candidate, &it->limits, &it->candidate.outcome);
 }
 
-/* A kernel that cannot be launched was not judged: it counts as skipped, not as killed. */
+/* A kernel that cannot be launched is not judged: it counts as skipped, not as killed. */
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
     mistaken *it = data;

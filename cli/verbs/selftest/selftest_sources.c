@@ -1,5 +1,5 @@
 /*
- * selftest_sources.c - the suite's candidates in C, on the path that sources of `heed evolve` take
+ * selftest_sources.c - the suite's candidates in C, tried like sources of `heed evolve`
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,16 +14,16 @@
 #include "trial/compile/folder.h"
 #include "trial/sandbox.h"
 
-/* As evolve compiles them. */
+/* As compiled by evolve. */
 static const char *const c_options[] = { "-O3", "-march=native" };
 
-/* Blocks that are timed, of so many calls: half of the calls are hard, so each kind comes 20 times.
- * A kernel that survives a kind half of the time is killed but once in a million. */
+/* The number of timed blocks, and of calls in each. Half of the calls are hard, so each kind occurs
+ * 20 times: a kernel that survives a kind half of the time escapes once in a million. */
 #define BLOCKS 40
 #define CALLS 8
 #define RUN_SECONDS 5
 
-/* The bytes that a cheat reads past a tensor, if it does. */
+/* The bytes that the cheat read_past reads past a tensor. */
 static const lab_knob knob = { "ID", 4 };
 
 static void stop(lab_selftest_outcome *outcome, size_t judge, const char *why)
@@ -47,7 +47,7 @@ static void prove(lab_bench_process *process, const heed_problem *problem, const
             stop(outcome, i, report.verdicts[i].reason);
 }
 
-/* Blocks as they are timed, of a candidate that passed or did not. */
+/* Runs timed blocks of a candidate, whether or not it passed. */
 static void time_blocks(lab_bench_process *process, const lab_bench_tensors *tensors,
                         lab_selftest_outcome *outcome)
 {
@@ -122,17 +122,17 @@ const lab_selftest_sources *selftest_sources(void)
 
 #define TRIES 50
 
-/* A child that is killed in the middle of compiling leaves a folder. So all of them are in one. */
+/* A child that is killed while it compiles leaves a folder, so all such folders are in one. */
 heed_status selftest_run(const lab_selftest_options *options, lab_selftest_result *result)
 {
     const char *base = getenv("TMPDIR");
     char *before = base ? strdup(base) : NULL;
-    char folder[LAB_FOLDER_SIZE - 24]; /* those of the candidates are in it */
+    char folder[LAB_FOLDER_SIZE - 24]; /* the candidates' folders are in it */
     bool made = lab_folder_make(folder, sizeof folder, "selftest");
     if (made)
         setenv("TMPDIR", folder, 1);
     heed_status status = lab_selftest_run(options, result);
-    /* A compiler that is being killed may write one file more. */
+    /* A compiler that is being killed may still write a file. */
     for (int i = 0; made && i < TRIES && access(folder, F_OK) == 0; i++) {
         const struct timespec nap = { .tv_nsec = i ? 20000000 : 0 };
         nanosleep(&nap, NULL);

@@ -65,9 +65,10 @@ static const cli_option options[] = {
       .argument = "TYPE",
       .choice = way_at,
       .standard = "f16",
-      .help = "Export: how tensors of float32 are multiplied: in a type that they are rounded to, "
-              "or of float32 with operands that may be rounded; judge: how they may be, f32 unless "
-              "it is given" },
+      .help =
+          "Export: how float32 tensors are multiplied: rounded to a narrower type, "
+          "or as float32 with operands that may be rounded; judge: the permitted way, f32 unless "
+          "it is given" },
     { .name = "machine",
       .kind = CLI_CHOICE,
       .argument = "NAME",
@@ -81,9 +82,9 @@ static const cli_option options[] = {
              "Judge: the tasks of the solutions, a checkout of KernelBench or one file of it"),
     OPT_TEXT("device", 'd', "NAME", "Judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
     OPT_REAL("seconds", 0, "N", 0.1, 3600, "60",
-             "Judge: end a solution that has not answered a request by then"),
+             "Judge: end a solution that has not answered a request after N seconds"),
     OPT_INTEGER("memory", 0, "MIB", 0, 16777216, "0",
-                "Judge: end a solution that takes more memory of the host; 0: than half of what is "
+                "Judge: end a solution that uses more host memory; 0: half of the memory that is "
                 "free"),
     OPT_FLAG("unsafe-candidates", 0,
              "Judge: run solutions even if this system has no sandbox for them: they can then do "
@@ -97,7 +98,7 @@ const cli_verb cli_verb_suite = {
     .operands = { "import kernelbench FOLDER | export kernelbench TASK | judge FOLDER", 1, 3 },
     .description =
         "import reads the tasks of a checkout of KernelBench: Python follows each in a "
-        "sandbox and runs none. It lists their attention problems, the work beside these, "
+        "sandbox and runs none. It lists their attention problems, their other work, "
         "and why heed cannot help with other tasks. --out writes a shape file for 'heed "
         "bench --shapes'.\n"
         "\n"
@@ -107,7 +108,7 @@ const cli_verb cli_verb_suite = {
         "\n"
         "judge runs the solutions in FOLDER in sandboxes, with heed's gates and on new "
         "tensors. It reports solutions that are wrong, that cheat, or that are fast only "
-        "by how they were measured. HEED_PYTHON is the interpreter, for judge one with "
+        "because of how they were measured. HEED_PYTHON is the interpreter, for judge one with "
         "PyTorch. See docs/suites.md.",
     .examples = "  heed suite import kernelbench ~/KernelBench --out kernelbench.txt\n"
                 "  heed suite export kernelbench level3/43_MinGPTCausalAttention.py\n"

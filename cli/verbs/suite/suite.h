@@ -7,7 +7,7 @@
 #include "cli/base/cli.h"
 #include "lab/suite/suite.h"
 
-/* suite_name_check() makes sure that the second operand names a suite, KernelBench alone so far. */
+/* suite_name_check() checks that the second operand names a suite; so far only KernelBench. */
 cli_exit suite_name_check(const cli_args *args);
 
 /* suite_python() finds the interpreter and the readers, or prints what is missing. */

@@ -21,7 +21,7 @@ enum {
 typedef struct exporting {
     const cli_args *args;
     lab_python python;
-    lab_suite suite; /* of one task */
+    lab_suite suite; /* with one task */
     heed_gpu gpu;
     cli_rows rows;
 } exporting;

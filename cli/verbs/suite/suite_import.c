@@ -16,7 +16,7 @@ typedef struct importing {
     size_t problems; /* in the shape file */
 } importing;
 
-/* Kinds that are listed without being asked for. */
+/* True if tasks of this kind are listed. */
 static bool is_shown(const importing *it, const lab_task *task)
 {
     return cli_args_flag(it->args, "all") ||
@@ -84,7 +84,7 @@ static void add_row(cli_rows *rows, const lab_task *task, const lab_task_attenti
     cli_row_end(rows);
 }
 
-/* Remarks on a task, below the table. */
+/* Prints remarks on a task, below the table. */
 static void say_task(const lab_task *task)
 {
     char label[160];
@@ -110,7 +110,7 @@ static void say_counts(const importing *it)
                                        length ? ", " : "", it->counts[kind],
                                        lab_task_kind_name((lab_task_kind)kind));
     cli_message("%zu task%s of KernelBench %s: %s", it->suite.count, lab_plural(it->suite.count),
-                *it->suite.version ? it->suite.version : "of an unsaid version", text);
+                *it->suite.version ? it->suite.version : "of an unknown version", text);
 }
 
 static cli_exit print_table(const importing *it)
@@ -193,7 +193,7 @@ static cli_exit read_suite(importing *it)
     heed_status status = lab_suite_find(&it->suite, cli_args_operand(it->args, 2),
                                         cli_args_flag(it->args, "any-version"), &error);
     if (status == HEED_ERR_UNSUPPORTED) {
-        cli_error("%s; --any-version reads it all the same", error.text);
+        cli_error("%s; --any-version reads it nevertheless", error.text);
         return CLI_UNSUPPORTED;
     }
     if (status != HEED_OK)

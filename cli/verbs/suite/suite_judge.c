@@ -1,5 +1,5 @@
 /*
- * suite_judge.c - `heed suite judge`: others' solutions at heed's gates
+ * suite_judge.c - `heed suite judge`: verifies others' solutions with heed's gates
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ static bool is_python(const char *file)
     return file[0] != '.' && length > 3 && strcmp(file + length - 3, ".py") == 0;
 }
 
-/* The task that the name of a solution says, level_L_problem_P..., or the only one there is. */
+/* The task in the name of a solution, level_L_problem_P..., or the only task. */
 static lab_task *task_of(judging *it, const char *file)
 {
     int level, number;
@@ -94,7 +94,7 @@ static cli_exit find_solutions(judging *it)
     return code;
 }
 
-/* Reads the tasks that solutions are for: a checkout, or one file. */
+/* Reads the tasks of the solutions: a checkout, or one file. */
 static cli_exit read_tasks(judging *it)
 {
     const char *tasks = cli_args_text(it->args, "tasks");
@@ -122,7 +122,7 @@ static cli_exit judge_one(solution *one, lab_judging *how)
     one->judgement = (lab_judgement){ .judged = LAB_JUDGED_NOT, .error = -1 };
     if (!one->task) {
         snprintf(one->judgement.evidence, sizeof one->judgement.evidence,
-                 "its name says no task; level_L_problem_P does");
+                 "its name has no task; it must be like level_L_problem_P");
         return CLI_OK;
     }
     if (!lab_random_hidden(&how->seed)) {

@@ -1,5 +1,5 @@
 /*
- * sweep.c - `heed sweep`: the fastest config of a kernel, out of a space of them
+ * sweep.c - `heed sweep`: searches a space of configs for the fastest one
  */
 #include "sweep.h"
 
@@ -64,14 +64,14 @@ static cli_exit search(sweep_run *run)
     return CLI_OK;
 }
 
-/* Is there a best point that was timed on all problems? */
+/* Returns the best point that was timed on all problems; NULL: none. */
 static const lab_try *best_of(const sweep_run *run)
 {
     const lab_try *best = lab_search_get(run->sweep.search).best;
     return best && best->shapes == (int)run->sweep.problems.count ? best : NULL;
 }
 
-/* A point that is among the best, and has not been through the gates; NULL: none. */
+/* The next of the best points that has not been verified; NULL: none. */
 static const lab_try *next_finalist(const sweep_run *run)
 {
     const lab_search_result result = lab_search_get(run->sweep.search);
@@ -88,12 +88,12 @@ static const lab_try *next_finalist(const sweep_run *run)
     return NULL;
 }
 
-/* Puts all finalists through the gates and drops those that fail. */
+/* Verifies all finalists and drops those that fail. */
 static heed_status verify_finalists(sweep_run *run)
 {
     const lab_try *one;
     heed_status status = HEED_OK;
-    lab_proven proven = LAB_PROVEN; /* if heed verify cannot be run it would not for the others */
+    lab_proven proven = LAB_PROVEN; /* if heed verify cannot be run once, it is not tried again */
     while (status == HEED_OK && proven != LAB_UNTOLD && (one = next_finalist(run))) {
         status = lab_sweep_prove(&run->gates, one->index, &proven);
         if (status != HEED_OK || proven != LAB_REFUTED)
@@ -131,7 +131,7 @@ static void say_how_to_resume(const sweep_run *run)
         cli_message("interrupted: with --record FILE a sweep can be resumed");
 }
 
-/* Nothing could be tried: says why, of the first point. */
+/* Reports that nothing could be tried, with the reason for the first point. */
 static cli_exit say_nothing_ran(sweep_run *run)
 {
     const lab_evaluator evaluator = lab_sweep_evaluator(&run->sweep);
@@ -258,13 +258,13 @@ static const cli_option options[] = {
              "Append every trial to FILE, and reuse those that it has, so that the same "
              "command resumes an interrupted sweep"),
     CLI_OPTION_BOARD,
-    OPT_FLAG("no-board", 0, "Keep no trial on the board"),
+    OPT_FLAG("no-board", 0, "Put no trials on the board"),
     OPT_PATH("replay", 0, "FILE",
-             "Run nothing: say how many of the trials in FILE each strategy needs"),
+             "Run nothing: print how many of the trials in FILE each strategy needs"),
     OPT_INTEGER("runs", 0, "N", 1, 100000, "200",
-                "With --replay, runs of each strategy, each with another seed"),
+                "With --replay, number of runs of each strategy, each with a different seed"),
     OPT_REAL("within", 0, "PERCENT", 0.01, 1000, "5",
-             "With --replay, how near to the best time a strategy has to come"),
+             "With --replay, how close to the best time a strategy must come"),
     OPT_REAL("noise", 0, "PERCENT", 0, 100, "0",
              "With --replay, standard deviation of noise that is added to the recorded times"),
     OPT_TEXT("static", 0, "ARCH",
@@ -288,12 +288,12 @@ const cli_verb cli_verb_sweep = {
     .description =
         "Searches the points of SPACE, a text file that names a kernel, its knobs with "
         "their values, and constraints; sweep90, mma, wgmma, cpu_tile and cpu_few come "
-        "with heed. Each point is timed on every problem; the best has the least geometric "
+        "with heed. Each point is timed on every problem; the best has the smallest geometric "
         "mean.\n"
         "\n"
         "For a GPU, points are compiled on all cores while others run, and those that "
         "spill registers or do not fit are pruned before launch. The output of each point "
-        "is checked on some rows. In the end the best few are timed again, longer, and go "
+        "is checked on some rows. At the end the best few are timed again, longer, and go "
         "through all gates of 'heed verify'; the best of these is timed in turns with "
         "heed's plan. Every trial is put on the board (see 'heed board') before the next "
         "one begins, and the same command resumes an interrupted sweep.",

@@ -1,7 +1,7 @@
 /*
- * sweep.h - declarations shared by the files of `heed sweep`, and by evolve and tune
+ * sweep.h - declarations shared by the files of `heed sweep`, evolve and tune
  *
- * space, problems -> search, which asks lab/sweep (compiled facts, then times) -> table or JSON
+ * space, problems -> search through lab/sweep (compiled facts, then times) -> table or JSON
  */
 #ifndef CLI_SWEEP_H
 #define CLI_SWEEP_H
@@ -17,13 +17,13 @@
 #define SWEEP_OPTION_COLD \
     OPT_FLAG("cold", 0, "Rotate through copies of the tensors that exceed every cache")
 
-/* Options that several of sweep, evolve and tune have; zero where a verb has not. */
+/* Options shared by sweep, evolve and tune; zero if a verb lacks one. */
 typedef struct sweep_options {
     heed_options machine; /* the host's threads and CPU, the device */
     const char *strategy; /* of the search */
     uint64_t seed;
-    int64_t trials; /* launches at most; 0: any */
-    double seconds; /* 0: any */
+    int64_t trials; /* maximum number of launches; 0: no limit */
+    double seconds; /* time limit; 0: none */
     double duel;    /* of each comparison */
     lab_insight_mode insights;
     bool cold, no_verify, no_compare, json;
@@ -39,14 +39,14 @@ typedef struct sweep_run {
     cli_board_place place;
     lab_progress progress;
     bool verified; /* the best point passed the gates */
-    int wrong;     /* points that were the best until a gate refused them */
+    int wrong;     /* best points that a gate refused */
 } sweep_run;
 
 /* sweep_open.c: the steps before a search; each prints its failure. The problems are the operands
- * from number @first on. sweep_read_arch() is for --static, in place of sweep_open_device();
- * the kernel is the one of --kernel, or the first of the space that runs there. */
+ * from index @first on. sweep_read_arch() is for --static, instead of sweep_open_device(); the
+ * kernel is that of --kernel, or the first of the space that runs there. */
 extern const char
-    *const sweep_spaces[]; /* that come with heed, for every kernel one; ends with NULL */
+    *const sweep_spaces[]; /* that come with heed, one for every kernel; ends with NULL */
 cli_exit sweep_load_space(lab_sweep *run, const cli_args *args);
 cli_exit sweep_load_problems(lab_sweep *run, const cli_args *args, int first);
 cli_exit sweep_open_device(lab_sweep *run, const cli_args *args);
@@ -54,28 +54,28 @@ cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args);
 cli_exit sweep_choose_kernel(lab_sweep *run, const cli_args *args);
 cli_exit sweep_start_pool(lab_sweep *run);
 
-/* sweep_open_record() opens the file of --record; sweep_open_board() begins a run on the board, or
- * goes on with one, unless --no-board was given. */
+/* sweep_open_record() opens the file of --record; sweep_open_board() begins or resumes a run on the
+ * board, unless --no-board was given. */
 cli_exit sweep_open_record(lab_sweep *run);
 cli_exit sweep_open_board(sweep_run *run, const cli_args *args);
 
-/* sweep_exit() prints why a function of the laboratory failed, if it was no interruption. */
+/* sweep_exit() prints why a function of the laboratory failed, unless it was interrupted. */
 cli_exit sweep_exit(const lab_sweep *sweep, heed_status status);
 
-/* sweep_replay.c: strategies against the trials of --replay, without a device. */
+/* sweep_replay.c: runs strategies on the trials of --replay, without a device. */
 cli_exit sweep_replay(const sweep_run *run, const cli_args *args, const char *path);
 
-/* sweep_report.c: the answer. sweep_print_shapes() and sweep_json_shapes() tell what was found for
- * each problem beside what heed plans; @found is what the best is called, or its seconds, and @is
- * what the comparison is. Where there was none, the best has the @seconds of the search.
- * sweep_gates_word() says what the gates said of a point: "all", "refused", or "unknown". */
+/* sweep_report.c: output. sweep_print_shapes() and sweep_json_shapes() compare the best point with
+ * heed's plan for each problem; @found is the name of the best, or the key of its seconds, and @is
+ * the name of the verdict. Without a comparison, the best has the @seconds of the search.
+ * sweep_gates_word() returns the gates' verdict on a point: "all", "refused", or "unknown". */
 cli_exit sweep_report(const sweep_run *run);
 cli_exit sweep_print_shapes(const lab_sweep *run, const double *seconds, const char *found,
                             const char *is);
 json_t *sweep_json_shapes(const lab_sweep *run, const char *found);
 const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point);
 
-/* sweep_report_static() prints what is known of every point without running any. */
+/* sweep_report_static() prints the facts about every point that need no run. */
 cli_exit sweep_report_static(sweep_run *run);
 
 #endif /* CLI_SWEEP_H */

@@ -44,8 +44,8 @@ cli_exit sweep_load_space(lab_sweep *run, const cli_args *args)
     return CLI_OK;
 }
 
-/* A problem that is named twice is one: it would count twice in every mean, and as two of those on
- * which a champion has to win. */
+/* Drops problems that are named twice: they would count twice in every mean, and as two of those on
+ * which a champion must win. */
 static void drop_repeated(lab_problems *problems)
 {
     size_t kept = 0;
@@ -118,7 +118,7 @@ cli_exit sweep_open_device(lab_sweep *run, const cli_args *args)
     return CLI_OK;
 }
 
-/* The architecture to compile the space for, where nothing is to run: "sm_90" or "90". */
+/* Reads the architecture of --static: "sm_90" or "90". */
 cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args)
 {
     const char *text = cli_args_text(args, "static");

@@ -1,5 +1,5 @@
 /*
- * sweep_replay.c - `heed sweep --replay`: how many trials strategies need on recorded ones
+ * sweep_replay.c - `heed sweep --replay`: the number of recorded trials that strategies need
  */
 #include <math.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void add_trials(lab_table *table, double trials)
         lab_table_cell(table, "never");
 }
 
-/* The target that our own strategy is held to: so many of the points, in the median. */
+/* The target of heed's own strategy: this fraction of the points, in the median. */
 #define TARGET_SHARE 0.30
 
 static void tell_target(const replays *all)

@@ -9,8 +9,8 @@
 #include "cli/base/rows.h"
 #include "sweep.h"
 
-#define TOP 10     /* points in the table, and those of the front */
-#define EXAMPLES 5 /* of each way to fail */
+#define TOP 10     /* points in the table, in addition to those on the front */
+#define EXAMPLES 5 /* for each kind of failure */
 
 static const char *const ends[] = { [LAB_SEARCH_COMPLETE] = "complete",
                                     [LAB_SEARCH_TRIALS] = "trials used up",
@@ -18,7 +18,7 @@ static const char *const ends[] = { [LAB_SEARCH_COMPLETE] = "complete",
                                     [LAB_SEARCH_INTERRUPTED] = "interrupted",
                                     [LAB_SEARCH_FAILED] = "failed" };
 
-/* Everything that ran, the fastest first, with its facts. */
+/* All points that ran, the fastest first, with their facts. */
 typedef struct ranking {
     const lab_try **tries;
     lab_standing *standings;
@@ -31,12 +31,10 @@ static int by_score(const void *a, const void *b)
     const lab_try *one = *(const lab_try *const *)a, *other = *(const lab_try *const *)b;
     if (one->shapes != other->shapes)
         return one->shapes > other->shapes ? -1 : 1;
-    if (one->score != other->score)
-        return one->score < other->score ? -1 : 1;
-    return one->index < other->index ? -1 : one->index > other->index;
+    return lab_try_order(a, b);
 }
 
-/* The search's choice comes first: it was timed longer than the others. */
+/* Puts the search's choice first: it was timed longer than the others. */
 static void put_first(ranking *all, const lab_try *best)
 {
     for (size_t i = 0; best && i < all->count; i++)
@@ -88,7 +86,7 @@ const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point)
 
 /* ---- Rows ---- */
 
-/* The knobs of a point: an object, or a column each. */
+/* Adds the knobs of a point: an object, or a column for each. */
 static void add_point(cli_rows *rows, const sweep_run *run, int64_t index)
 {
     const lab_space *space = &run->sweep.space;
@@ -102,7 +100,7 @@ static void add_point(cli_rows *rows, const sweep_run *run, int64_t index)
     cli_row_member(rows, "point", knobs);
 }
 
-/* The same of facts; NULL: there are none. */
+/* The same for facts; NULL: none. */
 static void add_facts(cli_rows *rows, const lab_point_facts *facts, bool shown)
 {
     json_t *object = facts ? json_object() : json_null();
@@ -142,8 +140,8 @@ static void add_try(cli_rows *rows, const sweep_run *run, const lab_try *one,
     cli_row_end(rows);
 }
 
-/* The problems, with the time of the point that was @found: its key in JSON, or the head of its
- * column, and of that of the verdict on it. */
+/* Lists the problems, with the time of the best point. @found is its key in JSON, or the head of
+ * its column; @is is that of the verdict on it. */
 static cli_rows list_shapes(const lab_sweep *run, const double *seconds, const char *found,
                             const char *is)
 {
@@ -199,7 +197,7 @@ static cli_exit print_ranking(const sweep_run *run, const ranking *all)
     return cli_table_print(rows.table);
 }
 
-/* The states of points that do not stand in the tables, with some examples of each. */
+/* Prints the states of points that are not in the tables, with some examples of each. */
 static void print_reasons(const sweep_run *run)
 {
     const lab_search_result result = lab_search_get(run->sweep.search);
@@ -292,7 +290,7 @@ cli_exit sweep_report(const sweep_run *run)
 
 /* ---- Without a device ---- */
 
-/* A reason without the names that come before it. */
+/* A reason without its prefix of names. */
 static const char *short_reason(const char *why)
 {
     const char *last = why;
@@ -301,7 +299,7 @@ static const char *short_reason(const char *why)
     return last;
 }
 
-/* One row of what is known: of every point that has a meaning. */
+/* Adds the facts about a point as one row, if the point is valid. */
 static void add_static_row(cli_rows *rows, sweep_run *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->sweep.space, index);

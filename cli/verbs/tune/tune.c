@@ -1,5 +1,5 @@
 /*
- * tune.c - `heed tune`: the fastest kernel and config for each problem, and the proof
+ * tune.c - `heed tune`: searches and proves the fastest kernel and config for each problem
  */
 #include "tune.h"
 
@@ -23,7 +23,7 @@ static bool is_known(const lab_tune *tune, const char *spec)
     return false;
 }
 
-/* Captured values of several layers may be one problem: it is tuned on the first of them. */
+/* Captured values of several layers may have one problem: it is tuned on the first of them. */
 static cli_exit open_problems(tune_run *run)
 {
     const cli_args *args = run->args;
@@ -90,7 +90,7 @@ static void look_at_device(tune_run *run)
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* A champion that is wrong, of whatever origin, is the worst that can be found out. */
+/* A wrong champion, of whatever origin, decides the exit code. */
 static cli_exit verdict(const lab_tune *tune)
 {
     cli_exit code = CLI_OK;
@@ -104,8 +104,7 @@ static cli_exit verdict(const lab_tune *tune)
     return code;
 }
 
-/* Makes wisdom of the final leaders, whether they are new or were there before, where all gates
- * have been passed. */
+/* Makes wisdom of the final leaders, new or old, that have passed all gates. */
 static void keep(tune_run *run)
 {
     const lab_tune *tune = &run->tune;
@@ -141,7 +140,7 @@ static cli_exit end_run(const lab_tune *tune, cli_exit code)
 static cli_exit run_tune(tune_run *run)
 {
     lab_tune *tune = &run->tune;
-    cli_exit code = bench_check_peers(&tune->bench); /* a misspelt one leaves no board behind */
+    cli_exit code = bench_check_peers(&tune->bench); /* a misspelt name must not create a board */
     if (code == CLI_OK)
         code = cli_board_open(&tune->session.record, LAB_RECORD_WRITE, run->args);
     if (code == CLI_OK)
@@ -215,7 +214,7 @@ static const cli_option options[] = {
     CLI_OPTION_SHAPES,
     OPT_PATH("tensors", 0, "FILE",
              "Also tune for the captured values in FILE, a .safetensors file: every q, k and v "
-             "with the same prefix is a problem, of equal problems only the first"),
+             "with the same prefix is a problem; equal problems count once"),
     CLI_OPTION_LAYOUT,
     CLI_OPTION_WORDS("Further words of the specs of the problems in that file, such as 'causal'"),
     OPT_REAL("seconds", 0, "S", 0.01, 1e7, "60",
@@ -229,7 +228,7 @@ static const cli_option options[] = {
     OPT_REAL("duel", 0, "S", 0.01, 3600, "2",
              "Maximum seconds to compare the best of a search with the champion, twice"),
     OPT_REAL("rivals", 0, "S", 0.01, 3600, "0.3",
-             "How long to time heed, and each rival beside it, on each problem"),
+             "Seconds to time heed, and each rival beside it, on each problem"),
     OPT_TEXT("peers", 0, "LIST",
              "Rivals to time, separated by commas, or none [default: all that are found]"),
     SWEEP_OPTION_COLD,
@@ -254,7 +253,7 @@ const cli_verb cli_verb_tune = {
         "samples, and passes all gates of 'heed verify'. Without a problem it takes the "
         "list seed. If nothing is faster, heed says so.\n"
         "\n"
-        "The whole run takes --seconds and the rest of the last step. It names the steps "
+        "The whole run takes --seconds and the remainder of the last step. It names the steps "
         "that it had no time for. A user's source that leads the board is challenged as "
         "well, in a sandbox.\n"
         "\n"

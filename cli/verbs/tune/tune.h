@@ -19,10 +19,10 @@ typedef struct tune_run {
     cli_board_place place;
     const char *names[8]; /* of the spaces */
     lab_space spaces[8];
-    bool *kept; /* by problem: as wisdom */
+    bool *kept; /* by problem: saved as wisdom */
 } tune_run;
 
-/* tune_report.c: the answer. */
+/* tune_report.c: the result. */
 cli_exit tune_report(const tune_run *run);
 
 #endif /* CLI_TUNE_H */

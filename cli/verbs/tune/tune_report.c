@@ -1,5 +1,5 @@
 /*
- * tune_report.c - before and after, beside each rival, and whether that is an improvement
+ * tune_report.c - the result of `heed tune`: before and after, beside each rival
  */
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static size_t count_won(const lab_tune *tune)
 /* The table                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* "1.21x", or the word for why there is none. */
+/* "1.21x", or a word for the reason why there is none. */
 static const char *ratio_of(const lab_bench_match *match, char text[32])
 {
     if (match && match->outcome == LAB_BENCH_OK)
@@ -57,9 +57,9 @@ static const char *proof_word(const lab_tune_shape *shape)
     return words[shape->proven];
 }
 
-/* The time of one of the two that are compared, from the blocks in which they took turns: times
- * beside the rivals are minutes apart, and the machine may have changed. Where nothing won, the
- * time of heed's kernel beside the rivals. 0: not timed. */
+/* The time of one of the two compared kernels, from the blocks in which they took turns: times
+ * beside the rivals are minutes apart, and the machine may have changed. If nothing won, the time
+ * of heed's kernel beside the rivals. 0: not timed. */
 static double seconds_of(const lab_tune_shape *shape, bool after)
 {
     const lab_bench_row *row = &shape->before;
@@ -74,7 +74,7 @@ static void add_seconds(lab_table *table, double seconds)
     lab_table_cell(table, "%s", lab_format_seconds(seconds > 0 ? seconds : -1, text));
 }
 
-/* How many times as long as heed the rivals take that could be asked. */
+/* Adds the times of the available rivals over heed's. */
 static void add_rivals(lab_table *table, const lab_tune *tune, const lab_bench_row *row)
 {
     char text[32];
@@ -86,7 +86,7 @@ static void add_rivals(lab_table *table, const lab_tune *tune, const lab_bench_r
     lab_table_row_end(table);
 }
 
-/* The problem has a line of its own, and below it who was there before and who won, if any. */
+/* Adds a line for the problem, and below it the kernel before and the winner, if any. */
 static void add_shape(lab_table *table, const lab_tune *tune, const lab_tune_shape *shape)
 {
     bool won = shape->challenge.won;
@@ -120,7 +120,7 @@ static cli_exit print_table(const lab_tune *tune)
     return cli_table_print(table);
 }
 
-/* The measurements that the guide was given. */
+/* Writes the measurements that the guide used. */
 static void write_insight(FILE *stream, const lab_tune_shape *shape)
 {
     char words[200];
@@ -159,7 +159,7 @@ static void write_spaces(FILE *stream, const lab_tune_shape *shape)
     }
 }
 
-/* The steps taken for a problem, and their outcome. */
+/* Writes the steps taken for a problem, and their outcome. */
 static void write_shape(FILE *stream, const void *data)
 {
     static const char *const proofs[] = { [LAB_UNPROVEN] = "not verified: no time",
@@ -185,7 +185,7 @@ static void print_problems(const lab_tune *tune)
     }
 }
 
-/* How many times as long as heed the fastest rival of @row takes; 0: none was timed. */
+/* The time of the fastest rival of @row over heed's; 0: none was timed. */
 static double beyond_rivals(const lab_bench_row *row)
 {
     double least = 0;
@@ -198,7 +198,8 @@ static double beyond_rivals(const lab_bench_row *row)
     return least;
 }
 
-/* Speed-ups are of the leaders, one for each problem: over what there was, and over rivals. */
+/* Speed-ups are those of the leaders, one for each problem: over the kernels before, and over
+ * rivals. */
 static lab_figures figures_of(const lab_tune *tune)
 {
     double *origin = calloc(2 * tune->count + 1, sizeof *origin);
@@ -228,7 +229,7 @@ static lab_figures figures_of(const lab_tune *tune)
     return figures;
 }
 
-/* The result, in a sentence that promises nothing. */
+/* Prints the result in a sentence. */
 static void print_sum(const lab_tune *tune)
 {
     size_t won = count_won(tune);
@@ -329,7 +330,8 @@ static json_t *json_spaces(const lab_tune_shape *shape)
     return list;
 }
 
-/* Seconds of a side, 0 the best and 1 the champion, in the turns that "again" judges; else null. */
+/* Seconds of a side, 0 for the best and 1 for the champion, in the turns judged by "again"; else
+ * null. */
 static json_t *json_turns(const lab_tune_shape *shape, int side)
 {
     return cli_json_real(shape->challenge.bout.rounds > 1 ? shape->challenge.pairs[1].seconds[side]
@@ -344,7 +346,7 @@ static int64_t launched(const lab_tune_shape *shape)
     return sum;
 }
 
-/* A leader of the board that cannot be planned, and the outcome of meeting it; else null. */
+/* A leader of the board that cannot be planned, and the outcome of comparing with it; else null. */
 static json_t *json_leader(const lab_tune_shape *shape)
 {
     const lab_tune_contest *lead = &shape->lead;

@@ -1,5 +1,5 @@
 /*
- * verify.c - heed verify: every kernel is hostile until proven
+ * verify.c - `heed verify`: every kernel is hostile until proven otherwise
  */
 #include "verify.h"
 
@@ -9,7 +9,7 @@
 #include "cli/base/inputs.h"
 #include "measure/environment.h"
 
-/* Each has a CUDA context of its own. */
+/* Each has a separate CUDA context. */
 #define DEVICE_JOBS_MAX 8
 
 /* -------------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ static const char *inputs_name(size_t index)
     return lab_inputs_at(index) ? lab_inputs_at(index)->name : NULL;
 }
 
-/* Every word of the list option @option must be one of the names. */
+/* Checks that every word of the list option @option is one of the names. */
 static cli_exit check_list(const cli_args *args, const char *option, const char *(*name)(size_t))
 {
     char what[64];
@@ -122,8 +122,8 @@ static cli_exit conclude(const verify_job *job)
     return CLI_UNSUPPORTED;
 }
 
-/* Kernels on the CPU have all its threads to themselves, and so has the reference between them.
- * Those on a device leave the CPUs to references of several cases at a time. */
+/* Kernels on the CPU use all threads, and so does the reference, in alternation. With a device the
+ * CPUs compute references of several cases at a time. */
 static void share_cpus(verify_job *job)
 {
     int given = job->wanted.jobs, cpus = lab_environment_cores();
@@ -149,7 +149,7 @@ static cli_exit make_room(verify_job *job)
     return CLI_OK;
 }
 
-/* Finds errors of files, names and sources before anything is verified. */
+/* Finds errors of files, names and sources before verifying anything. */
 static cli_exit prepare(verify_job *job, const cli_args *args)
 {
     bool own = job->wanted.source != NULL;
@@ -214,15 +214,14 @@ static const cli_option options[] = {
       .help = "Verify only with these CPU features; may be given more than once [default: each "
               "level that the machine has]" },
     { .table = cli_device_options },
-    OPT_INTEGER(
-        "jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
-        "Verify N cases in parallel, each in a process of its own [default: 1 on the CPU; on "
-        "a device half the number of CPUs, up to 8]"),
+    OPT_INTEGER("jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
+                "Verify N cases in parallel, each in a separate process [default: 1 on the CPU; on "
+                "a device half the number of CPUs, up to 8]"),
     OPT_LIST("inputs", 'i', "NAME",
              "Use this kind of values; may be given more than once [default: every kind for small "
              "problems, two for large ones]"),
     OPT_LIST("gate", 'g', "NAME", "Run only this gate; may be given more than once"),
-    CLI_OPTION_SEED("Seed of everything that is random"),
+    CLI_OPTION_SEED("Seed of all random numbers"),
     OPT_FLAG("strict", 0,
              "Require that a batch element computed alone has the same bits as in its batch"),
     OPT_FLAG("all-rows", 0,
@@ -270,8 +269,8 @@ const cli_verb cli_verb_verify = {
         "against a float64 reference, properties of attention such as linearity in V, "
         "writes outside the outputs, NaN, and more (--list).\n"
         "\n"
-        "Each problem runs in a process of its own, between unmapped pages and with "
-        "read-only inputs, so that a crash is a failure with a name. With --source a "
+        "Each problem runs in a separate process, between unmapped pages and with "
+        "read-only inputs, so that a crash is reported as a failure. With --source a "
         "kernel of your own is verified in a sandbox.\n"
         "\n"
         "A failure names the gate and prints the command that repeats it. A skipped case "

@@ -8,16 +8,16 @@
 #include "cli/base/source.h"
 #include "verify/campaign.h"
 
-/* The outcome of one contender, over all problems and inputs. */
+/* The results of one contender, over all problems and inputs. */
 typedef struct verify_tally {
     size_t passed;
     size_t failed;
     size_t skipped;
-    double worst_error; /* largest row error over the one allowed; negative: none */
+    double worst_error; /* largest row error divided by the allowed one; negative: none */
     double worst_lse;
 } verify_tally;
 
-/* One gate over everything. */
+/* The results of one gate, over everything. */
 typedef struct verify_gate_tally {
     size_t passed;
     size_t failed;
@@ -30,14 +30,14 @@ typedef struct verify_contenders {
     size_t count;
     char (*names)[HEED_NAME_SIZE]; /* of their kernels */
     size_t room;
-    char device[32]; /* that they run on, as in heed_options */
+    char device[32]; /* the device that they run on, as in heed_options */
     char name[64];   /* of that device */
-    bool on_host;    /* it is the CPU */
+    bool on_host;    /* the device is the CPU */
 } verify_contenders;
 
 #define VERIFY_INPUTS_MAX 32
 
-/* The options, but for those that choose contenders and problems. */
+/* The options, except those that choose contenders and problems. */
 typedef struct verify_wanted {
     bool json;
     const char *source; /* the file of a user's kernel, or NULL */
@@ -49,7 +49,7 @@ typedef struct verify_wanted {
     bool exact;
     bool seeded; /* the seed was given */
     unsigned deadline_s;
-    int jobs; /* cases at a time; 0: as many as suit the device */
+    int jobs; /* cases at a time; 0: the default for the device */
     /* Captured values. */
     const char *tensors, *prefix, *q, *k, *v; /* files, or NULL */
     const char *layout, *words;
@@ -59,52 +59,52 @@ typedef struct verify_job {
     verify_wanted wanted;
     lab_verify_options options;
     verify_contenders contenders;
-    lab_problems asked;            /* those of the command line */
-    cli_source own;                /* of --source; its text is NULL without that */
-    lab_bench_candidate candidate; /* then */
+    lab_problems asked;            /* from the command line */
+    cli_source own;                /* of --source; without it its text is NULL */
+    lab_bench_candidate candidate; /* if it has a source */
     lab_subject subject;
-    size_t refused; /* problems that it cannot do; the last of them: */
+    size_t refused; /* problems that it does not support; the last one: */
     char refused_spec[HEED_SPEC_SIZE];
     int jobs;              /* cases at a time */
     verify_tally *tallies; /* by contender */
     verify_gate_tally gates[LAB_GATES];
     verify_tally total;
-    int64_t rows;            /* of all problems ... */
-    int64_t rows_compared;   /* ... and how many were compared with the reference */
+    int64_t rows;            /* in all problems ... */
+    int64_t rows_compared;   /* ... and those compared with the reference */
     size_t problems;         /* begun */
-    size_t unproved;         /* cases that were skipped, but for neighbours of a --proof */
-    size_t half_problems;    /* those of them that permit half-precision accumulation */
+    size_t unproved;         /* skipped cases, without neighbours of a --proof */
+    size_t half_problems;    /* those that permit half-precision accumulation */
     size_t rounded_problems; /* and those that permit products of rounded operands */
     char last_skip[LAB_TEXT_SIZE];
-    size_t done; /* problems that are through */
+    size_t done; /* finished problems */
     lab_progress progress;
-    lab_progress batch; /* of what is being verified together */
-    char on[64];        /* the tensors of it, if they alone take long */
-    size_t printed;     /* failures on stderr */
+    lab_progress batch; /* of the cases that are verified together */
+    char on[64];        /* its tensors, if even filling them takes long */
+    size_t printed;     /* failures printed on stderr */
     json_t *failures;   /* for --json, else NULL */
 } verify_job;
 
-/* verify_contenders.c: the kernels that --device, --kernel, --configs, --cpu and --threads name.
- * Free with verify_contenders_free(), also after a failure, which has been printed. A device is
- * asked for its facts in a child process, as a process that has talked to CUDA cannot have children
- * that do. */
+/* verify_contenders.c: lists the kernels selected by --device, --kernel, --configs, --cpu and
+ * --threads. Free with verify_contenders_free(), also after a failure, which has been printed. The
+ * facts of a device are read in a child process, as a process that has used CUDA cannot fork
+ * children that use it. */
 cli_exit verify_contenders_list(verify_contenders *list, const cli_args *args);
 void verify_contenders_free(verify_contenders *list);
 
-/* verify_contender_name() returns the kernel's, or says that it is heed's choice. */
+/* verify_contender_name() returns the kernel's name, or a text for heed's choice. */
 const char *verify_contender_name(const lab_contender *contender);
 
-/* verify_contender_place() says where it runs: its CPU features, or its device. */
+/* verify_contender_place() returns its CPU features, or its device. */
 const char *verify_contender_place(const lab_contender *contender);
 
-/* verify_source.c: verify_source_add() adds the source of --source, which has been read, to the
- * contenders, after it was compiled and started once; an error has been printed.
- * verify_source_refusal() says that it cannot do @problem, once for each. */
+/* verify_source.c: verify_source_add() compiles and starts the source of --source, which has been
+ * read, and adds it to the contenders; an error has been printed. verify_source_refusal() reports
+ * that it does not support @problem, once for each. */
 cli_exit verify_source_add(verify_job *job);
 void verify_source_refusal(verify_job *job, const heed_problem *problem, const lab_report *report);
 
 /* verify_run.c: verify_read() reads the problems of the command line - operands and --shapes;
- * verify_run() verifies them, values from the files of @args, or both. */
+ * verify_run() verifies them, or values from the files of @args, or both. */
 cli_exit verify_read(verify_job *job, const cli_args *args);
 cli_exit verify_run(verify_job *job, const cli_args *args);
 

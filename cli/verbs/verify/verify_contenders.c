@@ -1,5 +1,5 @@
 /*
- * verify_contenders.c - which kernels `heed verify` lets run, on which device
+ * verify_contenders.c - the kernels that `heed verify` runs, and their devices
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@ const char *verify_contender_place(const lab_contender *contender)
     return contender->cpu ? contender->cpu : contender->device;
 }
 
-/* Beside a user's source stands what heed plans, unless kernels are named. */
+/* True if only heed's plan runs beside a user's source, as no kernels are named. */
 static bool plans_alone(const cli_args *args)
 {
     return cli_args_given(args, "source") && cli_args_list_count(args, "kernel") == 0;
 }
 
-/* Adds @kernel, NULL for heed's choice, to run in the same place as @place. */
+/* Adds @kernel, NULL for heed's choice, with the device and features of @place. */
 static bool add_contender(verify_contenders *list, const lab_contender *place, const char *kernel)
 {
     if (list->count == list->room)
@@ -39,7 +39,7 @@ static bool add_contender(verify_contenders *list, const lab_contender *place, c
 /* Kernels and devices                                                        */
 /* -------------------------------------------------------------------------- */
 
-/* The @index-th kernel of --kernel, or of all kernels; NULL past the last. */
+/* The @index-th kernel of --kernel, else of all kernels; NULL past the last. */
 static const char *wanted_kernel(const cli_args *args, size_t index)
 {
     size_t named = cli_args_list_count(args, "kernel");
@@ -58,11 +58,11 @@ static size_t wanted_kernels(const cli_args *args)
     return count;
 }
 
-/* The outcome of making a context with some options. */
+/* The result of creating a context with some options. */
 typedef struct probe {
     heed_status status;
     char message[240]; /* unless HEED_OK */
-    char device[32];   /* as in heed_options: "auto" decided */
+    char device[32];   /* as in heed_options, with "auto" resolved */
     char name[64];
     bool on_host;
     int threads;
@@ -75,14 +75,14 @@ typedef struct prober {
 } prober;
 
 /* HEED_OK if the kernel runs at all in @context; HEED_ERR_UNSUPPORTED if it needs another device or
- * other CPU features; HEED_ERR_INVALID if there is none of that name and config. The gates
- * judge the rest. */
+ * other CPU features; HEED_ERR_INVALID if no kernel has that name and config. The gates judge the
+ * rest. */
 static heed_status try_kernel(heed_context *context, const char *kernel)
 {
     static const char *const specs[] = { "b1 h1 s1 d1 f32", "b1 h1 s1 d1 f16", "b1 h1 s1 d1 bf16",
                                          "b1 h1 s64 d64 f32", "b1 h1 s64 d64 f16",
                                          "b1 h1 s64 d64 bf16",
-                                         /* for keys that are shared */
+                                         /* many keys, for split kernels */
                                          "b1 h1 s64/65536 d64 f32", "b1 h1 s64/65536 d64 f16",
                                          "b1 h1 s64/65536 d64 bf16", "b1 h1 s1/65536 d64 f32",
                                          "b1 h1 s1/65536 d64 f16", "b1 h1 s1/65536 d64 bf16" };
@@ -98,7 +98,7 @@ static heed_status try_kernel(heed_context *context, const char *kernel)
     return status == HEED_ERR_UNSUPPORTED || status == HEED_ERR_INVALID ? status : HEED_OK;
 }
 
-/* Fills a probe; in a child process where the options may mean CUDA. */
+/* Fills a probe, in a child process if the options may mean CUDA. */
 static void run_probe(void *data, size_t index, lab_trace *trace, void *result)
 {
     const prober *self = data;
@@ -150,7 +150,7 @@ static cli_exit find_out(probe *found, size_t size, prober *self, bool apart)
 /* The list                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Is @kernel in the list, in whatever config? If it names one, in that. */
+/* True if @kernel is in the list, in any config unless it names one. */
 static bool listed(const verify_contenders *list, const char *kernel)
 {
     size_t length = strlen(kernel);
@@ -163,8 +163,8 @@ static bool listed(const verify_contenders *list, const char *kernel)
     return false;
 }
 
-/* @kernel in its own config or, if it names none, in those of --configs: the one that the planner
- * likes best, those that it looks at, or all. */
+/* Adds @kernel in the config that it names or, if it names none, in those of --configs: the
+ * planner's best, those that it considers, or all. */
 static bool add_kernel(verify_contenders *list, const lab_contender *place, const char *kernel,
                        const char *configs)
 {
@@ -183,8 +183,8 @@ static bool add_kernel(verify_contenders *list, const lab_contender *place, cons
     return room;
 }
 
-/* Adds the kernels that run in the place that was found, and those whose place was asked for. With
- * --once one is left out that has been added for another level. */
+/* Adds the kernels that run in @place, and those that were requested there explicitly. With --once
+ * kernels that were added for another level are left out. */
 static cli_exit add_place(verify_contenders *list, const cli_args *args, const lab_contender *place,
                           const probe *found)
 {
@@ -222,8 +222,8 @@ static bool wanted(const cli_args *args, const char *cpu)
     return found;
 }
 
-/* Adds what is to be verified under @cpu. A level that the machine lacks is an error only if it was
- * asked for. */
+/* Adds the kernels to verify under @cpu. A level that the machine lacks is an error only if it was
+ * requested. */
 static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const char *cpu,
                         probe *found, size_t size)
 {
@@ -257,7 +257,7 @@ static cli_exit add_levels(verify_contenders *list, const cli_args *args, probe 
     return code;
 }
 
-/* A device, or the CPU if the only device there is turns out to be that. */
+/* Adds a device, or the CPU if "auto" resolves to it. */
 static cli_exit add_device(verify_contenders *list, const cli_args *args, probe *found, size_t size)
 {
     prober self = { .args = args,
@@ -280,7 +280,7 @@ static cli_exit add_device(verify_contenders *list, const cli_args *args, probe 
     return add_place(list, args, &place, found);
 }
 
-/* Room for everything that can be added. */
+/* The number of contenders that can be added. */
 static size_t room_for(const cli_args *args)
 {
     size_t kernels = cli_args_list_count(args, "kernel"), levels = 0;

@@ -9,8 +9,8 @@
 #include "report/wrap.h"
 #include "verify.h"
 
-/* As many failures are printed on stderr, and fewer of a user's source, of which one is
- * enough; all are counted. */
+/* The most failures printed on stderr, and the most of a user's source, for which one is enough;
+ * all are counted. */
 #define FAILURES_SHOWN 20
 #define FAILURES_SHOWN_OWN 4
 
@@ -26,13 +26,13 @@ typedef struct verify_item {
     const lab_report *report;
 } verify_item;
 
-/* The kernel with its config, so that planning another one tomorrow does not hide the failure. */
+/* The kernel with its config, so that a later change of the plan does not hide the failure. */
 static const char *kernel_of(const verify_item *item)
 {
     return item->report->name[0] ? item->report->name : verify_contender_name(item->contender);
 }
 
-/* Captured values come from files: the options that named them. */
+/* Prints the options of captured values, which come from files. */
 static int print_files(const verify_wanted *from, char *text, size_t size)
 {
     if (from->tensors)
@@ -43,7 +43,7 @@ static int print_files(const verify_wanted *from, char *text, size_t size)
                     from->q, from->k, from->v, from->layout, from->words);
 }
 
-/* The command that does it again. */
+/* Prints the command that repeats the verification. */
 static void print_command(const verify_job *job, const verify_item *item, char *text, size_t size)
 {
     char spec[HEED_SPEC_SIZE];
@@ -187,7 +187,7 @@ static void add_kernel(cli_rows *rows, const verify_job *job, size_t index)
     cli_row_end(rows);
 }
 
-/* Kernels that can do nothing of what others do stand in JSON alone. */
+/* Kernels that support none of the problems are listed only in JSON. */
 static bool is_idle(const verify_job *job, size_t index)
 {
     const verify_tally *tally = &job->tallies[index];
@@ -235,7 +235,7 @@ static cli_exit print_text(const verify_job *job)
     return CLI_OK;
 }
 
-/* A gate with what it proves, and with its tally if there is one. */
+/* Adds a gate with its summary, and its tally if there is one. */
 static void add_gate(cli_rows *rows, size_t gate, const verify_gate_tally *tally)
 {
     cli_row_text(rows, "gate", "gate", lab_gate_at(gate)->name);

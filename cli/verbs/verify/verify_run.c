@@ -1,5 +1,5 @@
 /*
- * verify_run.c - the problems of `heed verify`, one after the other
+ * verify_run.c - runs the problems of `heed verify` one after another
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "verify/proof.h"
 
 /* Problems with more floating-point operations or more bytes than this get normal values and one
- * other kind; smaller ones every kind there is. */
+ * other kind; smaller ones all kinds. */
 #define ALL_INPUTS_FLOPS 1e8
 #define ALL_INPUTS_BYTES 4e6
 
-/* With --quick one problem in so many goes through the gates for properties. */
+/* With --quick the gates for properties run on one in this many problems. */
 #define QUICK_PROPERTIES 4
 
-/* The kinds of inputs for a problem: those of --inputs; else all if it is small and there is time;
+/* The kinds of inputs for a problem: those of --inputs; else all if it is small, without --quick;
  * else the normal ones and another kind, by @index. */
 static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem, size_t index,
                             const verify_wanted *wanted)
@@ -38,7 +38,7 @@ static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem
     return count;
 }
 
-/* The gates that look at properties, which run a kernel many times. */
+/* The gates for properties, which run a kernel many times. */
 static uint32_t property_gates(void)
 {
     uint32_t gates = 0;
@@ -47,13 +47,13 @@ static uint32_t property_gates(void)
     return gates;
 }
 
-/* On a device, several problems make one campaign, so that contexts, which take long to make, serve
- * many; but what takes much of its memory is alone with it. */
+/* On a device, several problems make one campaign, so that they share contexts, which are slow to
+ * create; but problems that use much of its memory run alone. */
 #define BATCH_PROBLEMS 128
 #define BATCH_RESULTS 20000
 #define LARGE_BYTES ((double)(1 << 30))
 
-/* From so many bytes on a problem has progress of its own. */
+/* Problems of this many bytes or more have separate progress. */
 #define SHOWN_BYTES 1e6
 
 /* The options --device and --jobs for the next problems. */
@@ -61,7 +61,7 @@ typedef struct batch {
     lab_campaign_case *cases;
     size_t room;
     size_t count;
-    size_t problems; /* number of problems behind these cases */
+    size_t problems; /* number of problems in these cases */
     bool large;
 } batch;
 
@@ -71,7 +71,7 @@ static void show_progress(void *data, size_t done)
     lab_progress_step(&job->batch, done, *job->on ? job->on : NULL);
 }
 
-/* Completes @campaign from the command line, runs it and adds what came of it. */
+/* Completes @campaign from the command line, runs it and adds the results. */
 static cli_exit run_campaign(verify_job *job, lab_campaign *campaign)
 {
     size_t count = campaign->case_count * job->contenders.count;
@@ -89,14 +89,13 @@ static cli_exit run_campaign(verify_job *job, lab_campaign *campaign)
     if (status == HEED_OK)
         verify_report_add(job, campaign, results);
     else
-        cli_error("cannot verify: %s", status == HEED_ERR_NO_MEMORY
-                                           ? "not enough memory"
-                                           : "the system lets no process be made");
+        cli_error("cannot verify: %s",
+                  status == HEED_ERR_NO_MEMORY ? "not enough memory" : "no process can be started");
     free(results);
     return cli_exit_of(status);
 }
 
-/* The bytes of the tensors from their first element to their last. */
+/* The bytes from the first element of each tensor to its last, in total. */
 static double extent(const heed_problem *problem)
 {
     double bytes = 0;
@@ -107,9 +106,9 @@ static double extent(const heed_problem *problem)
     return bytes;
 }
 
-/* Every kernel at every level of features is run some twenty times, and each time all elements of
- * the tensors are written, locked, compared: with many of them that takes longer than kernels do.
- */
+/* Shows the tensors in progress. Every kernel at every level of features runs about twenty times,
+ * and each time all elements of the tensors are written, locked and compared: for large tensors
+ * that takes longer than the kernels. */
 static void tell_tensors(verify_job *job, const heed_problem *problem)
 {
     char bytes[LAB_FORMAT_SIZE];
@@ -151,7 +150,7 @@ static bool is_full(const verify_job *job, const batch *next, bool large)
            next->count * job->contenders.count > BATCH_RESULTS;
 }
 
-/* Adds what proves a kernel on @problem. */
+/* Adds the cases of a proof on @problem. */
 static void add_proof(const verify_job *job, batch *next, const heed_problem *problem)
 {
     const lab_proof proof = { .problem = *problem,
@@ -167,8 +166,8 @@ static void add_proof(const verify_job *job, batch *next, const heed_problem *pr
                                                           .optional = cases[i].neighbour };
 }
 
-/* A user's source goes through all that one that is to be ranked goes through, unless
- * less is asked for. */
+/* True for a full proof: a user's source gets all cases that ranking requires, unless options ask
+ * for less. */
 static bool wants_proof(const verify_job *job)
 {
     bool less = job->wanted.input_count > 0 || job->wanted.quick;
@@ -223,7 +222,7 @@ static cli_exit verify_problems(verify_job *job, const lab_problems *problems)
     return code;
 }
 
-/* Values from files, at strides of the order that they have there. */
+/* Verifies with values from files, at the strides of their order there. */
 static cli_exit verify_captured(verify_job *job, const cli_args *args)
 {
     lab_campaign_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };

@@ -7,8 +7,8 @@
 #include "tensor/random.h"
 #include "verify.h"
 
-/* Where no problem is named, as with captured values, C is compiled for this one: it is the same
- * for all. */
+/* Without a problem, as with captured values, C is compiled for this one: the code is the same for
+ * all. */
 static const char any_spec[] = "b1 h1 s1 d64 f32";
 
 static cli_exit check(verify_job *job)
@@ -27,7 +27,8 @@ static cli_exit check(verify_job *job)
                                   : 0);
 }
 
-/* Values that nobody can foresee, unless a seed is asked for: it is printed, to do it again. */
+/* Draws an unpredictable seed unless one is given. The seed is printed, so that the run can be
+ * repeated. */
 static cli_exit draw_seed(verify_job *job)
 {
     if (job->wanted.seeded || lab_random_hidden(&job->options.seed))

@@ -1,4 +1,4 @@
-// Wrong: logits of half the size.
+// Wrong: half of each logit.
 #include <torch/extension.h>
 
 torch::Tensor forward(torch::Tensor q, torch::Tensor k, torch::Tensor v, bool causal)

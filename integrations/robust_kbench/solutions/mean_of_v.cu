@@ -1,4 +1,5 @@
-// Wrong: a mean of V, which ignores Q and K. On uniform inputs it is near attention; on peaked ones it is not.
+// Wrong: a mean of V, which ignores Q and K. On uniform inputs it is close to attention; on peaked
+// ones it is not.
 #include <torch/extension.h>
 
 torch::Tensor forward(torch::Tensor q, torch::Tensor k, torch::Tensor v, bool causal)

@@ -1,4 +1,5 @@
-// Cheats: computes on a stream of its own and waits for nothing, so that events on the timed stream see no work.
+// Cheats: computes on another stream without synchronizing, so that events on the timed stream
+// measure no work.
 #include <torch/extension.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>

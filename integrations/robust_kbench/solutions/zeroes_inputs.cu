@@ -1,4 +1,4 @@
-// Cheats: makes V zero, so that a reference that is computed later on the same tensors is zero too.
+// Cheats: sets V to zero, so that a reference computed later on the same tensors is zero too.
 #include <torch/extension.h>
 
 torch::Tensor forward(torch::Tensor q, torch::Tensor k, torch::Tensor v, bool causal)

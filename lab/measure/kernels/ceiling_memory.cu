@@ -1,14 +1,14 @@
 /*
- * ceiling_memory.cu - reading and copying memory, from wherever it is; and nothing at all
+ * ceiling_memory.cu - kernels that read and copy memory at any level, and an empty kernel
  *
- * ceiling.cuh stands in front of this file.
+ * ceiling.cuh is prepended to this file.
  */
 #include "ptx.cuh"
 
 #define THREADS 256
-#define AT_ONCE 4 /* loads of a thread that are under way together */
+#define AT_ONCE 4 /* concurrent loads of a thread */
 
-/* Loads unit @i and those that lie @stride apart behind it; past the last one, @i again. */
+/* Loads unit @i and the following ones at distance @stride; past the last one, @i again. */
 HEED_DEVICE void load(const heed_ceiling_args *args, u64 i, u64 stride, heed_u32x4 x[AT_ONCE])
 {
     const heed_u32x4 *from = (const heed_u32x4 *)args->from;
@@ -17,8 +17,8 @@ HEED_DEVICE void load(const heed_ceiling_args *args, u64 i, u64 stride, heed_u32
         x[j] = ptx_ld_global_16(from + (i + j * stride < args->units ? i + j * stride : i));
 }
 
-/* Reads all units in each round, a block other ones every time, so that what it read before is in
- * no cache of its own multiprocessor. */
+/* Reads all units in each round, each block different ones every time, so they are never in its
+ * multiprocessor's cache. */
 HEED_ENTRY(THREADS, 4) heed_ceiling_read(HEED_GRID_CONSTANT const heed_ceiling_args args)
 {
     const u64 stride = (u64)ptx_grid_x() * THREADS;

@@ -1,15 +1,15 @@
 /*
- * ceiling_rates.cu - loops of independent arithmetic that touch registers alone: float32
- * multiply-adds, exponentials, and mma.m16n8k16
+ * ceiling_rates.cu - loops of independent arithmetic on registers: float32 multiply-adds,
+ * exponentials, and mma.m16n8k16
  *
- * Each thread, or warp, has as many chains as it takes to hide the latency of one together with the
- * other warps of its scheduler; lab/measure/ceiling_cuda.c knows how many operations a round is.
- * ceiling.cuh stands in front of this file.
+ * Each thread, or warp, has enough chains to hide the latency of one, together with the other warps
+ * of its scheduler; lab/measure/ceiling_cuda.c has the number of operations in a round. ceiling.cuh
+ * is prepended to this file.
  */
 #include "ptx.cuh"
 
 #define CHAINS 16
-#define STEPS 4 /* of each chain in a round */
+#define STEPS 4 /* per chain and round */
 
 HEED_DEVICE void finish(const heed_ceiling_args *args, float result)
 {
@@ -35,7 +35,7 @@ HEED_ENTRY(256, 4) heed_ceiling_fma(HEED_GRID_CONSTANT const heed_ceiling_args a
     finish(&args, sum);
 }
 
-/* 2^-x of itself comes to rest at 0.64. */
+/* The iteration x = 2^-x converges to 0.64. */
 HEED_ENTRY(256, 4) heed_ceiling_exp(HEED_GRID_CONSTANT const heed_ceiling_args args)
 {
     float x[CHAINS], sum = 0.0f;

@@ -1,9 +1,9 @@
 /*
- * ceiling_wgmma.cu - the matrix rate of Hopper: wgmma.m64n256k16 out of shared memory
+ * ceiling_wgmma.cu - the matrix rate of Hopper: wgmma.m64n256k16 from shared memory
  *
  * Two warpgroups of a block multiply 64 rows each with the same 256; while one waits for its
- * products, those of the other are under way. The operands are never loaded again. ceiling.cuh
- * stands in front of this file.
+ * products, those of the other are in flight. The operands are loaded only once. ceiling.cuh is
+ * prepended to this file.
  */
 #include "ptx.cuh"
 #include "ptx_hopper.cuh"
@@ -14,9 +14,9 @@
 #define GROUPS 2
 #define SUMS 128
 #define STEPS 4   /* of 16 elements in a row */
-#define REPEATS 4 /* of all steps, in a round */
+#define REPEATS 4 /* of all steps in a round */
 
-/* Of rows of 128 bytes, swizzled, 8 of which are 1024 bytes. */
+/* A matrix descriptor for swizzled rows of 128 bytes, in groups of 8 rows (1024 bytes). */
 HEED_DEVICE u64 descriptor(u32 smem)
 {
     const u64 rows8 = 8 * ROW / 16, swizzle_128 = 1u << 30;

@@ -20,12 +20,12 @@
 #define LOAD_SECONDS 600.0
 #define CALL_SECONDS 60.0
 #define CONFIG_SIZE 2048
-#define WARM_UPS 3 /* of solve.py, ahead of calls that it times */
+#define WARM_UPS 3 /* calls of solve.py before those that it times */
 
-/* Likewise. A prime: rows of any length have signs that differ. */
+/* Likewise. A prime, so rows of any length have different signs. */
 #define SIGNS 1021
 
-/* Of the signs alone the least time counts. */
+/* Repeats of the time for signs alone; the minimum is used. */
 #define SIGNINGS 5
 
 struct lab_box {
@@ -39,16 +39,15 @@ struct lab_box {
     int count;
     size_t input_size; /* of all */
     size_t o_size, lse_size;
-    signed char signs[LAB_TASK_INPUTS][SIGNS]; /* by which the inputs in the file differ, again and
-                                                  again */
-    double signing; /* seconds that it takes to turn them all, and to say so */
+    signed char signs[LAB_TASK_INPUTS][SIGNS]; /* periodic sign changes of the inputs in the file */
+    double signing;                            /* seconds to change all signs and respond */
     lab_watch watch;
     lab_trial_outcome outcome; /* of the last request, or the first failure */
 };
 
 /* ---- The process ---- */
 
-/* The first key that the first query does not see; 0 where all keys are seen. */
+/* The first key that the first query does not see; 0 if it sees all keys. */
 static int64_t first_hidden(const heed_problem *p)
 {
     switch (p->mask) {
@@ -88,7 +87,7 @@ static int start(lab_box *box)
 {
     char script[2 * PATH_MAX], config[CONFIG_SIZE], solution[PATH_MAX];
     lab_sandbox sandbox;
-    if (!realpath(box->command.solution, solution)) /* it works in another folder */
+    if (!realpath(box->command.solution, solution)) /* the process has another working folder */
         return errno;
     lab_hold_environment *all = calloc(1, sizeof *all);
     if (!all)
@@ -112,7 +111,7 @@ static int start(lab_box *box)
     return error;
 }
 
-/* ---- Questions ---- */
+/* ---- Requests ---- */
 
 static bool keep(lab_box *box, lab_trial_verdict verdict, const char *text)
 {
@@ -124,7 +123,7 @@ static bool look(const void *data, pid_t pid, lab_trial_outcome *outcome)
     return lab_watch_look(data, pid, outcome);
 }
 
-/* Asks, and wants an answer that begins with @word; the rest of it goes to @rest. */
+/* Sends a request, and expects a reply that begins with @word; the remainder goes to @rest. */
 static bool ask(lab_box *box, const char *request, double seconds, const char *word,
                 char rest[LAB_WIRE_LINE])
 {
@@ -182,7 +181,7 @@ static void size_model(lab_box *box, const lab_task *task)
     box->o_size = task->output_elements * sizeof(double);
 }
 
-/* Makes the files that both sides see. */
+/* Creates the files shared by both sides. */
 static bool make_files(lab_box *box)
 {
     if (box->command.model)
@@ -195,7 +194,7 @@ static bool make_files(lab_box *box)
            lab_arena_create(&box->outputs, box->o_size + box->lse_size + box->input_size, false);
 }
 
-/* Times the signs alone, which belong to no solution: none is loaded yet. */
+/* Times only the change of signs, before the solution is loaded, so it has no influence. */
 static bool time_signs(lab_box *box, double seconds)
 {
     box->signing = INFINITY;
@@ -209,7 +208,7 @@ static bool time_signs(lab_box *box, double seconds)
     return true;
 }
 
-/* The outcome after its process failed before the solution was loaded, or when it was. */
+/* The outcome of a process that failed before or while the solution was loaded. */
 static bool tell_load(const lab_box *box, bool begun, lab_trial_outcome *outcome)
 {
     *outcome = box->outcome;
@@ -287,8 +286,8 @@ static size_t element_size(const lab_box *box)
     return box->command.model ? sizeof(float) : heed_type_size(box->problem.type);
 }
 
-/* Copies @inputs to the file, and turns their signs by random ones, which are not told yet: nobody
- * can compute from what lies there. */
+/* Copies @inputs to the file with randomly changed signs, which are not yet revealed: the solution
+ * cannot start to compute. */
 static bool give(lab_box *box, const void *const *inputs)
 {
     const size_t size = element_size(box);
@@ -320,7 +319,7 @@ static int64_t number_at(const unsigned char *from, size_t size)
     return memcpy(&eight, from, sizeof eight), eight;
 }
 
-/* The sum of the bits of O, as numbers of its elements' size. */
+/* The sum of O's elements as integers of the same size. */
 static int64_t sum_output(const lab_box *box)
 {
     const size_t size = box->command.model ? sizeof(double) : element_size(box);
@@ -330,17 +329,17 @@ static int64_t sum_output(const lab_box *box)
     return (int64_t)sum;
 }
 
-/* The time of the last request less that of the signs, which on a busy machine may once have taken
- * longer than all of it. */
+/* The time of the last request less that of the signs, which on a busy machine may have been longer
+ * than the request. */
 static double less_signs(const lab_box *box)
 {
     const double all = box->outcome.seconds;
     return fmax(all - box->signing, all / 2);
 }
 
-/* One call on @inputs, whose output then lies in the file after the request @fetch. *@seconds is
- * the time from when the process had the signs of its inputs to when it knew the sum of its output.
- * So an answer that was computed earlier is wrong, and work that is put off is found out. */
+/* Makes one call on @inputs, whose output is in the file after the request @fetch. *@seconds is the
+ * time from revealing the signs of the inputs to receiving the sum of the output. So a result
+ * computed earlier is wrong, and deferred work is detected. */
 static bool call(lab_box *box, const void *const *inputs, const char *fetch, const char *fetched,
                  double *seconds)
 {
@@ -382,7 +381,7 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
     return status_of(box);
 }
 
-/* Brings back the outputs, and inputs that are not what they were. */
+/* Copies back the outputs, and inputs that were changed. */
 static void take(const lab_box *box, lab_stage *stage)
 {
     const unsigned char *from = box->outputs.map;
@@ -410,7 +409,7 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
     return HEED_OK;
 }
 
-/* Never asked, as run_away() is there. */
+/* Never called, as run_away() is set. */
 static heed_status run(void *data, const heed_buffers *buffers)
 {
     (void)data;

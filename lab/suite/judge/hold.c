@@ -1,5 +1,5 @@
 /*
- * hold.c - the sandbox of a solution in Python, and its environment
+ * hold.c - the sandbox and environment of a Python solution
  */
 #include "lab/suite/judge/hold.h"
 
@@ -44,12 +44,12 @@ void lab_hold_environment_make(const char *folder, lab_hold_environment *all)
         add_variable(all, kept[i], getenv(kept[i]));
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         add_variable(all, own[i], folder);
-    add_variable(all, "TORCHINDUCTOR_COMPILE_THREADS", "1"); /* no processes of its own */
+    add_variable(all, "TORCHINDUCTOR_COMPILE_THREADS", "1"); /* no worker processes */
     add_variable(all, "PYTHONDONTWRITEBYTECODE", "1");
 }
 
-/* Adds the GPUs in /dev, also below Windows. Disks, and memory with a name
- * (/dev/shm), which would outlive the solution, stay out of reach. */
+/* Adds the GPUs in /dev, including those of WSL. Disks and /dev/shm, whose content would outlive
+ * the solution, remain inaccessible. */
 static size_t add_devices(lab_access *access, char names[DEVICES_MAX][DEVICE_SIZE])
 {
     size_t count = 0;

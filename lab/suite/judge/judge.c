@@ -1,5 +1,5 @@
 /*
- * judge.c - is a solution right, and is it fast for a reason?
+ * judge.c - judges whether a solution is correct and its speed genuine
  */
 #include "lab/suite/judge/judge.h"
 
@@ -15,13 +15,13 @@
 #include "lab/verify/sample.h"
 #include "lab/verify/verify.h"
 
-/* Errors up to here are those of 16 bits: bfloat16 inputs of b2 h4 s256 d64 come to 2450 times the
- * error allowed in float32, a wrong scale and a mean of V to 170000 and more. */
+/* Errors up to this are explained by 16-bit precision: with bfloat16 inputs b2 h4 s256 d64 has 2450
+ * times the error allowed in float32, while a wrong scale or a mean of V has 170000 times and more.
+ */
 #define INEXACT_MOST 16384.0
 
 #define ROUNDS 9
-#define ATTEMPTS \
-    3 /* at times that look as if only seen tensors were fast: a busy machine does that */
+#define ATTEMPTS 3 /* when only seen tensors appear fast, which a busy machine can cause */
 #define ROWS_WORK ((int64_t)1 << 22)
 #define ROWS_LEAST 8
 
@@ -33,11 +33,11 @@ const char *lab_judged_name(lab_judged judged)
     return judged >= 0 && judged < LAB_JUDGEDS ? names[judged] : "unknown";
 }
 
-/* A gate, and what it means to fail it. */
+/* A gate, and the judgement if it fails. */
 static const struct {
     const char *gate;
     lab_judged judged;
-    bool error; /* its figure is an error over the one allowed */
+    bool error; /* its figure is a multiple of the allowed error */
 } asked[] = {
     { "executes", LAB_JUDGED_FAILED, false }, { "inputs", LAB_JUDGED_CHEATS, false },
     { "written", LAB_JUDGED_WRONG, false },   { "finite", LAB_JUDGED_WRONG, false },
@@ -47,8 +47,8 @@ static const struct {
 };
 #define ASKED (sizeof asked / sizeof *asked)
 
-/* Kinds of values, the first of which is asked for variations too. Suites promise finite values of
- * moderate logits; the others tell mistakes apart that uniform values hide. */
+/* Kinds of values; the first is also used for variations. Suites guarantee finite values with
+ * moderate logits; the other kinds reveal mistakes that uniform values hide. */
 static const char *const kinds[] = { "normal", "needle", "near", "equal", "rising" };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -60,25 +60,26 @@ typedef struct judge {
     bool inexact;
 } judge;
 
-static void decide(judge *it, lab_judged judged, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void decide(judge *it, lab_judged judged, const char *format, ...)
+bool lab_judgement_decide(lab_judgement *judgement, lab_judged judged, const char *format, ...)
 {
     va_list list;
-    it->judgement->judged = judged;
+    judgement->judged = judged;
     va_start(list, format);
-    vsnprintf(it->judgement->evidence, sizeof it->judgement->evidence, format, list);
+    vsnprintf(judgement->evidence, sizeof judgement->evidence, format, list);
     va_end(list);
+    return false;
 }
 
-/* The judgement after its process failed. */
-static void decide_failed(judge *it, const lab_trial_outcome *outcome)
+bool lab_judgement_fail(lab_judgement *judgement, const lab_trial_outcome *outcome,
+                        const char *other)
 {
-    bool ours = outcome->verdict == LAB_TRIAL_SYSTEM || outcome->verdict == LAB_TRIAL_UNPROTECTED ||
+    bool ours = other || outcome->verdict == LAB_TRIAL_SYSTEM ||
+                outcome->verdict == LAB_TRIAL_UNPROTECTED ||
                 outcome->verdict == LAB_TRIAL_INTERRUPTED;
-    snprintf(it->judgement->verdict, sizeof it->judgement->verdict, "%s",
+    snprintf(judgement->verdict, sizeof judgement->verdict, "%s",
              lab_trial_verdict_name(outcome->verdict));
-    decide(it, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s", outcome->text);
+    return lab_judgement_decide(judgement, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s%s%s",
+                                other ? other : "", other ? ": " : "", outcome->text);
 }
 
 /* ---- Gates ---- */
@@ -94,15 +95,14 @@ static uint32_t gates_of(bool variations)
     return gates;
 }
 
-/* Is the failure of a gate no more than that of 16 bits, where less than float32 is not permitted?
- */
+/* True if a gate failed only by 16-bit precision, where float32 is required. */
 static bool is_rounding(const judge *it, size_t i, const lab_verdict *verdict)
 {
     return it->problem.type == HEED_F32 && it->problem.products == HEED_PRODUCTS_FULL &&
            asked[i].error && verdict->figure > 1 && verdict->figure < INEXACT_MOST;
 }
 
-/* Looks at the verdicts of a report. False if one decides. */
+/* Checks the verdicts of a report. Returns false if one is decisive. */
 static bool take_report(judge *it, const char *kind, const lab_report *report)
 {
     for (size_t i = 0; i < ASKED; i++) {
@@ -116,13 +116,13 @@ static bool take_report(judge *it, const char *kind, const lab_report *report)
         snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kind);
         if (is_rounding(it, i, verdict)) {
             it->inexact = true;
-            decide(it, LAB_JUDGED_INEXACT, "%s", verdict->reason);
+            lab_judgement_decide(it->judgement, LAB_JUDGED_INEXACT, "%s", verdict->reason);
             continue;
         }
         if (lab_box_outcome(it->box)->verdict != LAB_TRIAL_OK)
-            decide_failed(it, lab_box_outcome(it->box));
+            lab_judgement_fail(it->judgement, lab_box_outcome(it->box), NULL);
         else
-            decide(it, asked[i].judged, "%s", verdict->reason);
+            lab_judgement_decide(it->judgement, asked[i].judged, "%s", verdict->reason);
         return false;
     }
     return true;
@@ -141,7 +141,7 @@ static heed_status verify(const judge *it, lab_box *box, size_t kind, uint32_t g
                               report);
 }
 
-/* Lets it through the gates. False if that decided. */
+/* Puts it through the gates. Returns false if that was decisive. */
 static bool pass_gates(judge *it, heed_status *status)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -156,7 +156,7 @@ static bool pass_gates(judge *it, heed_status *status)
     return true;
 }
 
-/* The number of a kind of values. */
+/* The index of a kind of values. */
 static size_t kind_of(const char *name)
 {
     size_t kind = 0;
@@ -165,8 +165,8 @@ static size_t kind_of(const char *name)
     return kind;
 }
 
-/* A solution that is wrong on some values, and right on the same ones in a process that has seen no
- * others, keeps something from one call for the next. */
+/* If a solution is wrong on some values, but right on the same ones in a fresh process, it keeps
+ * state between calls. */
 static void look_for_memory(judge *it, const lab_box_command *command)
 {
     lab_trial_outcome outcome;
@@ -183,13 +183,13 @@ static void look_for_memory(judge *it, const lab_box_command *command)
         return;
     char found[LAB_TASK_TEXT];
     snprintf(found, sizeof found, "%s", it->judgement->evidence);
-    decide(it, LAB_JUDGED_CHEATS, "right in a process that has seen no other values, else: %.300s",
-           found);
+    lab_judgement_decide(it->judgement, LAB_JUDGED_CHEATS,
+                         "right in a process that has seen no other values, else: %.300s", found);
 }
 
 /* ---- Times ---- */
 
-/* One call on new values, of which some rows are compared. False if it is wrong or failed. */
+/* Times one call on new values, and compares some rows. Returns false if it is wrong or failed. */
 static bool time_once(judge *it, int round, double *seconds, heed_status *status)
 {
     const lab_inputs *normal = lab_inputs_find("normal");
@@ -209,13 +209,14 @@ static bool time_once(judge *it, int round, double *seconds, heed_status *status
         lab_sample_reset(sample);
     bool right = *status == HEED_OK && lab_box_time(it->box, &values, seconds);
     if (*status == HEED_OK && !right)
-        decide_failed(it, lab_box_outcome(it->box));
+        lab_judgement_fail(it->judgement, lab_box_outcome(it->box), NULL);
     double error = right ? lab_sample_error(sample, lab_box_output(it->box), NULL) : 0;
     double most = it->inexact ? INEXACT_MOST : 1;
     if (error > most) {
-        decide(it, LAB_JUDGED_CHEATS,
-               "right at the gates, and %.3g times the error allowed in call %d that was timed",
-               error, round + 1);
+        lab_judgement_decide(
+            it->judgement, LAB_JUDGED_CHEATS,
+            "right at the gates, and %.3g times the error allowed in call %d that was timed", error,
+            round + 1);
         right = false;
     }
     lab_sample_destroy(sample);
@@ -227,11 +228,12 @@ static bool time_once(judge *it, int round, double *seconds, heed_status *status
 static void compare_times(judge *it)
 {
     if (lab_times_judge(it->judgement, it->how->device, 0) && !it->inexact)
-        decide(it, LAB_JUDGED_RIGHT, "passes %zu kinds of values; %.3g ms a call", KINDS,
-               it->judgement->fresh * 1e3);
+        lab_judgement_decide(it->judgement, LAB_JUDGED_RIGHT,
+                             "passes %zu kinds of values; %.3g ms a call", KINDS,
+                             it->judgement->fresh * 1e3);
 }
 
-/* Times calls on new values, from the number @first on. False if that decided. */
+/* Times calls on new values, from number @first. Returns false if that was decisive. */
 static bool time_rounds(judge *it, int first, heed_status *status)
 {
     double seconds = 0;
@@ -254,7 +256,7 @@ static heed_status time_it(judge *it)
         if (!time_rounds(it, i * ROUNDS, &status))
             return status;
         if (!lab_times_repeat(it->box, &it->judgement->claimed, &it->judgement->repeated)) {
-            decide_failed(it, lab_box_outcome(it->box));
+            lab_judgement_fail(it->judgement, lab_box_outcome(it->box), NULL);
             return HEED_OK;
         }
         compare_times(it);
@@ -266,7 +268,8 @@ static heed_status time_it(judge *it)
 
 /* ---- The whole ---- */
 
-/* The problem of @task for its solutions. False if it cannot be judged, which is said. */
+/* Finds the problem of @task for its solutions. If it cannot be judged, reports that and returns
+ * false. */
 static bool find_problem(judge *it, const lab_task *task)
 {
     heed_problem own;
@@ -280,7 +283,7 @@ static bool find_problem(judge *it, const lab_task *task)
     if (!why && heed_problem_parse(&own, task->attention[0].spec) != HEED_OK)
         why = "its problem cannot be read";
     if (why) {
-        decide(it, LAB_JUDGED_NOT, "%s", why);
+        lab_judgement_decide(it->judgement, LAB_JUDGED_NOT, "%s", why);
         return false;
     }
     if (!task->whole)
@@ -311,7 +314,7 @@ heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const
                                       .unsafe = how->unsafe,
                                       .interrupted = how->interrupted };
     if (!lab_box_open(&it.box, &command, &outcome)) {
-        decide_failed(&it, &outcome);
+        lab_judgement_fail(judgement, &outcome, NULL);
         return judgement->judged != LAB_JUDGED_NOT
                    ? HEED_OK
                    : lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, outcome.text);

@@ -1,9 +1,9 @@
 /*
- * judge.h - is a solution right, and is it fast for a reason?
+ * judge.h - judges whether a solution is correct and its speed genuine
  *
- * It is let through gates of verification on finite values of several kinds, with new values in
- * every call, and its own mean of calls on the same tensors is compared with calls on tensors that
- * it has never seen, by the laboratory's clock.
+ * It must pass verification gates on finite values of several kinds, with new values in every call.
+ * Then its self-reported mean on the same tensors is compared, by the laboratory's clock, with
+ * calls on tensors that it has never seen.
  */
 #ifndef LAB_JUDGE_H
 #define LAB_JUDGE_H
@@ -18,13 +18,14 @@
 #include "lab/suite/ways.h"
 
 typedef enum lab_judged {
-    LAB_JUDGED_RIGHT = 0, /* passes, and its time is what it takes */
-    LAB_JUDGED_INEXACT,   /* errs as if it rounded to 16 bits; else it passes */
+    LAB_JUDGED_RIGHT = 0, /* passes, and its time is genuine */
+    LAB_JUDGED_INEXACT,   /* passes, except for errors as from rounding to 16 bits */
     LAB_JUDGED_WRONG,     /* does not compute attention */
-    LAB_JUDGED_CHEATS,    /* keeps answers, changes inputs, stops its clock, is wrong while timed */
-    LAB_JUDGED_MEASURED,  /* is right, and fast only on tensors that it has seen before */
-    LAB_JUDGED_FAILED,    /* does not load, crashes, hangs, starts processes */
-    LAB_JUDGED_NOT        /* not judged: the reason says why */
+    LAB_JUDGED_CHEATS,   /* caches results, changes inputs, stops its clock, or is wrong while timed
+                          */
+    LAB_JUDGED_MEASURED, /* right, but fast only on tensors that it has seen before */
+    LAB_JUDGED_FAILED,   /* does not load, crashes, hangs, or starts processes */
+    LAB_JUDGED_NOT       /* not judged: see the reason */
 } lab_judged;
 
 #define LAB_JUDGEDS 7
@@ -35,20 +36,29 @@ const char *lab_judged_name(lab_judged judged);
 typedef struct lab_judgement {
     lab_judged judged;
     char evidence[LAB_TASK_TEXT]; /* one line */
-    char gate[32];                /* that decided; "" for none */
-    char values[32];              /* the kind of values that it decided on; "" for none */
-    double error;                 /* the largest over the one allowed; negative: not known */
-    double claimed;   /* mean seconds of a call by its own process, on the same tensors */
+    char gate[32];                /* the decisive gate; "" for none */
+    char values[32];              /* the kind of values at the time; "" for none */
+    double error;     /* largest error relative to the allowed one; negative: not known */
+    double claimed;   /* mean seconds of a call reported by its process, on the same tensors */
     double repeated;  /* the same by the laboratory's clock; 0: not timed */
-    double fresh;     /* least seconds of a call on tensors that it has not seen */
+    double fresh;     /* minimum seconds of a call on tensors that it has not seen */
     char verdict[16]; /* of its process, such as "hang", if that failed */
 } lab_judgement;
+
+/* lab_judgement_decide() writes what was found and its evidence; lab_judgement_fail() likewise that
+ * a process failed: the solution's, which is its own fault unless the system could not run it, or
+ * if
+ * @other is not NULL the one of that name. Both return false. */
+bool lab_judgement_decide(lab_judgement *judgement, lab_judged judged, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+bool lab_judgement_fail(lab_judgement *judgement, const lab_trial_outcome *outcome,
+                        const char *other);
 
 typedef struct lab_judging {
     const lab_python *python;
     const char *device;                /* torch's: "cpu", "cuda:0" */
-    const lab_way *way;                /* in which float32 tasks are judged */
-    uint64_t seed;                     /* of values: nobody's guess */
+    const lab_way *way;                /* precision for float32 tasks */
+    uint64_t seed;                     /* of values: unpredictable */
     int threads;                       /* of the reference, 1 or more */
     double load_seconds, call_seconds; /* see box.h */
     size_t memory;                     /* likewise */

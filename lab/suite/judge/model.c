@@ -1,12 +1,11 @@
 /*
- * model.c - a solution of a task whose attention is inside a model
+ * model.c - judges a solution of a task whose attention is inside a model
  */
 #include "lab/suite/judge/model.h"
 
 #include "lab/suite/judge/times.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +13,25 @@
 
 #include "lab/tensor/random.h"
 
-/* A solution may err so many times as far as the task's own model in float32 does, and by so many
- * units of it. */
+/* A solution's error may be this multiple of that of the task's model in float32, plus this number
+ * of float32 units. */
 #define ALLOWED_TIMES 4
 #define ALLOWED_LEAST 1e-6
 
-/* Errors up to so many times those allowed are those of products in 16 bits: the model's own in
- * float32 says how much the values magnify a rounding. */
+/* Errors up to this multiple of the allowed one are explained by 16-bit products: the error of the
+ * task's model in float32 shows how much the values amplify rounding. */
 #define INEXACT_MOST 16384.0
 
-/* By which two calls of the task's own model in float64 may differ. */
+/* Maximum difference between two calls of the task's model in float64. */
 #define STEADY_MOST 1e-6
 
 #define ROUNDS 3   /* with each kind of values */
 #define ATTEMPTS 3 /* at times */
 
-/* Before a call that is timed: threads of the other boxes spin on for some milliseconds. */
+/* Pause before a timed call: threads of the other boxes spin for some milliseconds. */
 #define PAUSE_NANOSECONDS 30000000
 
-/* Kinds of values: those of the suite; of both signs; and such that one key has most of the weight.
- */
+/* Kinds of values: the suite's; both signs; and ones that give most of the weight to one key. */
 static const struct {
     const char *name;
     double least, most;
@@ -43,7 +41,7 @@ static const struct {
 enum {
     SOLUTION,
     SINGLE, /* the task's model in float32 */
-    DOUBLE, /* and in float64 */
+    DOUBLE, /* the same in float64 */
     BOXES
 };
 
@@ -54,32 +52,15 @@ typedef struct models {
     lab_box *box[BOXES];
     float *inputs[LAB_TASK_INPUTS];
     double *expected;
-    double fresh; /* least seconds of a call of the task's own model, on new values */
+    double fresh; /* minimum seconds of a call of the task's model, on new values */
     bool inexact;
 } models;
 
-static bool decide(models *it, lab_judged judged, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static bool decide(models *it, lab_judged judged, const char *format, ...)
-{
-    va_list list;
-    it->judgement->judged = judged;
-    va_start(list, format);
-    vsnprintf(it->judgement->evidence, sizeof it->judgement->evidence, format, list);
-    va_end(list);
-    return false;
-}
-
-/* A box has failed: the solution's is its own fault, another one is not. */
+/* Judges after a box failed: only the solution's box is its fault. */
 static bool decide_failed(models *it, int which, const lab_trial_outcome *outcome)
 {
-    bool ours = which != SOLUTION || outcome->verdict == LAB_TRIAL_SYSTEM ||
-                outcome->verdict == LAB_TRIAL_UNPROTECTED ||
-                outcome->verdict == LAB_TRIAL_INTERRUPTED;
-    snprintf(it->judgement->verdict, sizeof it->judgement->verdict, "%s",
-             lab_trial_verdict_name(outcome->verdict));
-    return decide(it, ours ? LAB_JUDGED_NOT : LAB_JUDGED_FAILED, "%s%s",
-                  which != SOLUTION ? "the task's own model: " : "", outcome->text);
+    return lab_judgement_fail(it->judgement, outcome,
+                              which != SOLUTION ? "the task's own model" : NULL);
 }
 
 /* ---- Boxes and values ---- */
@@ -153,12 +134,12 @@ static bool call(models *it, int which, double *seconds)
         return decide_failed(it, which, lab_box_outcome(it->box[which]));
     if (changed && which == SOLUTION) {
         snprintf(it->judgement->gate, sizeof it->judgement->gate, "inputs");
-        return decide(it, LAB_JUDGED_CHEATS, "its inputs were written to");
+        return lab_judgement_decide(it->judgement, LAB_JUDGED_CHEATS, "its inputs were written to");
     }
     return true;
 }
 
-/* The norm of the difference from what is expected, over that of what is expected. */
+/* The norm of the difference from the expected output, relative to the norm of that. */
 static double error_of(const models *it, int which)
 {
     const double *made = lab_box_output(it->box[which]);
@@ -171,8 +152,8 @@ static double error_of(const models *it, int which)
     return all > 0 ? sqrt(sum / all) : sqrt(sum);
 }
 
-/* Does the task's own model make the same of the same inputs again? One that drops out or samples
- * does not, and nothing can be compared with it. */
+/* True if the task's model reproduces its output. With dropout or sampling it does not, and cannot
+ * serve as a reference. */
 static bool is_steady(models *it)
 {
     double unused;
@@ -180,7 +161,8 @@ static bool is_steady(models *it)
     if (!lab_box_call(it->box[DOUBLE], (const float *const *)it->inputs, &unused, &changed))
         return decide_failed(it, DOUBLE, lab_box_outcome(it->box[DOUBLE]));
     if (changed)
-        return decide(it, LAB_JUDGED_NOT, "its task's own model writes to its inputs");
+        return lab_judgement_decide(it->judgement, LAB_JUDGED_NOT,
+                                    "its task's own model writes to its inputs");
     memcpy(it->expected, lab_box_output(it->box[DOUBLE]),
            it->task->output_elements * sizeof *it->expected);
     if (!call(it, DOUBLE, &unused))
@@ -188,21 +170,22 @@ static bool is_steady(models *it)
     const double error = error_of(it, DOUBLE);
     if (error <= STEADY_MOST)
         return true;
-    return decide(it, LAB_JUDGED_NOT,
-                  "its task's own model differs by %.3g between two calls with the same inputs: it "
-                  "draws random numbers, or keeps something",
-                  error);
+    return lab_judgement_decide(
+        it->judgement, LAB_JUDGED_NOT,
+        "its task's own model differs by %.3g between two calls with the same inputs: it "
+        "draws random numbers, or keeps something",
+        error);
 }
 
-/* The number of a call of the solution, from 1 on. */
+/* The number of a call of the solution, from 1. */
 static int call_number(size_t kind, int round)
 {
     return round / ROUNDS * (int)(KINDS * ROUNDS) + (int)kind * ROUNDS + round % ROUNDS + 1;
 }
 
-/* Compares the output of the solution with what the task's own model makes of the same inputs.
- * False if that decides: one that was right on the first values of a kind and is wrong on others of
- * the same kind keeps something. */
+/* Compares the output of the solution with that of the task's model for the same inputs. Returns
+ * false if that is decisive: a solution that was right on the first values of a kind, but is wrong
+ * on others of the same kind, keeps state. */
 static bool compare(models *it, size_t kind, int round)
 {
     double unused, seconds = 0;
@@ -224,16 +207,17 @@ static bool compare(models *it, size_t kind, int round)
     snprintf(it->judgement->values, sizeof it->judgement->values, "%s", kinds[kind].name);
     const bool before = it->inexact, rounds = error <= INEXACT_MOST * allowed;
     it->inexact = it->inexact || rounds;
-    decide(it,
-           rounds                 ? LAB_JUDGED_INEXACT
-           : round > 0 && !before ? LAB_JUDGED_CHEATS
-                                  : LAB_JUDGED_WRONG,
-           "relative error %.3g, where the task's own model in float32 has %.3g, in call %d", error,
-           error_of(it, SINGLE), call_number(kind, round));
+    lab_judgement_decide(
+        it->judgement,
+        rounds                 ? LAB_JUDGED_INEXACT
+        : round > 0 && !before ? LAB_JUDGED_CHEATS
+                               : LAB_JUDGED_WRONG,
+        "relative error %.3g, where the task's own model in float32 has %.3g, in call %d", error,
+        error_of(it, SINGLE), call_number(kind, round));
     return rounds;
 }
 
-/* Calls with new values, from the number @first of each kind on. */
+/* Makes calls with new values, from number @first of each kind. */
 static bool call_all(models *it, int first)
 {
     double seconds = 0;
@@ -249,7 +233,7 @@ static bool call_all(models *it, int first)
     return true;
 }
 
-/* Judges by the times. False if a process failed. */
+/* Judges by the times. Returns false if a process failed. */
 static bool judge_times(models *it)
 {
     lab_judgement *j = it->judgement;
@@ -260,13 +244,13 @@ static bool judge_times(models *it)
     if (!lab_times_repeat(it->box[SOLUTION], &j->claimed, &j->repeated))
         return decide_failed(it, SOLUTION, lab_box_outcome(it->box[SOLUTION]));
     if (lab_times_judge(j, it->how->device, it->fresh - repeated) && !it->inexact)
-        decide(it, LAB_JUDGED_RIGHT, "as near as the task's own model, on %zu kinds of values",
-               KINDS);
+        lab_judgement_decide(it->judgement, LAB_JUDGED_RIGHT,
+                             "as near as the task's own model, on %zu kinds of values", KINDS);
     return true;
 }
 
-/* Values, and then times. Times that look as if only seen tensors were fast are taken again, with
- * other values: a busy machine does that. */
+/* Judges values, and then times. If only seen tensors appear fast, which a busy machine can cause,
+ * times are taken again with other values. */
 static void judge_all(models *it)
 {
     draw(it, 0, 0);

@@ -1,9 +1,9 @@
 /*
- * model.h - a solution of a task whose attention is inside a model
+ * model.h - judges a solution of a task whose attention is inside a model
  *
- * There is no problem of heed's to hold it to, but the task's own model: computed in float64 it
- * says what is right, computed in float32 how far a right one is off. Both run in boxes of their
- * own. Values that make the softmax sharp tell models apart that are alike on uniform values.
+ * There is no heed problem to compare with, but the task's model: in float64 it gives the expected
+ * output, and in float32 the error of a correct solution. Both run in separate boxes. Values with a
+ * sharp softmax distinguish models that agree on uniform values.
  */
 #ifndef LAB_JUDGE_MODEL_H
 #define LAB_JUDGE_MODEL_H

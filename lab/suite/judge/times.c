@@ -1,5 +1,5 @@
 /*
- * times.c - is a solution as fast as it seems to suites?
+ * times.c - judges whether a solution is as fast as it appears to suites
  */
 #include "lab/suite/judge/times.h"
 
@@ -7,21 +7,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Calls on other tensors are slower if even the fastest takes so many times as long as those on the
- * same ones do on average, by either clock, and so much longer, and so many times what is honest.
+/* Calls on other tensors count as slower if even the fastest exceeds the average on the same
+ * tensors, by either clock, by this factor and by this much, and by this multiple of the normal
+ * difference.
  */
 #define SLOWER 2
 #define SLOWER_SECONDS 3e-4
 
-/* Idle threads of a CPU have been seen to wake up that late. */
+/* Observed wake-up latency of idle CPU threads. */
 #define COLD_CPU 3e-3
 
-/* A process lies about its time if more than half of it is missing, of so many seconds and more. */
+/* A reported time is false if more than half of it is missing, for times of at least this many
+ * seconds. */
 #define MISSING 0.5
 #define MISSING_SECONDS 0.5
 
 #define CALLS 20
-#define MEANS 3 /* of so many the least: a busy machine stretches any */
+#define MEANS 3 /* the minimum of these is used: a busy machine may stretch any */
 #define MORE 4
 #define CALLS_MOST 1000000
 
@@ -30,7 +32,7 @@ static bool missing(double claimed, double repeated)
     return repeated - claimed > MISSING * repeated;
 }
 
-/* The least mean of @calls calls by the laboratory's clock, and what the process says of them. */
+/* The minimum of means of @calls calls by the laboratory's clock, and the process's report. */
 static bool repeat(lab_box *box, int calls, double *claimed, double *repeated)
 {
     *repeated = INFINITY;

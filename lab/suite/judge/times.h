@@ -1,5 +1,5 @@
 /*
- * times.h - is a solution as fast as it seems to suites?
+ * times.h - judges whether a solution is as fast as it appears to suites
  */
 #ifndef LAB_JUDGE_TIMES_H
 #define LAB_JUDGE_TIMES_H
@@ -7,15 +7,16 @@
 #include "lab/suite/judge/box.h"
 #include "lab/suite/judge/judge.h"
 
-/* lab_times_repeat() times calls on the same tensors, as suites do: the mean that the process says,
- * and that by the laboratory's clock, the least of a few. Where these differ it makes more calls,
- * until asking for them and a busy machine are no reason. False if the process failed. */
+/* lab_times_repeat() times calls on the same tensors, like suites do: the mean that the process
+ * reports, and that by the laboratory's clock, each the minimum of a few. If they differ it makes
+ * more calls, until overhead and a busy machine cannot explain the difference. Returns false if the
+ * process failed. */
 bool lab_times_repeat(lab_box *box, double *claimed, double *repeated);
 
-/* lab_times_judge() judges a solution by its times, which are in @judgement. False if that decided:
- * its process does not tell the truth, or it is fast only on tensors that it has seen before. A
- * call of something honest takes @cold seconds longer on others, for its caches and its threads are
- * cold. */
+/* lab_times_judge() judges a solution by the times in @judgement. Returns false if that was
+ * decisive: its process reports false times, or it is fast only on tensors that it has seen before.
+ * A genuine call takes @cold seconds longer on new tensors, because of cold caches and idle
+ * threads. */
 bool lab_times_judge(lab_judgement *judgement, const char *device, double cold);
 
 #endif /* LAB_JUDGE_TIMES_H */

@@ -1,5 +1,5 @@
 /*
- * watch.c - limits on all that the processes of a solution take of the machine
+ * watch.c - resource limits on a solution's process group: memory, files and disk space
  */
 #include "lab/suite/judge/watch.h"
 
@@ -17,18 +17,17 @@
 #define FOLDER_FILES 65536
 #define DEPTH_MAX 16
 
-/* Of what is free at the start so much must stay free, whoever takes it: memory that belongs to no
- * process, such as files without a name, is seen by that alone. */
+/* This fraction of the memory and disk that were free at the start must stay free. It also catches
+ * memory that no process owns, such as unlinked files. */
 #define MEMORY_LEFT 8
 #define DISK_LEFT 2
 
-#define BLOCK 512 /* bytes; of st_blocks, on every file system */
+#define BLOCK 512 /* bytes; unit of st_blocks, on every file system */
 #define MIB ((double)(1 << 20))
 
 /* ---- The machine ---- */
 
-/* The number after @name in a file of lines "name 12" or "name: 12 kB", in bytes; 0 where there is
- * none. */
+/* The number after @name in a file of lines "name 12" or "name: 12 kB", in bytes; 0 if none. */
 static uint64_t field(const char *path, const char *name)
 {
     char line[256], unit[3] = "";
@@ -45,7 +44,7 @@ static uint64_t field(const char *path, const char *name)
     return strcmp(unit, "kB") == 0 ? value * 1024 : value;
 }
 
-/* The number that is all of a file; UINT64_MAX for "max", and where there is no file. */
+/* The number in a one-number file; UINT64_MAX for "max", and if there is no file. */
 static uint64_t number(const char *path)
 {
     unsigned long long value = UINT64_MAX;
@@ -57,7 +56,7 @@ static uint64_t number(const char *path)
     return value;
 }
 
-/* Bytes of memory that can be had: of the machine, or of the container if that has less. */
+/* Available memory in bytes: of the machine, or of the container if that has less. */
 static uint64_t free_memory(void)
 {
     const uint64_t machine = field("/proc/meminfo", "MemAvailable");
@@ -79,7 +78,7 @@ static uint64_t free_disk(const char *folder)
 
 /* ---- Processes ---- */
 
-/* The group of the process whose folder in /proc is @name; -1 for other folders, or if it ended. */
+/* The process group of the folder @name in /proc; -1 for other folders, or if it ended. */
 static long group_of(const char *name)
 {
     char path[300], text[512] = "", state = 'Z';
@@ -94,8 +93,8 @@ static long group_of(const char *name)
     return known && state != 'Z' && state != 'X' ? group : -1;
 }
 
-/* How many processes there are in the group @pid, and what memory they have; their programs and
- * other files are not counted. */
+/* Counts the processes in the group @pid and their memory, without executables and other mapped
+ * files. */
 static int count_group(pid_t pid, uint64_t *memory)
 {
     char path[300];
@@ -128,7 +127,7 @@ typedef struct contents {
     uint64_t bytes;
 } contents;
 
-/* Adds up what lies in the folder @path of @at, until there are too many files. */
+/* Adds up the contents of the folder @path in @at, until there are too many files. */
 static void add_up(int at, const char *path, int depth, contents *all)
 {
     int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

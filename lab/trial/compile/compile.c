@@ -1,5 +1,5 @@
 /*
- * compile.c - a candidate's source made into code, by a compiler that may not do anything else
+ * compile.c - compiles a candidate's source in a sandbox
  */
 #include "lab/trial/compile/compile.h"
 
@@ -17,13 +17,13 @@
 #include "lab/trial/process.h"
 #include "measure.h"
 
-/* A compilation under way. */
+/* A compilation in progress. */
 typedef struct job {
     const lab_candidate *candidate;
     const lab_limits *limits;
     lab_code *code;
     lab_trial_outcome *outcome;
-    char folder[LAB_FOLDER_SIZE]; /* of this job alone */
+    char folder[LAB_FOLDER_SIZE]; /* used only by this job */
 } job;
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static bool make_folder(job *it)
            write_file(it->folder, "heed_candidate.h", header, strlen(header));
 }
 
-/* Takes the compiler's result. */
+/* Reads the compiler's result. */
 static bool read_code(job *it)
 {
     char path[sizeof it->folder + 16];
@@ -84,7 +84,7 @@ static bool read_code(job *it)
 #define DEFINE_SIZE (LAB_KNOB_NAME_MAX + 32)
 #define ARGUMENTS_MAX (LAB_KNOBS_MAX + LAB_OPTIONS_MAX + 16)
 
-/* Runs the compiler and takes what it made. */
+/* Runs the compiler and reads its result. */
 static bool run_compiler(job *it)
 {
     char defines[LAB_KNOBS_MAX][DEFINE_SIZE];
@@ -99,11 +99,11 @@ static bool run_compiler(job *it)
                  candidate->knobs[i].value);
         arguments[count++] = defines[i];
     }
-    /* A source that can ask for files can tell which there are, by whether it compiles; one that
-     * knows the day can be another one tomorrow. */
+    /* A source that can test for files could reveal which exist by whether it compiles; one that
+     * contains the date could differ tomorrow. */
     static const char *const rest[] = { "-U__has_include",
                                         "-U__has_include_next",
-                                        "-D__has_include_next(x)=1", /* clang's headers ask */
+                                        "-D__has_include_next(x)=1", /* used by clang's headers */
                                         "-U__has_embed",
                                         "-D__DATE__=\"Jan  1 1970\"",
                                         "-D__TIME__=\"00:00:00\"",

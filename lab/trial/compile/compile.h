@@ -1,9 +1,9 @@
 /*
- * compile.h - a candidate's source made into code, by a compiler that may not do anything else
+ * compile.h - compiles a candidate's source in a sandbox
  *
- * The compiler runs in a sandbox: it can read itself, the system's headers and libraries, write one
- * folder, and reach neither the network nor other processes; it has a deadline and limits. So
- * whatever the source includes, it cannot learn of this machine.
+ * The compiler runs in a sandbox with a deadline and limits: it can read only itself and the
+ * system's headers and libraries, write one folder, and has no access to the network or other
+ * processes. So no source can read files of this machine.
  */
 #ifndef LAB_COMPILE_H
 #define LAB_COMPILE_H
@@ -19,22 +19,21 @@
 typedef struct lab_code {
     unsigned char *data; /* a shared object, or a cubin */
     size_t size;
-    bool ptx;                /* of CUDA: PTX, for the driver to compile */
-    char log[LAB_LOG_SIZE];  /* of the compiler, without paths */
-    char compiler[PATH_MAX]; /* the program */
+    bool ptx;                /* for CUDA: PTX, to be compiled by the driver */
+    char log[LAB_LOG_SIZE];  /* the compiler's log, without paths */
+    char compiler[PATH_MAX]; /* the compiler's path */
 } lab_code;
 
-/* lab_compiler_find() writes the path of the C compiler to @path: the one in HEED_CC, or the first
- * of cc, gcc and clang in PATH. A script counts only in the system's folders: one in a folder of
- * the user's would be run with that folder within reach. False if there is none. */
+/* lab_compiler_find() writes the path of the C compiler to @path: HEED_CC, or the first of cc, gcc
+ * and clang in PATH. A script is accepted only in the system's folders, since one in a user's
+ * folder would need access to that folder. Returns false if there is none. */
 bool lab_compiler_find(char path[PATH_MAX]);
 
-/* lab_compile_c() checks and compiles a C candidate. True if @outcome is LAB_TRIAL_OK; @code is
- * to be given to lab_code_free() either way, and has the log also of a failure. Any thread, several
- * at a time. */
+/* lab_compile_c() checks and compiles a C candidate. Returns true if @outcome is LAB_TRIAL_OK. Free
+ * @code with lab_code_free() in either case; it has the log even after a failure. Thread-safe. */
 bool lab_compile_c(const lab_candidate *candidate, const lab_limits *limits, lab_code *code,
                    lab_trial_outcome *outcome);
-/* lab_compile_cuda() does the same for a CUDA candidate and devices of @arch, by the program
+/* lab_compile_cuda() does the same for a CUDA candidate and devices of @arch, with the program
  * @runner, heed_candidate_cuda. */
 bool lab_compile_cuda(const lab_candidate *candidate, const lab_limits *limits, const char *runner,
                       int arch, lab_code *code, lab_trial_outcome *outcome);

@@ -1,6 +1,6 @@
 /*
- * compile_cuda.c - a CUDA candidate's source made into code, by NVRTC in a process that may not do
- * anything else (runner_cuda.c)
+ * compile_cuda.c - compiles a CUDA candidate's source with NVRTC, in a sandboxed process
+ * (runner_cuda.c)
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define ARGUMENTS_MAX (LAB_KNOBS_MAX + 8)
 #define RAW_LOG_SIZE (4 * LAB_LOG_SIZE)
 
-/* The request and the answer, each a file in memory. */
+/* The request and the reply, each a file in memory. */
 typedef struct files {
     int source, code, log;
 } files;
@@ -65,7 +65,7 @@ static int start(lab_host *host, const lab_candidate *candidate, const char *run
     return lab_process_start(&host->process, &command);
 }
 
-/* The content of @fd, at most @most bytes and a null byte; NULL if there is nothing. */
+/* The content of @fd, at most @most bytes and a null byte; NULL if empty. */
 static char *read_back(int fd, size_t most, size_t *size)
 {
     struct stat status;
@@ -94,7 +94,7 @@ static void take_log(int fd, lab_code *code)
     free(log);
 }
 
-/* The process answered @line. */
+/* Handles the reply @line of the process. */
 static bool take_code(const char *line, const files *f, lab_code *code, lab_trial_outcome *outcome)
 {
     static const lab_wire_orders none = { .count = 0 };

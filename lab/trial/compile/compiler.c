@@ -1,5 +1,5 @@
 /*
- * compiler.c - the C compiler, in a sandbox in which it can read nothing but itself, the system's
+ * compiler.c - runs the C compiler in a sandbox in which it can read only itself, the system's
  * headers and libraries, and one folder
  */
 #include "lab/trial/compile/compiler.h"
@@ -22,10 +22,10 @@
 #define MORE_PROCESSES 64
 #define ARGUMENTS_MAX 256
 
-/* More than is kept, as paths are yet to be taken out. */
+/* More than is kept, as paths are removed later. */
 #define RAW_LOG_SIZE (4 * LAB_LOG_SIZE)
 
-/* The compiler at work. */
+/* A run of the compiler. */
 typedef struct job {
     const lab_compiler_task *task;
     lab_trial_outcome *outcome;
@@ -36,7 +36,8 @@ typedef struct job {
 /* The process                                                                                    */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* A limit on processes counts all of the user's, so it is so many more than there are now. */
+/* The limit on processes applies to all of the user's, so it is this number above the current
+ * count. */
 static unsigned process_limit(void)
 {
     unsigned running, all = 0;
@@ -101,8 +102,8 @@ static int start_compiler(const job *it, lab_process *process)
     return error;
 }
 
-/* Reads what the compiler says until it has ended. Returns LAB_TRIAL_OK, whatever it said, or why
- * it was not waited for any longer. */
+/* Reads the compiler's output until it ends. Returns LAB_TRIAL_OK, whatever the output, or the
+ * reason to stop waiting. */
 static lab_trial_verdict listen_to(job *it, lab_process *process)
 {
     const lab_limits *limits = it->task->limits;
@@ -114,10 +115,10 @@ static lab_trial_verdict listen_to(job *it, lab_process *process)
     return lab_limits_interrupted(limits) ? LAB_TRIAL_INTERRUPTED : LAB_TRIAL_HUNG;
 }
 
-/* The first line of @log that speaks of an error, or the first of all. */
+/* The first line of @log with an error, or else the first line. */
 static const char *first_error(const char *log, int *length)
 {
-    const char *line = strstr(log, "rror:"); /* the assembler's is in capitals */
+    const char *line = strstr(log, "rror:"); /* the assembler capitalizes it */
 
     while (line && line > log && line[-1] != '\n')
         line--;
@@ -126,7 +127,7 @@ static const char *first_error(const char *log, int *length)
     return line;
 }
 
-/* The meaning of the end of the compiler, with the wait status @status. */
+/* Judges the end of the compiler by the wait status @status. */
 static bool judge_end(const job *it, int status)
 {
     int length;
@@ -139,7 +140,7 @@ static bool judge_end(const job *it, int status)
     const char *line = first_error(it->task->log, &length);
     if (length == 0)
         return lab_trial_outcome_set(it->outcome, LAB_TRIAL_COMPILE_ERROR,
-                                     "the compiler failed and did not say why");
+                                     "the compiler failed without a message");
     return lab_trial_outcome_set(it->outcome, LAB_TRIAL_COMPILE_ERROR, "%.*s", length, line);
 }
 

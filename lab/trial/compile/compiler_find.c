@@ -1,24 +1,25 @@
 /*
- * compiler_find.c - which C compiler, and what of this machine it may read
+ * compiler_find.c - finds a C compiler, and the files that it may read
  *
- * It can show the content of files in its messages, which go to the author of the source.
+ * Its messages may quote files, and are shown to the author of the source.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/base/path.h"
 #include "lab/trial/compile/compile.h"
 #include "lab/trial/compile/compiler.h"
 
-/* Where compilers and what they read are, in distributions that are out of the ordinary too. */
+/* Folders of compilers and their files, including those of unusual distributions. */
 static const char *const system_paths[] = { "/usr",       "/bin",      "/lib",
                                             "/lib32",     "/lib64",    "/etc/ld.so.cache",
                                             "/nix/store", "/gnu/store" };
 #define SYSTEM_PATHS (sizeof system_paths / sizeof *system_paths)
 
-/* The folders that a compiler installed elsewhere has beside that of its programs, and the signs of
- * such an installation. */
+/* Sibling folders in the prefix of a compiler installed elsewhere, and signs of such an
+ * installation. */
 static const char *const parts[] = { "bin", "include", "lib", "lib32", "lib64", "libexec" };
 static const char *const marks[] = { "lib/gcc", "lib64/gcc", "libexec/gcc", "lib/clang",
                                      "lib64/clang" };
@@ -33,45 +34,17 @@ static bool is_systems(const char *path)
     return false;
 }
 
-/* Is it machine code, and no script? */
-static bool is_binary(const char *path)
-{
-    char start[4] = "";
-    FILE *file = fopen(path, "re");
-    bool binary = file && fread(start, 1, 4, file) == 4 && memcmp(start, "\177ELF", 4) == 0;
-
-    if (file)
-        fclose(file);
-    return binary;
-}
-
 static bool may_run(const char *path)
 {
     char real[PATH_MAX];
 
     return path[0] == '/' && access(path, X_OK) == 0 && realpath(path, real) &&
-           (is_systems(real) || is_binary(real));
-}
-
-/* Is there a program @name in the folder that @folder begins with, up to a colon? */
-static bool is_program(const char *folder, const char *name, char path[PATH_MAX])
-{
-    int length = snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(folder, ":"), folder, name);
-
-    return length > 0 && length < PATH_MAX && may_run(path);
+           (is_systems(real) || lab_path_is_binary(real));
 }
 
 static bool find_in_path(const char *name, char path[PATH_MAX])
 {
-    const char *folder = getenv("PATH");
-
-    while (folder && *folder) {
-        if (is_program(folder, name, path))
-            return true;
-        folder += strcspn(folder, ":");
-        folder += *folder == ':';
-    }
-    return false;
+    return lab_path_find(getenv("PATH"), name, may_run, path, PATH_MAX);
 }
 
 bool lab_compiler_find(char path[PATH_MAX])
@@ -89,7 +62,7 @@ bool lab_compiler_find(char path[PATH_MAX])
     return false;
 }
 
-/* Cuts the last @count parts off @path. */
+/* Removes the last @count components of @path. */
 static void go_up(char *path, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -99,7 +72,7 @@ static void go_up(char *path, int count)
     }
 }
 
-/* Is a compiler installed in @prefix? */
+/* True if a compiler is installed in @prefix. */
 static bool is_installation(const char *prefix)
 {
     char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /*
- * folder.c - a folder for what a compiler reads and makes
+ * folder.c - a temporary folder for a compiler's input and output
  */
 #include "lab/trial/compile/folder.h"
 

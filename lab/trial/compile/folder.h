@@ -1,5 +1,5 @@
 /*
- * folder.h - a folder for what a compiler reads and makes
+ * folder.h - a temporary folder for a compiler's input and output
  */
 #ifndef LAB_FOLDER_H
 #define LAB_FOLDER_H
@@ -9,12 +9,12 @@
 
 #define LAB_FOLDER_SIZE 128
 
-/* lab_folder_make() makes a folder heed-@what-XXXXXX of this user's alone, below TMPDIR, or below
- * /tmp where TMPDIR is no absolute path or too long for @size bytes. False if it cannot: @path is
- * "" then, and errno says why. */
+/* lab_folder_make() makes a private folder heed-@what-XXXXXX in TMPDIR, or in /tmp if TMPDIR is not
+ * an absolute path or too long for @size bytes. On failure returns false, with errno and an empty
+ * @path. */
 bool lab_folder_make(char *path, size_t size, const char *what);
 
-/* lab_folder_remove() removes it with all that is in it, and follows no link. "" is no folder. */
+/* lab_folder_remove() removes it recursively, without following symlinks. Ignores "". */
 void lab_folder_remove(const char *path);
 
 #endif /* LAB_FOLDER_H */

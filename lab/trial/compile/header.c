@@ -1,5 +1,5 @@
 /*
- * header.c - heed_candidate.h as text, which candidates are compiled with
+ * header.c - heed_candidate.h embedded as text, for the compilation of candidates
  *
  * HEED_CANDIDATE_HEADER is its path, from CMake.
  */

@@ -1,7 +1,7 @@
 /*
- * image.c - the shared object of a candidate as data, before it is loaded
+ * image.c - checks and patches the shared object of a candidate before it is loaded
  *
- * Nothing in it is trusted: every offset is looked at before it is followed.
+ * Nothing in it is trusted: every offset is checked before use.
  */
 #include "lab/trial/compile/image.h"
 
@@ -31,7 +31,7 @@ typedef struct image {
     size_t entries;
 } image;
 
-/* Are there @count items of @each bytes at @offset, aligned for an address? */
+/* True if there are @count items of @each bytes at @offset, aligned for an address. */
 static bool is_inside(const image *it, uint64_t offset, uint64_t count, uint64_t each)
 {
     uint64_t size;
@@ -45,7 +45,7 @@ static const Elf64_Phdr *segments_of(const image *it)
     return (const Elf64_Phdr *)(const void *)(it->data + it->head.e_phoff);
 }
 
-/* The offset in the file of what will be at @address; UINT64_MAX if it is none of the file's. */
+/* The file offset of @address; UINT64_MAX if it is not in the file. */
 static uint64_t offset_of(const image *it, uint64_t address)
 {
     const Elf64_Phdr *segments = segments_of(it);
@@ -66,7 +66,7 @@ static bool find_dynamic(image *it)
     for (int i = 0; i < it->head.e_phnum; i++) {
         const Elf64_Phdr *one = &segments[i];
         if (one->p_type == PT_LOAD && one->p_vaddr < end)
-            return false; /* one would hide another */
+            return false; /* one could hide another */
         if (one->p_type == PT_LOAD)
             end = one->p_vaddr + one->p_memsz;
         if (one->p_type != PT_DYNAMIC)
@@ -94,7 +94,7 @@ static bool open_image(image *it)
            find_dynamic(it);
 }
 
-/* The value of the first entry @tag; 0 if there is none. */
+/* The value of the first entry @tag; 0 if none. */
 static uint64_t entry(const image *it, Elf64_Sxword tag)
 {
     for (size_t i = 0; i < it->entries && it->dynamic[i].d_tag != DT_NULL; i++)
@@ -104,16 +104,16 @@ static uint64_t entry(const image *it, Elf64_Sxword tag)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Code that would run                                                                            */
+/* Code that runs during loading */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Is a function that is defined here chosen by a call? */
+/* True if the symbol is a function defined here and selected by a resolver call (ifunc). */
 static bool is_chosen(const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC && symbol->st_shndx != SHN_UNDEF;
 }
 
-/* @count words of a hash table from word @index on; NULL: they are not in the file. */
+/* @count words of a hash table from word @index on; NULL: not in the file. */
 static const uint32_t *words_at(const image *it, uint64_t table, uint64_t index, uint64_t count)
 {
     uint64_t end;
@@ -124,8 +124,8 @@ static const uint32_t *words_at(const image *it, uint64_t table, uint64_t index,
     return (const uint32_t *)(const void *)(it->data + table) + index;
 }
 
-/* Symbols, by the GNU table of hashes: those that can be found are in chains, whose last one has an
- * odd hash. 0: it cannot be read. */
+/* The number of symbols, by the GNU hash table: symbols are in chains that end with an odd hash. 0:
+ * unreadable. */
 static uint64_t count_by_chains(const image *it, uint64_t table)
 {
     const uint32_t *head = words_at(it, table, 0, 4);
@@ -184,8 +184,8 @@ static const char *look_at_relocations(const image *it, Elf64_Sxword table, Elf6
     return NULL;
 }
 
-/* Libraries that the process has loaded before; others would be loaded with this one in sight, and
- * their own constructors call functions that it may define. */
+/* Libraries that the process has already loaded. Others would be loaded when this object's symbols
+ * are visible, and their constructors could call functions that it defines. */
 static bool is_known(const char *name)
 {
     static const char *const known[] = { "libc.so", "libm.so", "libmvec.so", "libgcc_s.so", "ld-" };

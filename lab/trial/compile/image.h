@@ -1,10 +1,10 @@
 /*
- * image.h - the shared object of a candidate as data, before it is loaded
+ * image.h - checks and patches the shared object of a candidate before it is loaded
  *
- * Loading runs code: constructors, and functions that choose functions. It takes system calls that
- * a candidate must not have. So heed takes the constructors off the list of the dynamic linker, and
- * the process calls them when it has given up those calls (runner.c). Calls that cannot be put off
- * so are refused.
+ * Loading runs code: constructors and ifunc resolvers. It needs system calls that a candidate must
+ * not have. So heed removes the constructors from the dynamic linker's list, and the process calls
+ * them after it has given up those system calls (runner.c). Code that cannot be deferred is
+ * refused.
  */
 #ifndef LAB_IMAGE_H
 #define LAB_IMAGE_H
@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Entries of the dynamic section that list constructors get this added to their tags, which makes
- * them ones of the range of operating systems that no dynamic linker knows. */
+/* This is added to the tags of dynamic entries that list constructors, which makes them OS-specific
+ * tags unknown to any dynamic linker. */
 #define LAB_IMAGE_PUT_OFF 0x68656500
 
-/* lab_image_put_off() changes the object of @size bytes so that no code of it runs while it is
- * loaded. NULL if that is done, else a sentence that says why it cannot be. */
+/* lab_image_put_off() changes the object of @size bytes so none of its code runs while it is
+ * loaded. Returns NULL, or a sentence with the reason if that is impossible. */
 const char *lab_image_put_off(unsigned char *data, size_t size);
 
 #endif /* LAB_IMAGE_H */

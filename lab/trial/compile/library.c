@@ -1,5 +1,5 @@
 /*
- * library.c - a libheed of another day: made of its sources, and loaded into this process
+ * library.c - rebuilds an earlier libheed from its sources, and loads it into this process
  */
 #include "lab/trial/compile/library.h"
 
@@ -24,15 +24,15 @@
 #define GROUPS_MAX 32
 #define WORDS_MAX 200
 
-/* Words of the recipe: parts of its copy, which have become texts. */
+/* Words of the recipe: null-terminated parts of its copy. */
 typedef struct words {
     const char *word[WORDS_MAX];
     size_t count;
 } words;
 
-/* Files that are compiled with the same options: one run of the compiler, one object. */
+/* Files with the same compiler options: one run of the compiler, one object. */
 typedef struct group {
-    const char *options; /* as the recipe has them */
+    const char *options; /* as in the recipe */
     words files;
 } group;
 
@@ -43,7 +43,7 @@ typedef struct job {
     lab_trial_outcome *outcome;
     char folder[LAB_FOLDER_SIZE];
     char compiler[PATH_MAX];
-    char *recipe; /* a copy, cut into words */
+    char *recipe; /* a copy, split into words */
     char log[LAB_LOG_SIZE];
     words flags, link;
     group groups[GROUPS_MAX];
@@ -60,7 +60,7 @@ static bool refuse(const job *it, const char *what, const char *which)
 /* The recipe                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* Cuts @text at its blanks; false if there are too many words. */
+/* Splits @text at spaces; false if there are too many words. */
 static bool split(char *text, words *into)
 {
     char *rest = text, *word;
@@ -132,7 +132,7 @@ static bool read_recipe(job *it)
 /* The folder                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* A path that stays below the folder. */
+/* True if the path stays within the folder. */
 static bool is_inside(const char *path)
 {
     return *path && *path != '/' && strlen(path) < PATH_SIZE && !strstr(path, "..");
@@ -159,8 +159,8 @@ static bool write_text(const job *it, const char *path, const char *text)
                                             path, strerror(errno));
 }
 
-/* Both sides must agree on the offsets of fields in the structs that are handed over. The
- * compiler compares that of the old header with what it is here. */
+/* Both sides must agree on the layout of the structs that they exchange. The compiler compares
+ * field offsets of the old header with today's. */
 static bool write_interface(const job *it)
 {
 /* clang-format off */

@@ -1,10 +1,10 @@
 /*
- * library.h - a libheed of another day: made of its sources, and loaded into this process
+ * library.h - rebuilds an earlier libheed from its sources, and loads it into this process
  *
- * An earlier kernel can only be compared with a present one if it can be run again, host code and
- * all. So the sources of heed are kept with what they made (cmake/HeedLibrary.cmake says what
- * is among them), and become a shared object again here. They are compiled in a sandbox as
- * candidates are; the object itself runs without one, as it is heed.
+ * An earlier kernel can only be compared with a current one if it can run again, including its host
+ * code. So heed's sources are stored with the results (cmake/HeedLibrary.cmake lists them), and
+ * rebuilt as a shared object here. They are compiled in a sandbox like candidates; the object runs
+ * without one, as it is part of heed.
  */
 #ifndef LAB_LIBRARY_H
 #define LAB_LIBRARY_H
@@ -16,7 +16,7 @@
 #include "lab/trial/limits.h"
 #include "lab/trial/verdict.h"
 
-/* Of heed's sources, one file; a file called LAB_LIBRARY_RECIPE says how the others are compiled:
+/* A file of heed's sources; one called LAB_LIBRARY_RECIPE has the build recipe of the others:
  *
  *     heed library 1
  *     flags -O3 -Iinclude ...              for all
@@ -30,7 +30,7 @@ typedef struct lab_library_file {
 } lab_library_file;
 #define LAB_LIBRARY_RECIPE "recipe"
 
-/* The functions of a libheed that was loaded, as heed.h has them. */
+/* The functions of a loaded libheed, as in heed.h. */
 typedef struct lab_library {
     void *object;
     heed_status (*context_create)(heed_context **, const heed_options *);
@@ -42,13 +42,13 @@ typedef struct lab_library {
     size_t (*plan_workspace_size)(const heed_plan *);
     heed_status (*execute)(const heed_plan *, const heed_buffers *);
     const char *(*message)(void);
-    void *sized; /* it has a function that only a heed whose structs carry their size has */
+    void *sized; /* a function that exists only in a heed whose structs have a size member */
 } lab_library;
 
-/* lab_library_load() compiles @files, which takes some seconds, and loads what comes of it. True if
- * @library is ready; else @outcome says why: LAB_TRIAL_REFUSED for files that are no such sources,
- * LAB_TRIAL_COMPILE_ERROR also where structs of heed.h are not laid out as they were. @limits may
- * be NULL. lab_library_unload() needs every context and plan destroyed; a zeroed one is ignored. */
+/* lab_library_load() compiles @files, which takes some seconds, and loads the result. Returns true
+ * if @library is ready; else @outcome has the reason: LAB_TRIAL_REFUSED for invalid sources,
+ * LAB_TRIAL_COMPILE_ERROR also if the layout of structs in heed.h has changed. @limits may be NULL.
+ * Destroy every context and plan before lab_library_unload(), which ignores a zeroed library. */
 bool lab_library_load(lab_library *library, const lab_library_file *files, size_t count,
                       const lab_limits *limits, lab_trial_outcome *outcome);
 void lab_library_unload(lab_library *library);

@@ -1,5 +1,5 @@
 /*
- * find.c - looks through the peers folders
+ * find.c - searches the peers folders
  */
 #include "find.h"
 
@@ -13,8 +13,7 @@
 #include "lab/base/array.h"
 #include "lab/base/beside.h"
 
-/* Where peers lie, seen from the folder of the running program: in a build tree, and in an
- * installation. */
+/* Folders of peers relative to the running program's: in a build tree, and in an installation. */
 static const char *const places[] = { "peers", "../peers", "../libexec/heed/peers" };
 
 static const char program_end[] = "_peer";
@@ -34,7 +33,7 @@ bool lab_peer_name_of(const char *file, char name[LAB_PEER_NAME_SIZE])
     size_t end_length = strlen(end);
     size_t whole = strlen(file);
 
-    /* All of it but ".py" is made of the letters of a name. */
+    /* Everything except ".py" must be characters of a name. */
     if (length != whole - (is_script(file) ? 3 : 0) || whole <= end_length ||
         whole - end_length >= LAB_PEER_NAME_SIZE || strcmp(file + whole - end_length, end) != 0)
         return false;
@@ -43,7 +42,7 @@ bool lab_peer_name_of(const char *file, char name[LAB_PEER_NAME_SIZE])
     return true;
 }
 
-/* The rivals that have been found so far. */
+/* The rivals found so far. */
 typedef struct found_list {
     lab_found *items;
     size_t count;
@@ -58,7 +57,7 @@ static bool has(const found_list *list, const char *name)
     return false;
 }
 
-/* Adds the file @file of @folder if it is a peer that can run and whose name is new. */
+/* Adds the file @file of @folder if it is an executable peer with a new name. */
 static void consider(found_list *list, const char *folder, const char *file)
 {
     lab_found peer = { .name = "" };
@@ -93,7 +92,7 @@ static void search(found_list *list, const char *folder)
     closedir(directory);
 }
 
-/* Searches each of the folders in @folders, which are separated by colons. */
+/* Searches each folder of the colon-separated @folders. */
 static void search_all(found_list *list, const char *folders)
 {
     char folder[LAB_PEER_PATH_SIZE];

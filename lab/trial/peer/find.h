@@ -1,5 +1,5 @@
 /*
- * find.h - which peers there are, and where
+ * find.h - finds the available peers
  */
 #ifndef LAB_FIND_H
 #define LAB_FIND_H
@@ -18,13 +18,13 @@ typedef struct lab_found {
     char interpreter[LAB_PEER_PATH_SIZE]; /* "" for a program */
 } lab_found;
 
-/* lab_peers_find() looks for peers as protocol.md says: the folders of HEED_PEERS, then those
+/* lab_peers_find() searches for peers as in protocol.md: in the folders of HEED_PEERS, then those
  * around the running program. Writes an array sorted by name to *@found, which the caller frees,
- * and its length to *@count; no peers are no error. Returns HEED_OK or HEED_ERR_NO_MEMORY. */
+ * and its length to *@count, which may be 0. Returns HEED_OK or HEED_ERR_NO_MEMORY. */
 heed_status lab_peers_find(lab_found **found, size_t *count);
 
 /* lab_peer_name_of() writes the name of a peer file, such as "torch" for "torch_peer.py", to @name.
- * Returns true, or false if a file of the name @file is no peer. */
+ * Returns false if a file named @file is not a peer. */
 bool lab_peer_name_of(const char *file, char name[LAB_PEER_NAME_SIZE]);
 
 #endif /* LAB_FIND_H */

@@ -1,5 +1,5 @@
 /*
- * peer.c - starts a child, talks with it under a deadline, and ends it whatever it does
+ * peer.c - starts a child, sends it requests with deadlines, and always ends it
  */
 #define _GNU_SOURCE /* pipe2(), environ */
 #include "peer.h"
@@ -19,23 +19,23 @@
 #include "lab/trial/process.h"
 #include "measure.h"
 
-/* How long a peer may take to quit, or to end after it closed its output; and how often to look for
- * an interrupt. */
+/* Time limit for a peer to quit, or to end after it closed its output; and the interval of checks
+ * for an interrupt. */
 #define QUIT_SECONDS 2.0
 #define EXIT_NS INT64_C(1000000000)
 #define LOOK_MS 100
 
 struct lab_peer {
     lab_peer_state state;
-    pid_t pid; /* and process group; 0: there is none */
+    pid_t pid; /* also its process group; 0: none */
     bool paused;
     bool (*interrupted)(void);
     int in;  /* our end of its stdin, a socket: writing to a dead peer must fail, not raise SIGPIPE.
                 -1: closed */
     int out; /* of its stdout */
-    int err; /* of its stderr; -1: it closed it */
+    int err; /* of its stderr; -1: closed by the peer */
     size_t line_length;
-    lab_inlet complaints; /* its text on stderr */
+    lab_inlet complaints; /* its stderr */
     char line[LAB_PEER_LINE_SIZE];
     char stderr_text[LAB_PEER_STDERR_SIZE];
     char reason[LAB_PEER_REASON_SIZE];
@@ -48,7 +48,7 @@ void lab_peer_tame(char *text)
             *c = ' ';
 }
 
-/* Kills what is left of the process group, closes the channels, and returns the wait status. */
+/* Kills the process group, closes the channels, and returns the wait status. */
 static int reap(lab_peer *peer)
 {
     int status = 0;
@@ -62,7 +62,7 @@ static int reap(lab_peer *peer)
     return status;
 }
 
-/* Ends the conversation: @state and the reason, and a process that is gone. */
+/* Kills the peer, and sets @state and the reason. */
 static void give_up(lab_peer *peer, lab_peer_state state, const char *reason)
 {
     reap(peer);
@@ -70,7 +70,7 @@ static void give_up(lab_peer *peer, lab_peer_state state, const char *reason)
     snprintf(peer->reason, sizeof peer->reason, "%s", reason);
 }
 
-/* The last line of stderr, for a reason; "" if there is none. */
+/* The last line of stderr, for a reason; "" if none. */
 static const char *last_words(lab_peer *peer)
 {
     size_t length = peer->complaints.length;
@@ -82,7 +82,7 @@ static const char *last_words(lab_peer *peer)
     return newline ? newline + 1 : peer->stderr_text;
 }
 
-/* Its stdout has ended. Says how the peer did. */
+/* Called when stdout has ended: sets the reason by how the peer ended. */
 static void explain_end(lab_peer *peer)
 {
     char how[96] = "closed its output";
@@ -105,7 +105,7 @@ static void explain_end(lab_peer *peer)
     lab_peer_tame(peer->reason);
 }
 
-/* Takes what is on stdout. */
+/* Reads available stdout. */
 static void read_stdout(lab_peer *peer)
 {
     size_t room = sizeof peer->line - peer->line_length;
@@ -122,7 +122,7 @@ static void read_stdout(lab_peer *peer)
         give_up(peer, LAB_PEER_FLOODED, "wrote more than 64 KiB without ending the line");
 }
 
-/* Sends a part of @text, from *@sent on. */
+/* Sends a part of @text, starting at *@sent. */
 static void write_stdin(lab_peer *peer, const char *text, size_t length, size_t *sent)
 {
     ssize_t put = send(peer->in, text + *sent, length - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -130,10 +130,10 @@ static void write_stdin(lab_peer *peer, const char *text, size_t length, size_t 
     if (put >= 0)
         *sent += (size_t)put;
     else if (errno != EINTR && errno != EAGAIN)
-        *sent = length; /* nobody reads: stdout, or its end, will tell why */
+        *sent = length; /* closed: stdout, or its end, will give the reason */
 }
 
-/* Moves data in all three directions until there is a whole line, or the peer is no longer ready.
+/* Transfers data on all three channels until there is a whole line, or the peer is no longer ready.
  */
 static void converse(lab_peer *peer, const char *text, size_t length, int64_t deadline)
 {
@@ -163,7 +163,7 @@ static void converse(lab_peer *peer, const char *text, size_t length, int64_t de
     }
 }
 
-/* The reply in the line that has come, or NULL, and the peer has given garbage. */
+/* The reply in the received line, or NULL, with the peer marked as printing garbage. */
 static json_t *take_reply(lab_peer *peer)
 {
     static const char *const statuses[] = { "ok", "unsupported", "error" };
@@ -184,13 +184,13 @@ static json_t *take_reply(lab_peer *peer)
     return NULL;
 }
 
-/* Bytes on stdout now were not asked for. */
+/* Rejects output without a request. */
 static void refuse_unasked(lab_peer *peer)
 {
     struct pollfd out = { .fd = peer->out, .events = POLLIN };
 
     if (peer->line_length == 0 && poll(&out, 1, 0) > 0)
-        read_stdout(peer); /* or its end, which is a crash */
+        read_stdout(peer); /* or its end, which counts as a crash */
     if (peer->state == LAB_PEER_READY && peer->line_length > 0)
         give_up(peer, LAB_PEER_GARBAGE, "spoke before it was asked");
 }
@@ -210,7 +210,7 @@ json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds)
         if (peer->paused)
             kill(-peer->pid, SIGCONT);
         peer->paused = false;
-        text[length] = '\n'; /* in place of the null */
+        text[length] = '\n'; /* replaces the null */
         converse(peer, text, length + 1, heed_clock_ns() + (int64_t)(seconds * 1e9));
     }
     free(text);
@@ -325,7 +325,7 @@ void lab_peer_end(lab_peer *peer)
 {
     if (!peer)
         return;
-    peer->interrupted = NULL; /* two seconds at most, also after Ctrl-C */
+    peer->interrupted = NULL; /* at most two seconds, even after Ctrl-C */
     json_decref(lab_peer_ask(peer, json_pack("{s:s}", "op", "quit"), QUIT_SECONDS));
     lab_close_fd(&peer->in);
     if (peer->pid > 0)

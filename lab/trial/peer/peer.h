@@ -1,8 +1,8 @@
 /*
- * peer.h - a peer: a child process that is asked one JSON line at a time (protocol.md)
+ * peer.h - a peer: a child process that answers requests of one JSON line each (protocol.md)
  *
  * A peer may be absent, hang, crash, flood its output or print garbage. Each of these ends the
- * peer, never heed: it becomes a state with a reason. File descriptors 0 to 2 of the calling
+ * peer, never heed, and becomes a state with a reason. File descriptors 0 to 2 of the calling
  * process must be open. Use one peer from one thread.
  */
 #ifndef LAB_PEER_H
@@ -16,15 +16,16 @@
 typedef enum lab_peer_state {
     LAB_PEER_READY = 0,
     LAB_PEER_ABSENT,      /* could not be started */
-    LAB_PEER_HUNG,        /* gave no answer in time: killed */
+    LAB_PEER_HUNG,        /* no reply in time: killed */
     LAB_PEER_CRASHED,     /* ended by itself */
     LAB_PEER_FLOODED,     /* a line without end: killed */
-    LAB_PEER_GARBAGE,     /* printed something else than one reply to a request: killed */
-    LAB_PEER_INTERRUPTED, /* the caller lost patience: killed */
-    LAB_PEER_BROKEN       /* no memory for the conversation: killed */
+    LAB_PEER_GARBAGE,     /* printed something other than one reply per request: killed */
+    LAB_PEER_INTERRUPTED, /* the caller interrupted it: killed */
+    LAB_PEER_BROKEN       /* no memory for a request: killed */
 } lab_peer_state;
 
-/* The largest line either way, with its newline, and the part of stderr that is kept. */
+/* Maximum length of a line in either direction, with its newline, and of the stderr that is kept.
+ */
 #define LAB_PEER_LINE_SIZE 65536
 #define LAB_PEER_STDERR_SIZE 8192
 #define LAB_PEER_REASON_SIZE 400
@@ -34,19 +35,19 @@ typedef struct lab_peer lab_peer;
 /* How to start a peer. */
 typedef struct lab_peer_command {
     const char *path;        /* of the program */
-    const char *interpreter; /* that runs it, looked for in PATH; NULL: none */
+    const char *interpreter; /* that runs it, searched in PATH; NULL: none */
     bool (*interrupted)(
-        void); /* asked every 0.1 s while waiting: true ends the peer. NULL: never */
+        void); /* called every 0.1 s while waiting: true ends the peer. NULL: never */
 } lab_peer_command;
 
-/* lab_peer_start() starts a peer in a process group of its own. Returns NULL if there is no memory,
- * else a peer to be given to lab_peer_end(): one that could not be started is LAB_PEER_ABSENT. */
+/* lab_peer_start() starts a peer in a new process group. Returns NULL if there is no memory, else a
+ * peer, to be ended with lab_peer_end(): one that could not be started is LAB_PEER_ABSENT. */
 lab_peer *lab_peer_start(const lab_peer_command *command);
 
 /* lab_peer_ask() sends @request, an object that it releases, and waits up to @seconds for the
  * reply, which the caller then owns: an object whose "status" is "ok", "unsupported" or "error".
- * Returns NULL if the peer is or comes to be in another state than LAB_PEER_READY. A paused peer
- * goes on first. */
+ * Returns NULL if the peer's state is or becomes other than LAB_PEER_READY. A paused peer is
+ * resumed first. */
 json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds);
 
 /* lab_peer_pause() stops the processes of @peer until the next lab_peer_ask(). */
@@ -57,16 +58,15 @@ void lab_peer_pause(lab_peer *peer);
 lab_peer_state lab_peer_state_of(const lab_peer *peer);
 const char *lab_peer_reason(const lab_peer *peer);
 
-/* lab_peer_stderr() returns the beginning of what @peer wrote to its stderr so far. It belongs to
- * @peer. */
+/* lab_peer_stderr() returns the beginning of @peer's stderr output so far, which @peer owns. */
 const char *lab_peer_stderr(const lab_peer *peer);
 
-/* lab_peer_tame() makes one line of @text, which a peer wrote, and nothing that a terminal would
- * obey: it puts blanks in place of control characters. */
+/* lab_peer_tame() turns @text, written by a peer, into one harmless line: replaces control
+ * characters by spaces. */
 void lab_peer_tame(char *text);
 
-/* lab_peer_end() asks @peer to quit, kills it if it does not within two seconds, and frees it. NULL
- * is ignored. */
+/* lab_peer_end() requests that @peer quits, kills it if it does not within two seconds, and frees
+ * it. NULL is ignored. */
 void lab_peer_end(lab_peer *peer);
 
 #endif /* LAB_PEER_H */

@@ -1,5 +1,5 @@
 /*
- * rival.c - requests and replies, typed
+ * rival.c - typed requests to peers
  */
 #include "rival.h"
 
@@ -10,12 +10,12 @@
 #include "trial/share.h"
 
 #define PROTOCOL "heed.trial/1"
-/* Seconds, as protocol.md has them. */
+/* Time limits, from protocol.md. */
 #define HELLO_SECONDS 180.0
 #define PREPARE_SECONDS 180.0
 #define ANSWER_SECONDS 60.0
 #define PATIENCE 10.0
-/* A rival is started at most this often. */
+/* Maximum number of starts of a rival. */
 #define STARTS_MAX 4
 
 /* The files of one prepare request. */
@@ -25,7 +25,7 @@ enum {
     FILE_V,
     FILE_O,
     FILES,
-    FILES_MAX = FILES + LAB_RIVAL_OPERANDS_MAX /* operands come behind */
+    FILES_MAX = FILES + LAB_RIVAL_OPERANDS_MAX /* operands come after */
 };
 
 static lab_answer refuse(lab_rival *rival, lab_answer answer, const char *reason)
@@ -42,7 +42,7 @@ static void copy_member(char text[LAB_RIVAL_TEXT_SIZE], const json_t *reply, con
     lab_peer_tame(text);
 }
 
-/* The peer is lost: remembers how, and forgets it. */
+/* Records how the peer was lost, and drops it. */
 static lab_answer lose(lab_rival *rival)
 {
     rival->lost = lab_peer_state_of(rival->peer);
@@ -77,7 +77,7 @@ static lab_answer ask(lab_rival *rival, json_t *request, double seconds, json_t 
     return refuse(rival, answer, reason[0] ? reason : "gave no reason");
 }
 
-/* As ask(), for requests whose reply says nothing more. */
+/* Like ask(), for requests whose reply has only a status. */
 static lab_answer tell(lab_rival *rival, json_t *request, double seconds)
 {
     json_t *reply;
@@ -87,7 +87,7 @@ static lab_answer tell(lab_rival *rival, json_t *request, double seconds)
     return answer;
 }
 
-/* The options that a reply to hello offers. */
+/* Reads the options in a reply to hello. */
 static void read_offers(lab_rival *rival, const json_t *reply)
 {
     const json_t *backends = json_object_get(reply, "backends");
@@ -104,7 +104,7 @@ static void read_offers(lab_rival *rival, const json_t *reply)
     }
 }
 
-/* A peer that has never heard of devices says nothing of them. */
+/* A peer without device support does not return the member. */
 static lab_answer check_device(lab_rival *rival, const json_t *reply)
 {
     const char *device = json_string_value(json_object_get(reply, "device"));
@@ -135,7 +135,7 @@ static lab_answer hello(lab_rival *rival)
     if (!protocol || strcmp(protocol, PROTOCOL) != 0)
         answer = refuse(rival, LAB_ANSWER_ERROR, "speaks another protocol than " PROTOCOL);
     else if (threads != rival->threads)
-        answer = refuse(rival, LAB_ANSWER_ERROR, "does not use as many threads as it was asked to");
+        answer = refuse(rival, LAB_ANSWER_ERROR, "does not use the requested number of threads");
     else
         answer = check_device(rival, reply);
     json_decref(reply);
@@ -187,13 +187,13 @@ void lab_rival_close(lab_rival *rival)
     rival->peer = NULL;
 }
 
-/* Rows of Q and O: those of packed queries are of all sequences. */
+/* Rows of Q and O: with packed queries, of all sequences. */
 static int64_t query_rows(const heed_problem *p)
 {
     return p->tokens_q > 0 ? p->tokens_q : p->batch * p->seq_q;
 }
 
-/* Rows of K and V: packed ones, those of a pool of pages, or of all batch elements. */
+/* Rows of K and V: packed, in a pool of pages, or of all batch elements. */
 static int64_t key_rows(const heed_problem *p)
 {
     return p->tokens_k > 0 ? p->tokens_k : p->page > 0 ? p->pages * p->page : p->batch * p->seq_k;
@@ -205,7 +205,7 @@ static size_t tensor_size(const heed_problem *p, int64_t rows, int64_t heads, in
     return (size_t)(rows * heads * dim) * heed_type_size(p->type);
 }
 
-/* The part of such a tensor that its file has. */
+/* The size of such a tensor's file. */
 static size_t file_size(const heed_problem *p, size_t size, int64_t period)
 {
     size_t repeated = (size_t)period * heed_type_size(p->type);
@@ -272,7 +272,7 @@ static json_t *prepare_request(const heed_problem *p, const lab_rival_data *data
     return request;
 }
 
-/* Starts a lost rival again, if that may help. */
+/* Restarts a lost rival, if that may help. */
 static lab_answer revive(lab_rival *rival)
 {
     if (rival->peer)
@@ -282,7 +282,7 @@ static lab_answer revive(lab_rival *rival)
     return start(rival);
 }
 
-/* Shares Q, K, V, an empty O and the operands. False: there is no memory. */
+/* Shares Q, K, V, an empty O and the operands. False: no memory. */
 static bool share_files(const heed_problem *p, const lab_rival_data *data, int fds[FILES_MAX])
 {
     const struct {
@@ -339,13 +339,13 @@ lab_answer lab_rival_prepare(lab_rival *rival, const heed_problem *problem,
     return answer;
 }
 
-/* How long a peer may take for what should last @expected seconds. */
+/* Time limit for work that should take @expected seconds. */
 static double patience(double expected)
 {
     return PATIENCE * expected > ANSWER_SECONDS ? PATIENCE * expected : ANSWER_SECONDS;
 }
 
-/* Sends a request to run @calls timed calls, and takes the time of one from the reply. */
+/* Sends a request to run @calls timed calls, and reads the time per call from the reply. */
 static lab_answer ask_time(lab_rival *rival, json_t *request, int64_t calls, double expected,
                            double *seconds)
 {
@@ -358,8 +358,7 @@ static lab_answer ask_time(lab_rival *rival, json_t *request, int64_t calls, dou
     json_int_t done = json_integer_value(json_object_get(reply, "calls"));
     json_decref(reply);
     if (ns <= 0 || done != calls)
-        return refuse(rival, LAB_ANSWER_ERROR,
-                      "reported a time or a number of calls that cannot be");
+        return refuse(rival, LAB_ANSWER_ERROR, "reported an impossible time or number of calls");
     *seconds = (double)ns * 1e-9 / (double)calls;
     return LAB_ANSWER_OK;
 }
@@ -397,11 +396,10 @@ lab_answer lab_rival_eager(lab_rival *rival, int64_t calls, double expected, dou
         good = seconds[i] > 0;
     }
     json_decref(reply);
-    return good ? LAB_ANSWER_OK
-                : refuse(rival, LAB_ANSWER_ERROR, "reported samples that cannot be");
+    return good ? LAB_ANSWER_OK : refuse(rival, LAB_ANSWER_ERROR, "reported impossible samples");
 }
 
-/* Sends a request that lets the peer write @size bytes to its file for O, and reads them. */
+/* Sends a request to write @size bytes to the file for O, and reads them. */
 static lab_answer ask_output(lab_rival *rival, json_t *request, void *o, size_t size)
 {
     lab_answer answer = tell(rival, request, ANSWER_SECONDS);
@@ -455,5 +453,5 @@ lab_answer lab_rival_sgemm(lab_rival *rival, int64_t size, double *flops)
     *flops = json_number_value(json_object_get(reply, "flops"));
     json_decref(reply);
     return *flops > 0 ? LAB_ANSWER_OK
-                      : refuse(rival, LAB_ANSWER_ERROR, "reported a rate that cannot be");
+                      : refuse(rival, LAB_ANSWER_ERROR, "reported an impossible rate");
 }

@@ -1,11 +1,11 @@
 /*
- * runner.c - the program heed_candidate: loads a C candidate and calls it when asked to (wire.h)
+ * runner.c - the program heed_candidate: loads a C candidate and calls it on request (wire.h)
  *
- *     heed_candidate BYTES filtered|open    BYTES: of each arena
+ *     heed_candidate BYTES filtered|open BYTES: size of each arena
  *
- * It is started in a sandbox that lets it read libraries. Before the candidate is loaded it gives
- * up the system calls that loading does not take, and before any code of it runs those that
- * computing does not take: its constructors are not the dynamic linker's to call (image.h). It is
+ * It is started in a sandbox that allows it to read libraries. Before it loads the candidate it
+ * gives up the system calls not needed for loading, and before any candidate code runs, those not
+ * needed for computing: its constructors are not called by the dynamic linker (image.h). It is
  * compiled without sanitizers in every build, as they need memory and system calls that a candidate
  * must not have.
  */
@@ -28,13 +28,13 @@
 #include "lab/trial/wire.h"
 
 #define HANDLER_STACK ((size_t)64 << 10)
-#define BELOW_STACK ((uintptr_t)16 << 20) /* how far below its end a fault is still the stack's */
+#define BELOW_STACK ((uintptr_t)16 << 20) /* faults this far below its end are stack overflows */
 
 typedef int candidate_fn(const heed_candidate_problem *problem,
                          const heed_candidate_buffers *buffers);
 typedef size_t workspace_fn(const heed_candidate_problem *problem);
 
-/* Where the stack cannot grow any further. Signal handlers are given no data. */
+/* The lowest address of the stack, global because signal handlers get no data. */
 static uintptr_t stack_end;
 
 typedef struct runner {
@@ -44,12 +44,12 @@ typedef struct runner {
     candidate_fn *compute;
     workspace_fn *workspace;
     bool takes_operands;
-    unsigned modes;         /* of floating point, before any code of the candidate's ran */
-    lab_wire_orders opened; /* their rooms are open; where tensors lie in them is told later */
+    unsigned modes;         /* floating-point modes before any candidate code ran */
+    lab_wire_orders opened; /* their rooms are open; the positions of tensors follow later */
 } runner;
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Answers                                                                                        */
+/* Replies */
 /* ---------------------------------------------------------------------------------------------- */
 
 static void say(const char *word)
@@ -80,8 +80,7 @@ static _Noreturn void fail(const char *word, const char *text)
     _exit(1);
 }
 
-/* How this thread rounds, and what becomes of numbers near 0; not the flags of what has happened.
- */
+/* This thread's rounding mode and treatment of subnormals, without exception flags. */
 static unsigned float_modes(void)
 {
 #ifdef __x86_64__
@@ -97,8 +96,8 @@ static unsigned float_modes(void)
 /* Faults                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* x86 reports an address that is misaligned or impossible as a general protection fault, which has
- * no address: 0 stands in its place. */
+/* x86 reports a misaligned or non-canonical address as a general protection fault, which has
+ * address 0. */
 static bool has_no_address(int number, const siginfo_t *info)
 {
     return (number == SIGSEGV || number == SIGBUS) && info->si_code == SI_KERNEL;
@@ -159,7 +158,7 @@ static void map_arenas(runner *it)
     if (it->inputs == MAP_FAILED || it->outputs == MAP_FAILED ||
         mprotect(it->inputs, LAB_WIRE_ORDERS, PROT_READ) != 0)
         fail("failed", "the tensors' memory cannot be mapped");
-    close(LAB_WIRE_INPUTS); /* or the candidate's constructors map them otherwise */
+    close(LAB_WIRE_INPUTS); /* or the candidate's constructors could map them again */
     close(LAB_WIRE_OUTPUTS);
 }
 
@@ -171,18 +170,18 @@ static void note_stack(const void *top)
         stack_end = (uintptr_t)top - (uintptr_t)limit.rlim_cur + (64u << 10);
 }
 
-/* Libraries that a candidate may need are there before it: nothing else is loaded with it. */
+/* Loads libraries that a candidate may need in advance: nothing else is loaded with it. */
 static void load_libraries(void)
 {
     static const char *const names[] = { "libm.so.6", "libmvec.so.1", "libgcc_s.so.1" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        (void)dlopen(names[i], RTLD_NOW | RTLD_LOCAL); /* where there is none, none is needed */
+        (void)dlopen(names[i], RTLD_NOW | RTLD_LOCAL); /* if missing, it is not needed */
 }
 
 typedef void constructor_fn(int count, char **arguments, char **environment);
 
-/* Calls the constructors of @object, which are those that lab_image_put_off() left. */
+/* Calls the constructors of @object that lab_image_put_off() deferred. */
 static void construct(void *object, int count, char **arguments)
 {
     const struct link_map *map = NULL;
@@ -233,7 +232,7 @@ static unsigned char *arena_of(const runner *it, int index)
     return index < LAB_WIRE_FIRST_OUTPUT ? it->inputs : it->outputs;
 }
 
-/* Opens or shuts the pages of one room. */
+/* Makes the pages of one room accessible or inaccessible. */
 static void protect(const runner *it, const lab_wire_room *room, int index, bool opened)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -247,7 +246,7 @@ static void protect(const runner *it, const lab_wire_room *room, int index, bool
     unsigned char *pages = arena_of(it, index) + start;
     if (mprotect(pages, end - start, opened ? access : PROT_NONE) != 0)
         fail("failed", "a tensor's memory cannot be opened");
-#ifdef MADV_POPULATE_READ /* so that the first call does not pay for it; if it fails, so be it */
+#ifdef MADV_POPULATE_READ /* so the first call does not pay for it; failure is harmless */
     if (opened)
         madvise(pages, end - start, output ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 #endif
@@ -374,7 +373,8 @@ int main(int count, char **arguments)
     it.arena_size = (size_t)strtoull(arguments[1], NULL, 10);
     note_stack(&count);
     it.modes = float_modes();
-    setvbuf(stdout, NULL, _IONBF, 0); /* or a candidate that prints asks what stdout is first */
+    setvbuf(stdout, NULL, _IONBF,
+            0); /* or the first print would need a system call to query stdout */
     map_arenas(&it);
     if (!catch_signals())
         fail("failed", "signals cannot be caught");

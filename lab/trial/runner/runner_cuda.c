@@ -1,14 +1,15 @@
 /*
- * runner_cuda.c - the program heed_candidate_cuda: a CUDA candidate in a process of its own
- * (wire.h)
+ * runner_cuda.c - the program heed_candidate_cuda: compiles, probes or runs for CUDA candidates in
+ * a separate process (wire.h)
  *
- *     heed_candidate_cuda compile ARCH REGISTERS [NAME=VALUE...]   source on descriptor 3; code
- * goes to 4, what the compiler said to 5 heed_candidate_cuda probe DEVICE is the device well?
- *     heed_candidate_cuda BYTES run                                run what the orders say
+ *     heed_candidate_cuda compile ARCH REGISTERS [NAME=VALUE...]   reads the source from descriptor
+ *                                                                  3, writes code to 4, log to 5
+ *     heed_candidate_cuda probe DEVICE                             checks that the device works
+ *     heed_candidate_cuda BYTES run                                executes orders
  *
- * Only device code is foreign, so none of it runs in this process, only on the device. The worst it
- * can do is to lose the device, or never to end, and then the process is ended. The compiler reads
- * foreign text: it is loaded first, and then all files but its own are out of reach.
+ * Only device code is untrusted, so none of it runs in this process, only on the device. The worst
+ * it can do is to lose the device or hang, and then the process is killed. The compiler reads
+ * untrusted text: it is loaded first, and then all files but its own are made inaccessible.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +47,7 @@ void runner_say(const char *format, ...)
         _exit(1);
 }
 
-/* The end, with heed's message: a lost device is told apart. */
+/* Ends with heed's message: a lost device is reported separately. */
 void runner_fail(heed_status status)
 {
     static const struct {
@@ -68,7 +69,7 @@ void runner_fail_system(const char *what)
     _exit(1);
 }
 
-/* All of the file @fd as a text. */
+/* Reads all of the file @fd as text. */
 char *runner_read_file(int fd, size_t *size)
 {
     struct stat status;
@@ -93,13 +94,13 @@ static void write_file(int fd, const void *data, size_t size)
 /* ---------------------------------------------------------------------------------------------- */
 
 #ifdef __SANITIZE_ADDRESS__
-#define COMPILER_MEMORY 0 /* its shadow has many terabytes */
+#define COMPILER_MEMORY 0 /* the sanitizer's shadow memory has many terabytes */
 #else
 #define COMPILER_MEMORY ((size_t)16 << 30)
 #endif
 #define COMPILER_FILE ((size_t)64 << 20)
 
-/* From here on only the compiler's own folder and the system's libraries can be read. */
+/* From here on only the compiler's folder and the system's libraries are readable. */
 static void confine(const heed_nvrtc *nvrtc)
 {
     char folder[sizeof nvrtc->path];
@@ -211,8 +212,8 @@ static void probe(const char *device)
         runner_say("wrong %d", heed_device_arch(context));
 }
 
-/* An orderly end of the driver, or of a sanitizer, takes a while, and more memory than there is
- * left. */
+/* A regular shutdown of the driver, or of a sanitizer, takes a while, and more memory than is left.
+ */
 int main(int count, char **arguments)
 {
     if (count >= 4 && strcmp(arguments[1], "compile") == 0)

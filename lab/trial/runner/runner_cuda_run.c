@@ -1,5 +1,5 @@
 /*
- * runner_cuda_run.c - launches a CUDA candidate on tensors in the memory of a device, when asked to
+ * runner_cuda_run.c - launches a CUDA candidate on tensors in device memory, on request
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,17 +13,17 @@
 #include "lab/trial/wire.h"
 #include "src/cuda/facts.h"
 
-/* Memory between walls comes in pieces of this size. */
+/* Granularity of memory between walls. */
 #define PIECE ((size_t)2 << 20)
 #define ALIGNMENT ((size_t)256)
 
-/* A room of the orders in the memory of the device. */
+/* The copy of a room in device memory. */
 typedef struct mirror {
-    void *memory; /* NULL: there is none */
+    void *memory; /* NULL: none */
     size_t size;
     bool walled;
     unsigned char *room;
-    uint64_t start; /* of that room */
+    uint64_t start; /* start of that room */
 } mirror;
 
 typedef struct runner {
@@ -73,8 +73,8 @@ static heed_problem problem_of(const heed_candidate_problem *p)
                            .products = p->products };
 }
 
-/* Makes the plan for the problem of the orders. False if the candidate cannot do it, which was
- * said.
+/* Makes the plan for the problem of the orders. If the candidate cannot do it, reports that and
+ * returns false.
  */
 static bool make_plan(runner *it)
 {
@@ -106,7 +106,7 @@ static void free_mirrors(runner *it)
         }
 }
 
-/* Memory for @room whose upper wall is as near as the alignment of its start lets it be. */
+/* Allocates memory for @room with the upper wall as near as the alignment of its start allows. */
 static void make_mirror(const runner *it, const lab_wire_room *room, mirror *m)
 {
     size_t lean = room->start % ALIGNMENT;
@@ -139,7 +139,7 @@ static void place(runner *it)
         runner_say("placed");
 }
 
-/* Puts the mirror of @room, one of those of @index, into the place of set @i. */
+/* Moves the mirror of @room, one of those with @index, to position @i. */
 static void find_mirror(runner *it, int i, int index, const lab_wire_room *room)
 {
     for (int j = i; j < it->opened.count && j < LAB_WIRE_SETS; j++)
@@ -152,7 +152,7 @@ static void find_mirror(runner *it, int i, int index, const lab_wire_room *room)
     runner_fail_system("a room that is not open");
 }
 
-/* Takes the values to the device, to where the orders say now. */
+/* Copies the values to the device, to the positions in the current orders. */
 static void upload(runner *it)
 {
     memcpy(&it->opened, it->inputs, sizeof it->opened);
@@ -175,7 +175,7 @@ static void *data_of(const runner *it, int set, int index)
     return room->size > 0 ? it->mirrors[set][index].room + (room->data - room->start) : NULL;
 }
 
-/* A heed_work_fn: the set @index. */
+/* A heed_work_fn: computes set @index. */
 static heed_status compute(void *data, int index, void *stream)
 {
     const runner *it = data;
@@ -203,7 +203,8 @@ static void download(const runner *it)
         }
 }
 
-/* Were inputs written to? They cannot be locked on a device. */
+/* Returns the name of an input that was written to, if any: inputs cannot be protected on a device.
+ */
 static const char *find_changed_input(const runner *it)
 {
     static const char *const names[] = { "Q", "K", "V" };

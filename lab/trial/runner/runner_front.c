@@ -1,10 +1,10 @@
 /*
- * runner_front.c - functions of the C library that a candidate gets from this program instead
+ * runner_front.c - replacements for functions of the C library
  *
- * The dynamic linker takes the program's own first. Allocators note that they failed: a candidate
- * that fails for lack of memory is told apart from one that is wrong. Calls that make threads
- * and processes are reported at once, since the C library blocks all signals first, so that the
- * filter would then end this process without a word. The filter reports direct system calls.
+ * The dynamic linker prefers the program's definitions. Allocators record failures, to distinguish
+ * a candidate without memory from a wrong one. Functions that create threads and processes are
+ * reported at once: the C library would block all signals first, and the filter would then kill the
+ * process without a message. The filter reports direct system calls.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static void *noted(void *memory)
     return memory;
 }
 
-/* The C library's own function. */
+/* The C library's function. */
 static void *next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);

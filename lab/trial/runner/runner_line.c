@@ -1,5 +1,5 @@
 /*
- * runner_line.c - lines to the laboratory, put together without the C library
+ * runner_line.c - builds lines for the laboratory without the C library
  */
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 void runner_add(runner_line *line, const char *text)
 {
-    /* One byte is the newline's, and one the null's where it is read. */
+    /* Reserves a byte for the newline, and one for the reader's null. */
     while (*text && line->length < sizeof line->text - 2) {
         line->text[line->length++] = *text == '\n' ? ' ' : *text;
         text++;

@@ -1,5 +1,5 @@
 /*
- * gates.c - the table of gates, and what they have in common
+ * gates.c - the table of gates, and their common functions
  */
 #include "lab/verify/gates/gates.h"
 
@@ -13,45 +13,49 @@
 #include "lab/verify/reference/reference.h"
 
 static const lab_gate table[LAB_GATES] = {
-    { "executes", "it takes the problem and says that it is done", false, lab_gate_executes },
-    { "canaries", "nothing but the outputs is changed: no byte around them, no mode of the caller",
+    { "executes", "the kernel accepts the problem and returns success", false, lab_gate_executes },
+    { "canaries",
+      "only the outputs are changed: no byte around them, no floating-point mode of the caller",
       false, lab_gate_canaries },
-    { "inputs", "the inputs stay as they are", false, lab_gate_inputs },
-    { "appended", "new keys and values are in the cache, and nothing else of it is changed", false,
+    { "inputs", "the inputs are unchanged", false, lab_gate_inputs },
+    { "appended", "new keys and values are in the cache, and the rest of it is unchanged", false,
       lab_gate_appended },
     { "written", "every element of the outputs is written", false, lab_gate_written },
-    { "finite", "NaN and infinities are where they belong and nowhere else", false,
+    { "finite", "NaN and infinities are where they belong, and only there", false,
       lab_gate_finite },
-    { "error", "O is as near to the float64 reference as the precision allows", false,
+    { "error", "O is as close to the float64 reference as the precision allows", false,
       lab_gate_error },
     { "lse", "so is the LSE", false, lab_gate_lse },
-    { "exact", "answers that need no rounding are exact, but for float32", false, lab_gate_exact },
-    { "range", "outputs lie between the least and the largest visible value of their column", false,
-      lab_gate_range },
+    { "exact", "results that need no rounding are exact, except in float32", false,
+      lab_gate_exact },
+    { "range", "outputs lie between the smallest and the largest visible value of their column",
+      false, lab_gate_range },
     { "deterministic", "equal inputs give equal bits, wherever they lie in memory", false,
       lab_gate_deterministic },
-    { "optional-lse", "O is the same, or as near, whether or not the LSE is asked for", false,
+    { "optional-lse", "O is the same, or as accurate, with and without the LSE", false,
       lab_gate_optional_lse },
     { "unaligned", "tensors may lie at any address that fits their elements", true,
       lab_gate_unaligned },
-    { "fresh", "each of many calls computes what its values say, wherever they lie", true,
-      lab_gate_fresh },
+    { "fresh", "each of many calls computes the result of its current values, wherever they lie",
+      true, lab_gate_fresh },
     { "linear", "the output of a sum of values is the sum of the outputs", true, lab_gate_linear },
-    { "permuted", "keys may change places together with their values", true, lab_gate_permuted },
-    { "shifted", "a constant added to all logits of a row changes its LSE alone", true,
+    { "permuted", "permuting keys together with their values changes nothing", true,
+      lab_gate_permuted },
+    { "shifted", "a constant added to all logits of a row changes only its LSE", true,
       lab_gate_shifted },
     { "causal", "rows do not depend on keys that they do not see", true, lab_gate_causal },
     { "merged", "two halves of the keys, merged by their LSE, equal the whole", true,
       lab_gate_merged },
-    { "batch", "batch elements come out alone as they do together", true, lab_gate_batch },
-    { "spelled", "words of a problem equal the expressions that say the same", true,
+    { "batch", "a batch element alone gives the same result as in its batch", true,
+      lab_gate_batch },
+    { "spelled", "words of a problem equal the expressions with the same meaning", true,
       lab_gate_spelled },
     { "shown", "a mask of bits equals one of bytes, and a bias of -infinity", true,
       lab_gate_shown },
     { "sinks", "a sink scales O by sigmoid(LSE - sink), and adds itself to the LSE", true,
       lab_gate_sinks },
     { "neutral", "a bias and slopes of 0 change nothing", true, lab_gate_neutral },
-    { "prefixed", "a prefix equals keys that each batch element has for itself", true,
+    { "prefixed", "a shared prefix equals a separate copy in each batch element", true,
       lab_gate_prefixed },
 };
 
@@ -138,7 +142,7 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed)
     worst->count++;
 }
 
-/* The reader of a verdict must see that it was a lenient one. */
+/* A verdict must show that the limits were lenient. */
 static const char *leniency(const heed_problem *problem)
 {
     static const char *const products[HEED_PRODUCTS_COUNT] = { "", " with products=tf32",
@@ -190,12 +194,10 @@ void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, d
     lab_elements_load(problem->type, run->o, row * problem->dim_v, problem->dim_v, o);
 }
 
-double lab_row_distance(const double *a, const double *b, int64_t dim)
+double lab_add_logarithms(double a, double b)
 {
-    double sum = 0;
-    for (int64_t c = 0; c < dim; c++)
-        sum += isfinite(b[c]) ? (a[c] - b[c]) * (a[c] - b[c]) : 0;
-    return sqrt(sum);
+    double high = fmax(a, b), low = fmin(a, b);
+    return low == -INFINITY ? high : high + log1p(exp(low - high));
 }
 
 void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,
@@ -219,7 +221,7 @@ void lab_gate_executes(const lab_check *check, lab_verdict *verdict)
             continue;
         if (status == HEED_ERR_UNSUPPORTED)
             lab_verdict_skip(verdict, "%s", heed_message());
-        else if (check->subject->run_away) /* that is what became of its process */
+        else if (check->subject->run_away) /* the status of its process */
             lab_verdict_fail(verdict, -1, "%s", heed_message());
         else
             lab_verdict_fail(verdict, -1, "returned %s: %s", heed_status_name(status),

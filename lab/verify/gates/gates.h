@@ -1,8 +1,8 @@
 /*
  * gates.h - the gates that a kernel must pass
  *
- * A gate looks at the runs of a check, or makes runs of its own on variations of the problem, and
- * says in one line what it found.
+ * A gate checks the runs of a check, or runs the kernel on variations of the problem, and states
+ * its finding in one line.
  */
 #ifndef LAB_GATES_H
 #define LAB_GATES_H
@@ -14,14 +14,14 @@
 #include "lab/verify/check.h"
 
 typedef enum lab_outcome {
-    LAB_SKIP, /* does not apply, or could not be judged: the reason says why */
+    LAB_SKIP, /* does not apply, or could not be judged: see the reason */
     LAB_PASS,
     LAB_FAIL
 } lab_outcome;
 
 typedef struct lab_verdict {
     lab_outcome outcome;
-    double figure; /* largest error found over the one allowed; negative: there is none */
+    double figure; /* largest error, divided by the allowed one; negative: no figure */
     char reason[LAB_TEXT_SIZE];
 } lab_verdict;
 
@@ -35,8 +35,8 @@ typedef struct lab_gate {
 /* The number of gates. */
 #define LAB_GATES 25
 
-/* lab_gate_at() returns the @index-th gate; NULL past the last. The first says whether the kernel
- * ran at all; if it did not, the others cannot be asked. */
+/* lab_gate_at() returns the @index-th gate; NULL past the last. The first checks whether the kernel
+ * ran at all; if it did not, the others cannot be judged. */
 const lab_gate *lab_gate_at(size_t index);
 
 /* lab_gate_name() returns its name; NULL past the last. */
@@ -66,13 +66,13 @@ typedef struct lab_row_text {
 } lab_row_text;
 lab_row_text lab_row_print(const heed_problem *problem, int64_t row);
 
-/* The largest of the ratios of an error to what is allowed, and the row it was seen on. */
+/* The largest ratio of an error to the allowed one, and its row. */
 typedef struct lab_worst {
     double ratio;
     int64_t row;
     double error;
     double allowed;
-    int64_t count; /* how many were compared */
+    int64_t count; /* rows compared */
 } lab_worst;
 /* An infinite @allowed means that the row is not judged. */
 void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
@@ -81,24 +81,23 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
                      const char *what);
 
-/* lab_judge_untied() makes @verdict, if it is a pass, one that says nothing where every row of
- * @expect that is judged is tied: so much is allowed there that little is proved. */
+/* lab_judge_untied() turns a pass of @verdict into a skip if every judged row of @expect is tied:
+ * the budgets of tied rows are so large that passing proves little. */
 void lab_judge_untied(lab_verdict *verdict, const lab_expect *expect);
 
-/* lab_note_left_out() adds to a verdict how many rows of @expect are not judged, as an expression
- * is in doubt there. */
+/* lab_note_left_out() adds to a verdict the number of rows of @expect that are not judged because
+ * an expression is in doubt there. */
 void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect);
 
-/* lab_judge_classes() says whether NaN and infinities of @run are where they belong, in the rows
- * that are compared; else it fails. */
+/* lab_judge_classes() returns true if the NaN and infinities of @run are where they belong in the
+ * compared rows; otherwise it fails @verdict and returns false. */
 bool lab_judge_classes(const lab_check *check, const lab_run *run, lab_verdict *verdict);
 
 /* lab_run_row() writes the dim_v elements of O in a row to @o. */
 void lab_run_row(const lab_run *run, const heed_problem *problem, int64_t row, double *o);
 
-/* lab_row_distance() returns the norm of the difference of two rows, over the columns that are
- * finite in @b. */
-double lab_row_distance(const double *a, const double *b, int64_t dim);
+/* lab_add_logarithms() returns log(exp(a) + exp(b)), for LSEs. */
+double lab_add_logarithms(double a, double b);
 
 /* lab_worst_add_runs() adds the distance of O of two runs in a row. */
 void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,

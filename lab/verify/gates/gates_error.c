@@ -1,5 +1,5 @@
 /*
- * gates_error.c - gates that compare outputs with what is expected
+ * gates_error.c - gates that compare outputs with the expected ones
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "lab/verify/reference/products.h"
 #include "lab/verify/reference/reference.h"
 
-/* "3 instead of NaN", as @verdict's reason, of O at @column or, at -1, of the LSE. */
+/* Fails with the reason "O is 3 instead of NaN" for @column of O, or for the LSE if @column is
+ * -1. */
 static void fail_class(lab_verdict *verdict, const lab_check *check, int64_t i, int64_t column,
                        double value)
 {
@@ -85,7 +86,7 @@ void lab_gate_lse(const lab_check *check, lab_verdict *verdict)
     lab_note_left_out(verdict, expect);
 }
 
-/* With exact inputs every live logit is 0, so that exp(LSE) counts the live keys. The mean of a
+/* With exact inputs every live logit is 0, and exp(LSE) is the number of live keys. The mean of a
  * power of two of them, up to 16, needs no rounding. */
 static bool needs_no_rounding(double lse)
 {
@@ -94,8 +95,8 @@ static bool needs_no_rounding(double lse)
     return live >= 1 && live <= 16 && frexp(live, &exponent) == 0.5;
 }
 
-/* A kernel that merges partial results weighs them by their LSEs in float32, which is not exact.
- * With values up to 8 that costs this much; one rounding to f16 or bf16 would cost 64 times as
+/* A kernel that merges partial results weights them by their float32 LSEs, which is not exact. With
+ * values up to 8 the error is at most this; one rounding to f16 or bf16 would cost 64 times as
  * much. */
 #define MERGE_ERROR (16 * 8 * 0x1p-24)
 
@@ -107,7 +108,7 @@ void lab_gate_exact(const lab_check *check, lab_verdict *verdict)
     int64_t judged = 0;
     if (problem->prefix > 0 && problem->type != HEED_F32) {
         lab_verdict_skip(verdict,
-                         "both parts of an answer are rounded, of a prefix and of the rest");
+                         "the results of the prefix and of the remaining keys are both rounded");
         return;
     }
     for (int64_t i = 0; i < expect->count && check->inputs->exact; i++) {
@@ -128,14 +129,14 @@ void lab_gate_exact(const lab_check *check, lab_verdict *verdict)
     if (judged)
         lab_verdict_pass(verdict, -1, "on %lld row%s", (long long)judged, lab_plural(judged));
     else
-        lab_verdict_skip(verdict, "no row of these inputs has an answer without rounding");
+        lab_verdict_skip(verdict, "every answer for these inputs needs rounding");
 }
 
 /* ---------------------------------------------------------------------------------------------- */
 /* Range                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The values that the rows of one key/value head have seen so far, by column. */
+/* The range of values that rows of one key/value head have seen so far, by column. */
 typedef struct seen_range {
     double low[HEED_DIM_MAX];
     double high[HEED_DIM_MAX];
@@ -143,7 +144,7 @@ typedef struct seen_range {
     int64_t batch;
 } seen_range;
 
-/* Goes on with those of @keys, or begins anew if they do not begin where those so far do. */
+/* Adds the values of @keys to the range, which is reset first unless they begin at the same key. */
 static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t head,
                 lab_range keys)
 {
@@ -164,7 +165,7 @@ static void see(seen_range *seen, const lab_check *check, int64_t batch, int64_t
     }
 }
 
-/* Goes on with those that a row may see. */
+/* Adds the values that a row may see. */
 static void see_row(seen_range *seen, const lab_check *check, lab_row row)
 {
     const heed_problem *problem = &check->values->problem;
@@ -179,8 +180,8 @@ static void see_row(seen_range *seen, const lab_check *check, lab_row row)
     see(seen, check, batch, head, keys);
 }
 
-/* Under half-precision accumulation a row that overflows may be anywhere, and an expression may
- * make logits that are infinite. Only of the rows of the sample is it known whether they do. */
+/* With half-precision accumulation a row may overflow to anything, and an expression may make
+ * infinite logits. Whether they do is known only for the sampled rows. */
 static bool in_question(const lab_check *check, int64_t row)
 {
     const lab_expect *expect = check->expect;
@@ -198,7 +199,7 @@ static bool in_question(const lab_check *check, int64_t row)
            (isfinite(expect->lse[low]) || expect->lse[low] == -INFINITY);
 }
 
-/* The error that weights may have in common if they are made of an LSE: see expect.h. */
+/* The common error of weights that are computed from an LSE: see expect.h. */
 static double common_error(const lab_check *check)
 {
     const lab_expect *expect = check->expect;
@@ -209,14 +210,15 @@ static double common_error(const lab_check *check)
     return 2 * most * lab_type_unit(HEED_F32);
 }
 
-/* Adds how far the row is out of range, over what rounding of weights, @common, operands, sums and
- * output explains. */
+/* Adds the distance of the row from its range, divided by the error that the rounding of weights,
+ * @common, operands, sums and output can cause. */
 static void add_row(lab_worst *worst, const lab_check *check, const seen_range *seen, double common,
                     int64_t row)
 {
     const heed_problem *problem = &check->values->problem;
     bool half = problem->accumulate == HEED_ACC_F16;
-    bool zero = lab_hides(problem) || lab_has_sinks(problem); /* no key may be left, or a sink */
+    bool zero = lab_hides(problem) || lab_has_sinks(problem); /* the row may see no key, or a
+                                                               * sink */
     int64_t keys = seen->keys.end - seen->keys.begin;
     double unit = common +
                   4 * (lab_type_unit(problem->type) + lab_products_unit(problem->products)) +
@@ -239,7 +241,7 @@ static void add_row(lab_worst *worst, const lab_check *check, const seen_range *
     }
 }
 
-/* Of all rows, not of a sample; but see in_question(). */
+/* Checks all rows, not a sample; but see in_question(). */
 void lab_gate_range(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;

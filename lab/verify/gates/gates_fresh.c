@@ -1,11 +1,11 @@
 /*
- * gates_fresh.c - the gate that calls a kernel again and again, as a benchmark does
+ * gates_fresh.c - the gate that calls a kernel repeatedly, as a benchmark does
  *
- * All other gates prepare the kernel anew for every call. Here it is prepared once and then called
- * many times, away from walls; between two calls one element changes, and the outputs are
- * poisoned. After two calls on the same tensors two have others of the same values, and ask for no
- * LSE, as a benchmark does. If the problem has operands, the calls are made once more with other
- * values of all of them.
+ * All other gates prepare the kernel for every call. Here it is prepared once and then called many
+ * times, away from walls. Between two calls one element changes, and the outputs are poisoned. Two
+ * calls on the same tensors alternate with two on other tensors of the same values without the LSE,
+ * as in a benchmark. If the problem has operands, the calls are repeated with other values of all
+ * operands.
  */
 #include "base/plural.h"
 #include "lab/tensor/random.h"
@@ -13,12 +13,12 @@
 #include "lab/verify/sample.h"
 #include "lab/verify/variant.h"
 
-/* Calls of a small problem, and of one with more operations than SMALL_FLOPS. */
+/* The number of calls for a small problem, and for one of more than SMALL_FLOPS operations. */
 #define CALLS 12
 #define CALLS_LARGE 4
 #define SMALL_FLOPS 1e7
 
-/* Other tensors are made unless they take more bytes than this. */
+/* Second tensors are made unless they take more bytes than this. */
 #define OTHERS_MAX ((size_t)256 << 20)
 
 /* Key and value elements that the reference of the sample reads. */
@@ -31,17 +31,17 @@ enum {
     STREAM_OPERANDS
 };
 
-/* The tensors, and the others, of the same values but for the touch. */
+/* The two sets of tensors, whose values differ only by the touch. */
 typedef struct places {
     lab_stage stage[2];
     int count;
-    int touched; /* which of them */
+    int touched; /* the set that is touched */
     int calls;   /* so far */
     double worst;
-    bool renewed; /* have the operands other values? */
+    bool renewed; /* the operands have other values */
 } places;
 
-/* Writes the next touch to the tensors number @place, and puts the last one back where that was. */
+/* Undoes the last touch in its set of tensors, and writes the next one to the set @place. */
 static void touch(lab_sample *sample, places *at, int place, uint64_t seed)
 {
     lab_touch touches[LAB_TOUCHES];
@@ -60,7 +60,7 @@ static int calls_of(const heed_problem *problem)
     return heed_problem_flops(problem) > SMALL_FLOPS ? CALLS_LARGE : CALLS;
 }
 
-/* One call. False if it is wrong, or did not take place. */
+/* Makes one call. False if its result is wrong, or if the call failed. */
 static bool call_once(const lab_check *check, lab_sample *sample, places *at, lab_verdict *verdict)
 {
     bool other = at->count > 1 && at->calls % 4 >= 2;
@@ -91,7 +91,7 @@ static bool call_once(const lab_check *check, lab_sample *sample, places *at, la
     return false;
 }
 
-/* The calls, until one is wrong. */
+/* Makes all calls, up to the first wrong one. */
 static bool call_again(const lab_check *check, lab_sample *sample, places *at, lab_verdict *verdict)
 {
     int calls = calls_of(&sample->problem);
@@ -114,7 +114,7 @@ static heed_status make_places(const lab_check *check, const lab_needs *needs, p
     for (int i = 0; i < LAB_BLOCKS; i++)
         size += at->stage[0].block[i].region.size;
     layout.lse = false;
-    layout.edge = LAB_EDGE_START; /* elsewhere on a device, too, where both have the same memory */
+    layout.edge = LAB_EDGE_START; /* at another address on a device too, where both share memory */
     if (status == HEED_OK && size <= OTHERS_MAX) {
         status = lab_stage_create(&at->stage[1], check->values, &layout);
         at->count += status == HEED_OK;
@@ -132,7 +132,7 @@ static heed_status make_sample(lab_sample **sample, const lab_check *check,
     return lab_sample_create(sample, &check->values->problem, data, &sampling);
 }
 
-/* Puts the last touch back, and gives all operands other values. False if there are none. */
+/* Undoes the last touch, and gives all operands other values. False if there are none. */
 static bool renew_operands(const lab_check *check, lab_sample *sample, places *at)
 {
     const heed_problem *problem = &sample->problem;
@@ -154,7 +154,7 @@ static bool renew_operands(const lab_check *check, lab_sample *sample, places *a
     return at->renewed;
 }
 
-/* Calls with other operands. Values that are right for the first ones may leave no row to judge. */
+/* Calls with other operands. These may leave no row that can be judged. */
 static bool call_renewed(const lab_check *check, places *at, lab_verdict *verdict)
 {
     heed_buffers data = lab_values_buffers(check->values), now = lab_stage_buffers(&at->stage[0]);

@@ -1,5 +1,5 @@
 /*
- * gates_memory.c - gates that look at what was written where, and whether it was the same twice
+ * gates_memory.c - gates for writes to memory, determinism and alignment
  */
 #include <math.h>
 #include <stdio.h>
@@ -59,7 +59,8 @@ static bool lse_holds_poison(const lab_check *check, int r, int64_t row)
     return bits == lab_poison(check->seed, r ? -1 : 1, true, HEED_F32, row);
 }
 
-/* The poison of the two runs differs everywhere: an element that holds it in both was not written.
+/* The poison of the two runs differs in every element: one that holds its poison in both was not
+ * written.
  */
 void lab_gate_written(const lab_check *check, lab_verdict *verdict)
 {
@@ -95,8 +96,8 @@ static bool run_again(lab_run *run, const lab_check *check, const lab_running *r
     return status == HEED_OK && run->status == HEED_OK;
 }
 
-/* The second run once more. A device may have other code for tensors that are aligned otherwise,
- * which rounds elsewhere; with equal alignment it must not. */
+/* Repeats the second run. A device may use other code, with other rounding, for tensors of another
+ * alignment; with equal alignment the bits must be equal. */
 static void judge_again(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
@@ -127,7 +128,7 @@ void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict)
         lab_verdict_fail(verdict, -1, "two runs differ: %s", lab_row_print(problem, row).text);
 }
 
-/* Adds how far @run is from what is expected, O, and LSE if it was asked for. */
+/* Adds the errors of @run: of O, and of the LSE if it was requested. */
 static void add_errors(lab_worst *worst, const lab_check *check, const lab_run *run)
 {
     const lab_expect *expect = check->expect;
@@ -143,15 +144,16 @@ static void add_errors(lab_worst *worst, const lab_check *check, const lab_run *
     }
 }
 
-/* Bits are compared where the kernel claims that they are always the same; but of hard values not
- * those of a NaN. */
+/* Bits are compared if the kernel claims to be deterministic, but not with unusual values, where
+ * the bits of a NaN may differ. */
 static bool has_equal_bits(const lab_check *check, const lab_run *run)
 {
     bool usual = check->inputs == lab_inputs_at(0) || check->inputs == &lab_inputs_captured;
     return run->needs.deterministic && usual;
 }
 
-/* Is it wrong without the LSE alone? That it is wrong with it too is for other gates to say. */
+/* Fails if the run without the LSE is wrong. If the run with it is wrong as well, other gates
+ * report that. */
 static void judge_errors_without(const lab_check *check, const lab_run *run, lab_verdict *verdict)
 {
     lab_worst with = { 0 }, without = { 0 };
@@ -191,15 +193,15 @@ void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
     lab_run_destroy(&run);
 }
 
-/* Adds how far a run is off whose tensors lie at @edge; false, with a verdict, if it cannot be told
- * or is wrong otherwise. */
+/* Adds the errors of a run whose tensors lie at @edge; false, with a verdict, if they are unknown
+ * or the run is wrong in another way. */
 static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edge, const char *how,
                           lab_verdict *verdict)
 {
     const lab_running running = { check->values, edge, 1, true };
     lab_run run;
     bool well = run_again(&run, check, &running, how, verdict);
-    if (check->runs[0].missing[0]) /* that is for another gate to say */
+    if (check->runs[0].missing[0]) /* another gate reports that */
         run.missing[0] = '\0';
     if (well && (run.spoiled[0] || run.changed[0] || run.missing[0])) {
         lab_verdict_fail(verdict, -1, "%s: %s", how,
@@ -215,10 +217,9 @@ static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edg
     return well;
 }
 
-/* The tensors of the first runs are aligned to a page, or as the size of a tensor happens to make
- * them: here to nothing but their elements, so that whatever reads many bytes at once has to do
- * without; first all alike, and then each otherwise. A kernel may round elsewhere then, so bits are
- * not compared. */
+/* In the first runs tensors are aligned to a page, or by the chance of their sizes. Here they are
+ * aligned to their elements only, which rules out aligned vector loads: first all tensors alike,
+ * then each differently. A kernel may round differently then, so bits are not compared. */
 void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict)
 {
     static const struct {

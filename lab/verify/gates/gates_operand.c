@@ -1,5 +1,6 @@
 /*
- * gates_operand.c - gates that say the same thing in other words: operands, softcap, expressions
+ * gates_operand.c - gates that write a problem in an equivalent form: operands, softcap,
+ * expressions
  */
 #include <math.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 /* Other problems on the same values                                                              */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Makes values for @problem, with those of @from for the inputs that are of the same kind. */
+/* Makes values for @problem, and copies those of @from for inputs of the same kind. */
 static heed_status take_values(lab_values *values, const heed_problem *problem,
                                const lab_values *from)
 {
@@ -33,7 +34,7 @@ static heed_status take_values(lab_values *values, const heed_problem *problem,
     return status;
 }
 
-/* Adds how far row @row of @run is from the first run of the check. */
+/* Adds the distance of row @row of @run from the first run of the check. */
 static void add_difference(lab_worst *worst, const lab_check *check, const lab_run *run,
                            int64_t row, double o_allowed, double lse_allowed)
 {
@@ -43,10 +44,10 @@ static void add_difference(lab_worst *worst, const lab_check *check, const lab_r
         lab_worst_add(worst, row, fabs(lse - first), lse_allowed);
 }
 
-/* Both sides may be off by their budgets, which are nearly those of one side. */
+/* Both sides may be off by their budgets, which are nearly equal. */
 #define SIDES 3
 
-/* The rows of @expect, whose budgets are those of either side. */
+/* Adds the rows of @expect, whose budgets hold for either side. */
 static void add_differences(lab_worst *worst, const lab_check *check, const lab_run *run,
                             const lab_expect *expect)
 {
@@ -60,7 +61,7 @@ static void add_differences(lab_worst *worst, const lab_check *check, const lab_
 /* Spelled                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* An expression under way. */
+/* An expression that is being written. */
 typedef struct sentence {
     char text[HEED_EXPRESSION_SIZE];
     size_t length;
@@ -82,7 +83,7 @@ static void say(sentence *to, const char *format, ...)
         to->length += (size_t)length;
 }
 
-/* Says @text with @value in place of s. */
+/* Appends @text with s replaced by @value. */
 static void say_with(sentence *to, const char *text, const char *value)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -96,7 +97,8 @@ static void say_with(sentence *to, const char *text, const char *value)
     }
 }
 
-/* The dimensions of an operand as an array: heads within batch elements where all four are there.
+/* The dimensions of an operand as an array. If all four are used, heads are merged into the batch
+ * dimension.
  */
 typedef struct shape {
     int rank;
@@ -129,7 +131,7 @@ static shape shape_of(const heed_problem *problem, unsigned along)
     return it;
 }
 
-/* Makes an array of the operand @role, whose number is returned; -1 if there is none left. */
+/* Makes an array of the operand @role. Returns its number, or -1 if no array is left. */
 static int add_array(heed_problem *to, const heed_problem *problem, const heed_operand *operand,
                      heed_data type, sentence *element)
 {
@@ -152,14 +154,14 @@ static int add_array(heed_problem *to, const heed_problem *problem, const heed_o
     return number;
 }
 
-/* Which array has which operand. */
+/* The array that replaces each operand. */
 typedef struct spelling {
     heed_problem problem;
     int array[LAB_ARRAYS]; /* by role; -1: none */
     bool full;
 } spelling;
 
-/* The element of an operand, as an array of @type. */
+/* Writes the element of an operand, as an array of @type. */
 static sentence spell_operand(spelling *it, const heed_problem *problem, lab_role role,
                               const heed_operand *operand, heed_data type)
 {
@@ -218,19 +220,19 @@ static void spell_visible(spelling *it, const heed_problem *problem)
         memcpy(it->problem.visible, v.text + 2, v.length - 2);
 }
 
-/* The problem in which expressions say all that words do. */
+/* The problem with expressions in place of words. */
 static spelling spell(const heed_problem *problem)
 {
     spelling it = { .problem = *problem };
     for (int role = 0; role < LAB_ARRAYS; role++)
         it.array[role] = -1;
     it.problem.softcap = 0;
-    if (problem->prefix) /* with which there are no expressions */
+    if (problem->prefix) /* excludes expressions */
         it.problem.prefix = it.problem.pages = 0;
     it.problem.bias = it.problem.slopes = it.problem.starts = it.problem.shown = (heed_operand){
         0
     };
-    if (!lab_follows_lengths(problem)) /* else p is what they say */
+    if (!lab_follows_lengths(problem)) /* else p follows them */
         it.problem.lengths = (heed_operand){ 0 };
     it.problem.window = (heed_window){ 0 };
     it.problem.chunk = 0;
@@ -239,7 +241,7 @@ static spelling spell(const heed_problem *problem)
     return it;
 }
 
-/* Copies the operand @role to the array that has it. */
+/* Copies the operand @role to the array that replaces it. */
 static void copy_operand(lab_values *to, const lab_values *from, lab_role role, int array)
 {
     const lab_block *source = &from->block[role], *target = &to->block[LAB_ARRAYS + array];
@@ -264,12 +266,12 @@ void lab_gate_spelled(const lab_check *check, lab_verdict *verdict)
     const heed_problem *problem = &check->values->problem;
     lab_variant other = { .memo = LAB_MEMO_SPELLED };
     if (!has_words(problem)) {
-        lab_verdict_skip(verdict, "there is no word that an expression could say");
+        lab_verdict_skip(verdict, "no word can be written as an expression");
         return;
     }
     spelling it = spell(problem);
     if (it.full || heed_problem_check(&it.problem) != HEED_OK) {
-        lab_verdict_skip(verdict, "it is too much for the arrays and characters of expressions");
+        lab_verdict_skip(verdict, "the expressions need too many arrays or characters");
         return;
     }
     lab_trace_step(check->trace, "with expressions for words");
@@ -290,7 +292,7 @@ void lab_gate_spelled(const lab_check *check, lab_verdict *verdict)
 /* Shown                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Writes the mask of @from as the elements of @to: truth, or 0 and -infinity. */
+/* Writes the mask of @from to @to, as booleans or as a bias of 0 and -infinity. */
 static void copy_mask(const lab_block *to, const lab_block *from, int64_t keys, bool bias)
 {
     for (int64_t n = 0; n < lab_view_vectors(&from->view); n++)
@@ -306,7 +308,7 @@ static void copy_mask(const lab_block *to, const lab_block *from, int64_t keys, 
         }
 }
 
-/* Adds what differs where the mask is said by @role, of type @type. */
+/* Adds the differences from a run with the mask as operand @role of type @type. */
 static bool add_other_mask(lab_worst *worst, const lab_check *check, lab_role role, heed_data type,
                            lab_verdict *verdict)
 {
@@ -348,14 +350,7 @@ void lab_gate_shown(const lab_check *check, lab_verdict *verdict)
 /* Sinks                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* log(exp(a) + exp(b)) */
-static double add_logarithms(double a, double b)
-{
-    double high = fmax(a, b), low = fmin(a, b);
-    return low == -INFINITY ? high : high + log1p(exp(low - high));
-}
-
-/* The row with its sink, out of what @without has. */
+/* Compares the row with its sink to the row of @without, to which the sink is added. */
 static void add_sink(lab_worst *worst, const lab_check *check, const lab_variant *without,
                      int64_t i)
 {
@@ -364,7 +359,7 @@ static void add_sink(lab_worst *worst, const lab_check *check, const lab_variant
     int64_t row = expect->rows[i];
     heed_buffers data = lab_values_buffers(check->values);
     double sink = lab_sink(problem, &data, lab_row_at(problem, row)), norm = 0;
-    double bare = (double)without->run.lse[row], lse = add_logarithms(bare, sink);
+    double bare = (double)without->run.lse[row], lse = lab_add_logarithms(bare, sink);
     double a[HEED_DIM_MAX], b[HEED_DIM_MAX], unit = lab_type_unit(problem->type);
     lab_run_row(&check->runs[0], problem, row, a);
     lab_run_row(&without->run, problem, row, b);
@@ -451,7 +446,7 @@ void lab_gate_neutral(const lab_check *check, lab_verdict *verdict)
 /* Prefixed                                                                                       */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Pages are as many as there are then, and new keys those that belong where lengths say. */
+/* Gives each batch element a copy of the prefix, and new keys that belong at the lengths. */
 void lab_gate_prefixed(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;

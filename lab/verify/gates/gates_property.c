@@ -11,7 +11,7 @@
 #include "lab/verify/reference/reference.h"
 #include "lab/verify/variant.h"
 
-/* Streams of random numbers of the gates. */
+/* Random streams of the gates. */
 enum {
     STREAM_LINEAR = 16,
     STREAM_PERMUTED = 18,
@@ -125,25 +125,25 @@ static void swap_columns(const lab_block *block, int64_t a, int64_t b)
     }
 }
 
-/* Why keys of @problem cannot change places; NULL if they can. */
+/* Why the keys of @problem cannot be permuted; NULL if they can. */
 static const char *order_of_keys(const heed_problem *problem)
 {
     if (problem->slopes.type)
-        return "slopes tell keys by their number";
+        return "slopes depend on key positions";
     if (problem->prefix)
-        return "a prefix tells keys by their number";
+        return "a prefix depends on key positions";
     if (problem->starts.type)
-        return "starts tell keys by their number";
+        return "starts depend on key positions";
     if (lab_packed(problem))
-        return "packed sequences tell keys by their number";
+        return "packed sequences depend on key positions";
     if (problem->lengths.type)
-        return "lengths tell keys by their number";
-    return problem->score[0] || problem->visible[0] ? "expressions may tell keys by their number"
+        return "lengths depend on key positions";
+    return problem->score[0] || problem->visible[0] ? "expressions may depend on key positions"
                                                     : NULL;
 }
 
-/* Adds the differences of @run from the first run of the check. Both are as near to what is
- * expected as allowed, so they are twice that apart at most. */
+/* Adds the differences of @run from the first run of the check. Each is within its budget of the
+ * expected output, so they differ by at most twice the budget. */
 static void add_differences(lab_worst *worst, const lab_check *check, const lab_run *run)
 {
     const lab_expect *expect = check->expect;
@@ -157,8 +157,8 @@ static void add_differences(lab_worst *worst, const lab_check *check, const lab_
     }
 }
 
-/* Of rows beside those of the sample it is not known how far they may be off, but as far as so many
- * times the worst of them, at the same size, is far enough for any honest kernel. */
+/* The budgets of rows outside the sample are unknown. This multiple of the worst sampled budget,
+ * relative to the row's size, is enough for any correct kernel. */
 #define COARSE 8.0
 
 static double row_norm(const double *row, int64_t dim)
@@ -167,7 +167,7 @@ static double row_norm(const double *row, int64_t dim)
     return lab_row_distance(zeros, row, dim);
 }
 
-/* How far @row, which is farther off than that, may be off: a tied one more than the others. */
+/* The budget of a row that exceeds that limit: a tied row has a larger one. */
 static double own_budget(const lab_check *check, int64_t row)
 {
     heed_buffers data = lab_values_buffers(check->values);
@@ -186,7 +186,7 @@ static double own_budget(const lab_check *check, int64_t row)
     return budget;
 }
 
-/* Adds the differences of all rows, coarsely. */
+/* Adds the differences of all rows, with a coarse limit. */
 static void add_coarsely(lab_worst *worst, const lab_check *check, const lab_run *run)
 {
     const lab_expect *expect = check->expect;
@@ -257,7 +257,7 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
 /* Shifted                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* One column of K is set to 1, so a query's element there is added to all of its logits. */
+/* One column of K is set to 1, so the query's element there is added to all logits of the query. */
 #define SHIFT_MAX 16
 
 static void set_column(const lab_block *block, int64_t column, double (*value)(uint64_t, int64_t),
@@ -280,7 +280,7 @@ static double some_shift(uint64_t stream, int64_t n)
     return (double)(lab_random_below(stream, (uint64_t)n, 2 * SHIFT_MAX + 1) - SHIFT_MAX);
 }
 
-/* The shift of the logits of @row, as the query has it in memory. */
+/* The shift of the logits of @row, from the query in memory. */
 static double shift_of(const lab_values *values, int64_t row, int64_t column)
 {
     const lab_block *q = &values->block[LAB_Q];
@@ -312,7 +312,8 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
     const lab_block *q = &check->values->block[LAB_Q], *k = &check->values->block[LAB_K];
     uint64_t stream = lab_random_stream(check->seed, STREAM_SHIFTED);
     int64_t column = lab_random_below(stream, 0, problem->dim_qk);
-    double unit = fmin(1 / fabs((double)problem->scale), 1000); /* shifts the logits by 1 */
+    double unit = fmin(1 / fabs((double)problem->scale), 1000); /* this change shifts the logits by
+                                                                 * 1 */
     if (!lab_adds_to_logits(problem) || lab_has_sinks(problem) || problem->rotary) {
         lab_verdict_skip(verdict, "%s do not move with the logits",
                          problem->rotary         ? "rotated columns"
@@ -344,7 +345,7 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
 /* Causal                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The number of queries, from the first on, that do not see all keys. */
+/* The number of queries, counted from the first, that do not see all keys. */
 static int64_t limited_queries(const heed_problem *problem)
 {
     int64_t count = 0;
@@ -353,7 +354,7 @@ static int64_t limited_queries(const heed_problem *problem)
     return count;
 }
 
-/* Large random values in the keys from @first on. */
+/* Writes large random values to the keys from @first on. */
 static void scramble(const lab_block *block, int64_t first, uint64_t stream)
 {
     const lab_view *view = &block->view;

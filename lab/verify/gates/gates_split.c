@@ -20,9 +20,8 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* split() of a problem where positions matter beside the mask: one half is aligned top left, the
- * other one bottom right, which says the same positions only where there are as many keys as
- * queries. */
+/* split() for a problem with positions other than in the mask. One half is aligned top left, the
+ * other bottom right; positions agree only if there are as many keys as queries. */
 static int64_t split_window(const heed_problem *whole, heed_problem half[2])
 {
     int64_t at = whole->seq_k / 2;
@@ -38,20 +37,20 @@ static int64_t split_window(const heed_problem *whole, heed_problem half[2])
     return at;
 }
 
-/* The keys before the result, and those from there on, are two problems of their own, half[0] and
- * half[1], that together see what @whole sees. 0 if there is no such place. */
+/* Returns a key at which to split: the keys before it and those from it on become the problems
+ * half[0] and half[1], which together see the keys that @whole sees. 0 if there is no such key. */
 static int64_t split(const heed_problem *whole, heed_problem half[2])
 {
     int64_t keys = whole->seq_k, queries = whole->seq_q, at = keys / 2;
     half[0] = lab_without_pages(whole);
     half[0].prefix = 0;
     half[1] = half[0];
-    half[1].sinks = (heed_operand){ 0 }; /* they count once */
+    half[1].sinks = (heed_operand){ 0 }; /* each sink counts once */
     if (lab_packed(whole) || whole->append || whole->score[0] || whole->visible[0])
-        return 0; /* which may tell keys by their number */
+        return 0; /* expressions may depend on key indices */
     if (whole->lengths.type) {
-        /* Bottom right counts from them: the second half's say the same. The first half has no
-         * mask, and only rows that see all of it are compared. */
+        /* Bottom right counts from the lengths: those of the second half give the same positions.
+         * The first half has no mask, and only rows that see all of it are compared. */
         bool follows = lab_follows_lengths(whole);
         if (whole->slopes.type || whole->window.sides || whole->chunk ||
             (whole->mask != HEED_MASK_NONE && !follows))
@@ -80,8 +79,8 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     return at;
 }
 
-/* Does the row see all keys that the first half, up to key @at, has of its batch element? Only
- * split()'s half of a problem with lengths may show more. */
+/* True if the row sees all keys of its batch element in the first half, which ends at key @at. A
+ * half can show more keys only if the problem has lengths. */
 static bool sees_half(const lab_check *check, int64_t row, int64_t at)
 {
     const heed_problem *problem = &check->values->problem;
@@ -100,16 +99,9 @@ static double weight_of(float lse, double lse_whole)
     return lse == -INFINITY ? 0 : exp((double)lse - lse_whole);
 }
 
-/* log(exp(a) + exp(b)) */
-static double add_logarithms(double a, double b)
-{
-    double high = fmax(a, b), low = fmin(a, b);
-    return low == -INFINITY ? high : high + log1p(exp(low - high));
-}
-
-/* Adds how far the merger of two halves is from the whole. Beside the errors of the whole, allowed
- * twice for the halves have them too, a half rounds its own output, has the rounding of operands in
- * it, even where the two outputs cancel, and takes its LSE with the error of that into its weight.
+/* Adds the distance of the merged halves from the whole. The errors of the whole are allowed twice,
+ * as the halves have them too. Each half also rounds its output and its operands, even where the
+ * two outputs cancel, and its weight contains the error of its LSE.
  */
 static void add_merger(lab_worst *worst, const lab_check *check, const lab_variant half[2],
                        int64_t i)
@@ -118,7 +110,7 @@ static void add_merger(lab_worst *worst, const lab_check *check, const lab_varia
     int64_t row = check->expect->rows[i];
     double unit = 2 * (lab_type_unit(problem->type) + lab_products_unit(problem->products));
     double whole[HEED_DIM_MAX], part[HEED_DIM_MAX], merged[HEED_DIM_MAX] = { 0 };
-    double lse = add_logarithms((double)half[0].run.lse[row], (double)half[1].run.lse[row]);
+    double lse = lab_add_logarithms((double)half[0].run.lse[row], (double)half[1].run.lse[row]);
     double lse_allowed = 3 * check->expect->lse_budget[i], allowed = 2 * check->expect->o_budget[i];
     lab_run_row(&check->runs[0], problem, row, whole);
     for (int h = 0; h < 2; h++) {
@@ -128,7 +120,7 @@ static void add_merger(lab_worst *worst, const lab_check *check, const lab_varia
             merged[c] += weight * part[c];
             norm += part[c] * part[c];
         }
-        if (isfinite(norm)) /* else it is the difference that tells */
+        if (isfinite(norm)) /* otherwise the difference shows it */
             allowed += weight * sqrt(norm) * (unit + lse_allowed);
     }
     lab_worst_add(worst, row, lab_row_distance(merged, whole, problem->dim_v), allowed);
@@ -163,8 +155,8 @@ void lab_gate_merged(const lab_check *check, lab_verdict *verdict)
 /* Batch                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Adds how far batch element @batch, of @queries, alone is from what it is in the batch: all rows
- * if they must be equal to the bit, else those whose tolerance is known. */
+/* Adds the differences of batch element @batch, of @queries, run alone, from the same element in
+ * the batch: all rows if bits must be equal, else those with known budgets. */
 static void add_element(lab_worst *worst, const lab_check *check, const lab_run *alone,
                         int64_t batch, int64_t queries)
 {
@@ -213,7 +205,7 @@ void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
     const int64_t elements[] = { 0, problem->batch - 1, problem->batch / 2 };
     lab_worst worst = { 0 };
     if (strstr(problem->score, "batch") || strstr(problem->visible, "batch")) {
-        lab_verdict_skip(verdict, "expressions may tell batch elements by their number");
+        lab_verdict_skip(verdict, "expressions may depend on the batch index");
         return;
     }
     if (problem->batch == 1) {

@@ -1,9 +1,9 @@
 /*
- * append.c - kernels that append new keys and values to the cache in the wrong way, or not at all
+ * append.c - wrong kernels: appending new keys and values to the cache
  */
 #include "lab/verify/mutants/steps.h"
 
-/* Attention of what is in place, with rotated queries. */
+/* Attention to the keys in place, with rotated queries. */
 static void attend(const heed_problem *problem, const heed_buffers *buffers)
 {
     mutant_rest rest;
@@ -17,7 +17,7 @@ static void nothing_written(const heed_problem *problem, const heed_buffers *buf
     attend(problem, buffers);
 }
 
-/* Copies of K and V that the kernel works on: the answer is right, and the cache is not. */
+/* The kernel works on copies of K and V: the result is right, but the cache is not. */
 static void written_aside(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_buffers own = *buffers;
@@ -36,7 +36,7 @@ static void written_aside(const heed_problem *problem, const heed_buffers *buffe
     free(copies[LAB_V]);
 }
 
-/* Appends as if all batch elements had @more keys than they have. */
+/* Appends as if all batch elements were @more keys longer. */
 static void append_elsewhere(const heed_problem *problem, const heed_buffers *buffers, int32_t more)
 {
     const lab_view view = lab_view_of(problem, LAB_LENGTHS);
@@ -61,7 +61,7 @@ static void row_early(const heed_problem *problem, const heed_buffers *buffers)
     attend(problem, buffers);
 }
 
-/* Right, and a row more behind it. */
+/* Right, but also writes the row after the new ones. */
 static void row_more(const heed_problem *problem, const heed_buffers *buffers)
 {
     append_elsewhere(problem, buffers, 1);
@@ -69,7 +69,7 @@ static void row_more(const heed_problem *problem, const heed_buffers *buffers)
     attend(problem, buffers);
 }
 
-/* The last new key is left out: its slot keeps what it held. */
+/* The last new key is left out: its slot keeps its old contents. */
 static void stale_row(const heed_problem *problem, const heed_buffers *buffers)
 {
     const size_t bytes = (size_t)problem->dim_qk * heed_type_size(problem->type);
@@ -86,7 +86,7 @@ static void stale_row(const heed_problem *problem, const heed_buffers *buffers)
     attend(problem, buffers);
 }
 
-/* New keys of the next rows. */
+/* Takes each packed new key from the next row. */
 static void rows_of_next(const heed_problem *problem, const heed_buffers *buffers)
 {
     const lab_view view = lab_view_of(problem, LAB_K_NEW);
@@ -106,7 +106,7 @@ static void rows_of_next(const heed_problem *problem, const heed_buffers *buffer
     free(keys);
 }
 
-/* Angles of the position that is @later behind the right one, and at the end the first ones. */
+/* Angles of the position @later after the right one, wrapping at the end. */
 static heed_buffers turned_by(const heed_problem *problem, const heed_buffers *buffers,
                               int64_t later, void *copies[2])
 {
@@ -153,7 +153,7 @@ static void queries_not_turned(const heed_problem *problem, const heed_buffers *
     mutant_plain(&rest, buffers);
 }
 
-/* As if each packed sequence had as many queries as the longest one. */
+/* Rotates as if each packed sequence had as many queries as the longest one. */
 static void queries_turned_padded(const heed_problem *problem, const heed_buffers *buffers)
 {
     const lab_view view = lab_view_of(problem, LAB_LENGTHS);
@@ -177,7 +177,7 @@ static void queries_turned_padded(const heed_problem *problem, const heed_buffer
     free(lengths);
 }
 
-/* Halves for neighbours, or the other way round. */
+/* Halves instead of adjacent pairs, or vice versa. */
 static void other_pairs(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem other = *problem;
@@ -206,27 +206,27 @@ static void turned_backwards(const heed_problem *problem, const heed_buffers *bu
 const lab_mutant lab_mutants_append[] = {
     { .name = "appends-nothing", .does = "leaves the cache as it is", .behaviour = { .run = nothing_written, .appends = true },
       .spec = SPEC, .inputs = "normal", .gate = "finite" },
-    { .name = "appends-aside", .does = "attends to new keys that it does not write to the cache", .behaviour = { .run = written_aside, .appends = true },
+    { .name = "appends-aside", .does = "attends to new keys without writing them to the cache", .behaviour = { .run = written_aside, .appends = true },
       .spec = PAGED, .inputs = "normal", .gate = "appended" },
     { .name = "appends-early", .does = "writes new keys a row early", .behaviour = { .run = row_early, .appends = true },
       .spec = PAGED, .inputs = "normal", .gate = "appended" },
-    { .name = "appends-more", .does = "writes to the row behind new keys", .behaviour = { .run = row_more, .appends = true },
+    { .name = "appends-more", .does = "writes to the row after new keys", .behaviour = { .run = row_more, .appends = true },
       .spec = SPEC, .inputs = "normal", .gate = "appended" },
     { .name = "stale-row", .does = "leaves the last new key of a head out", .behaviour = { .run = stale_row, .appends = true },
       .spec = SPEC, .inputs = "normal", .gate = "appended" },
-    { .name = "rows-of-next", .does = "takes packed new keys a row late", .behaviour = { .run = rows_of_next, .appends = true },
+    { .name = "rows-of-next", .does = "takes each packed new key from the next row", .behaviour = { .run = rows_of_next, .appends = true },
       .spec = "b3 h4/2 s9/40 d16 f16 varlen=17/0 lengths causal=br append=9:packed", .inputs = "normal", .gate = "appended" },
-    { .name = "keys-turned-late", .does = "rotates new keys as at the position behind theirs", .behaviour = { .run = keys_turned_late, .appends = true },
+    { .name = "keys-turned-late", .does = "rotates new keys by the next position", .behaviour = { .run = keys_turned_late, .appends = true },
       .spec = PAGED " rotary=8", .inputs = "normal", .gate = "appended" },
-    { .name = "queries-turned-late", .does = "rotates queries as at the position behind theirs", .behaviour = { .run = queries_turned_late, .appends = true },
+    { .name = "queries-turned-late", .does = "rotates queries by the next position", .behaviour = { .run = queries_turned_late, .appends = true },
       .spec = SPEC " rotary=16:interleaved", .inputs = "normal", .gate = "error" },
-    { .name = "queries-not-turned", .does = "rotates new keys alone", .behaviour = { .run = queries_not_turned, .appends = true },
+    { .name = "queries-not-turned", .does = "rotates new keys only", .behaviour = { .run = queries_not_turned, .appends = true },
       .spec = SPEC " rotary=16", .inputs = "normal", .gate = "error" },
-    { .name = "queries-turned-padded", .does = "rotates packed queries as if all sequences had as many", .behaviour = { .run = queries_turned_padded, .appends = true },
+    { .name = "queries-turned-padded", .does = "rotates packed queries as if all sequences had equally many", .behaviour = { .run = queries_turned_padded, .appends = true },
       .spec = "b3 h4/2 s9/40 d16 f32 varlen=17/0 lengths causal=br append=3 rotary=16", .inputs = "normal", .gate = "error" },
-    { .name = "other-pairs", .does = "rotates halves for neighbours", .behaviour = { .run = other_pairs, .appends = true },
+    { .name = "other-pairs", .does = "rotates halves instead of adjacent pairs", .behaviour = { .run = other_pairs, .appends = true },
       .spec = SPEC " rotary=16:interleaved", .inputs = "normal", .gate = "appended" },
-    { .name = "turned-backwards", .does = "rotates by the negative angle, which no product of a new query and a new key tells",
+    { .name = "turned-backwards", .does = "rotates by the negative angle, which does not change products of new queries and new keys",
       .behaviour = { .run = turned_backwards, .appends = true },
       .spec = "b2 h2 s4 d8 f32 lengths causal=br append=4 rotary=8", .inputs = "normal", .gate = "appended" },
     { .name = NULL },

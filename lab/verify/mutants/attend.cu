@@ -1,10 +1,8 @@
 /*
- * attend.cu - a plain kernel with one mistake, or none: the subject of the gates where kernels
- * are CUDA
+ * attend.cu - a plain CUDA kernel with one mistake, or none, for testing the gates
  *
- * A block works on HEED_W rows, a warp on each, and goes through the keys 32 at a time: all threads
- * bring a tile of K and V to shared memory, each lane computes the logit of a key, and the softmax
- * is the online one. f16 alone.
+ * A block computes HEED_W rows, one per warp, 32 keys at a time: all threads load a tile of K and V
+ * to shared memory, each lane computes the logit of one key, and the softmax is online. f16 only.
  *
  * Compile-time parameters: HEED_CAUSAL, HEED_DIM_QK, HEED_DIM_V, HEED_W, and HEED_MISTAKE, one of
  * those below. Rows are as in args.cuh; shared memory has room for 32 * (HEED_DIM_QK + HEED_DIM_V)
@@ -18,22 +16,22 @@
 #define POSITIVE_SCALE     2  /* ignores the sign of the scale */
 #define DROPS_LAST_TILE    3
 #define ONE_KEY_MORE       4
-#define UNMASKED_TAIL      5  /* counts the zeros that fill the last tile up */
+#define UNMASKED_TAIL      5  /* counts the zeros that pad the last tile */
 #define INTERLEAVED_HEADS  6  /* maps grouped heads by modulo instead of division */
 #define FIRST_KEYS         7  /* uses the keys of the first batch element for all */
 #define STALE_OUTPUT       8  /* does not scale the output down when the maximum rises */
 #define NO_MAXIMUM         9
 #define F16_SUMS          10
 #define BASE_2_LSE        11
-#define MASKED_BY_ZERO    12  /* weighs masked keys by zero */
+#define MASKED_BY_ZERO    12  /* masks by a weight of 0 */
 #define NAN_FOR_EMPTY     13
 #define NO_BARRIER        14  /* does not wait for the tile */
 #define PAST_THE_END      15
-#define READS_PAST        16  /* K and V, and takes what is there for keys */
+#define READS_PAST        16  /* K and V, and uses the data there as keys */
 #define LEAVES_A_MARK     17  /* in K */
 #define NO_FIRST_ROW      18
-#define AFTER_WARM_UP     19  /* works in its first ten calls */
-#define OLD_BIT           20  /* has a bit of what lay in O before */
+#define AFTER_WARM_UP     19  /* is right in its first ten calls only */
+#define OLD_BIT           20  /* keeps a bit of the old contents of O */
 #define EIGHT_BIT_WEIGHTS 21
 #define SWAPPED_COLUMNS   22
 #define LAZY_WITHOUT_LSE  23
@@ -45,7 +43,7 @@
 #define THREADS (32u * HEED_W)
 #define COLUMNS ((HEED_DIM_V + 31) / 32) /* of a lane */
 
-/* State that stays from one launch to the next. */
+/* State that persists between launches. */
 #ifdef __CUDACC__
 #define LASTING static __device__
 #else
@@ -68,7 +66,7 @@ HEED_DEVICE void store_element(void *tensor, i64 index, float x)
 
 /* ---- the tile ---- */
 
-/* Where column @c of key @j of the tile is. */
+/* The index of column @c of key @j in the tile. */
 HEED_DEVICE u32 key_place(u32 j, u32 c)
 {
     return ptx_shared_base() + (j * HEED_DIM_QK + c) * 4u;
@@ -79,7 +77,7 @@ HEED_DEVICE u32 value_place(u32 j, u32 c)
     return ptx_shared_base() + (TILE * HEED_DIM_QK + j * HEED_DIM_V + c) * 4u;
 }
 
-/* All threads of the block bring the keys from @key on, with their values, and zeros beyond the
+/* All threads of the block load the keys from @key on, with their values, and zeros past the
  * last. */
 HEED_DEVICE void bring_tile(const heed_cuda_args *args, i64 k, i64 v, u32 key)
 {
@@ -118,7 +116,7 @@ HEED_DEVICE float warp_sum(float x)
     return x;
 }
 
-/* The logit of the lane's key, but for the scale without its sign. */
+/* The logit of the lane's key, without the magnitude of the scale. */
 HEED_DEVICE float score(const heed_cuda_args *args, i64 q)
 {
     float sum = 0.0f;
@@ -134,7 +132,7 @@ HEED_DEVICE float rounded(float x)
     return ptx_f16_to_f32(ptx_f32_to_f16(x));
 }
 
-/* Takes the @count first keys of the tile. @own is the lane's score. */
+/* Adds the first @count keys of the tile. @own is the lane's score. */
 HEED_DEVICE void add_keys(row_state *st, u32 count, float own, float scale)
 {
     float max = ptx_max(st->max, warp_max(own));
@@ -159,7 +157,7 @@ HEED_DEVICE void add_keys(row_state *st, u32 count, float own, float scale)
     }
 }
 
-/* Elements from the beginning of Q or O to a row. */
+/* The offset of a row in Q or O, in elements. */
 HEED_DEVICE i64 place_of_row(const heed_cuda_args *args, u32 head, heed_cuda_strides stride,
                              u32 row)
 {
@@ -238,7 +236,7 @@ HEED_DEVICE void attend(const heed_cuda_args *args, u32 head, u32 first)
     if ((IS(UNMASKED_TAIL) || IS(READS_PAST)) && end == args->seq_k)
         end = (end + TILE - 1) / TILE * TILE;
     for (u32 key = 0; key < all; key += TILE) {
-        ptx_barrier(); /* all are done with the tile before */
+        ptx_barrier(); /* all have finished the previous tile */
         bring_tile(args, k, v, key);
         if (!IS(NO_BARRIER))
             ptx_barrier();

@@ -1,22 +1,22 @@
 /*
- * cheats.c - kernels that only look as if they worked: tricks of a kernel that is timed by being
- * called again and again, and remembers
+ * cheats.c - cheating kernels: they exploit that timing calls them repeatedly, and remember earlier
+ * calls
  *
- * Each call sees the addresses that it gets, what lies there, and what it kept of earlier calls.
+ * Each call sees the addresses that are passed, the data there, and its memory of earlier calls.
  */
 #include <unistd.h>
 
 #include "lab/tensor/random.h"
 #include "lab/verify/mutants/steps.h"
 
-/* Computes, and keeps the answer. */
+/* Computes, and stores the result. */
 static void compute(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers)
 {
     mutant_plain(problem, buffers);
     mutant_remember(memory, problem, buffers);
 }
 
-/* Gives the answer of the last call if it looks like the same question. */
+/* Returns the result of the last call if the inputs look the same. */
 static void answer(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers,
                    bool same)
 {
@@ -60,7 +60,7 @@ static void by_print(mutant_memory *memory, const heed_problem *problem,
     memory->print = print;
 }
 
-/* The values do not matter. */
+/* Compares shapes only, not values. */
 static void by_shape(mutant_memory *memory, const heed_problem *problem,
                      const heed_buffers *buffers)
 {
@@ -73,7 +73,7 @@ static void first_call_alone(mutant_memory *memory, const heed_problem *problem,
     answer(memory, problem, buffers, memory->since > 0);
 }
 
-/* Does nothing at all after the first call: the answer is still there. */
+/* Does nothing after the first call: the result is still there. */
 static void first_call_only(mutant_memory *memory, const heed_problem *problem,
                             const heed_buffers *buffers)
 {
@@ -166,7 +166,7 @@ static void old_array(mutant_memory *memory, const heed_problem *problem,
     keep(memory, problem, buffers, LAB_ARRAYS);
 }
 
-/* Marks its workspace when the answer is in it, and looks for the mark. */
+/* Marks its workspace once it holds the result, and looks for the mark. */
 #define MARK UINT64_C(0x6865656420776173)
 
 static void in_workspace(mutant_memory *memory, const heed_problem *problem,
@@ -179,7 +179,7 @@ static void in_workspace(mutant_memory *memory, const heed_problem *problem,
     memcpy(buffers->workspace, &mark, sizeof mark);
 }
 
-/* A row that is there already is not computed: one that is not zero was. */
+/* Skips rows that seem to be computed already: those that are not zero. */
 static void rows_done(const heed_problem *problem, const heed_buffers *buffers)
 {
     lab_view o = lab_view_of(problem, LAB_O);
@@ -195,7 +195,7 @@ static void one_of_three(mutant_memory *memory, const heed_problem *problem,
     answer(memory, problem, buffers, memory->since % 3 != 0);
 }
 
-/* The last bit of the first element says which call it was. */
+/* The last bit of the first element encodes the call. */
 static void last_bit(mutant_memory *memory, const heed_problem *problem,
                      const heed_buffers *buffers)
 {
@@ -220,15 +220,15 @@ static void again_without_lse(mutant_memory *memory, const heed_problem *problem
     answer(memory, problem, buffers, !buffers->lse && same_place(&memory->last, buffers));
 }
 
-/* The same, but not before it has been called once: a kernel is checked first. */
+/* The same, but only after the first call: a kernel is checked first. */
 static void warm_without_lse(mutant_memory *memory, const heed_problem *problem,
                              const heed_buffers *buffers)
 {
     answer(memory, problem, buffers, memory->since > 0 && !buffers->lse);
 }
 
-/* Computes what lies at the addresses of the first call, as a captured graph does that nobody told
- * of others. */
+/* Computes with the data at the addresses of the first call, like a captured graph whose addresses
+ * were not updated. */
 static void first_addresses(mutant_memory *memory, const heed_problem *problem,
                             const heed_buffers *buffers)
 {
@@ -240,14 +240,14 @@ static void first_addresses(mutant_memory *memory, const heed_problem *problem,
     mutant_plain(problem, &first);
 }
 
-/* Has its keys in the workspace from the first call on, in an order that suits it. */
+/* Packs its keys into the workspace in the first call, and never again. */
 static void packed_once(mutant_memory *memory, const heed_problem *problem,
                         const heed_buffers *buffers)
 {
     lab_view k = lab_view_of(problem, LAB_K);
     size_t bytes = (size_t)lab_view_extent(&k) * heed_type_size(k.type);
     heed_buffers packed = *buffers;
-    if (bytes > buffers->workspace_size) { /* a variation that it is not tuned for */
+    if (bytes > buffers->workspace_size) { /* a problem that it is not tuned for */
         mutant_plain(problem, buffers);
         return;
     }
@@ -258,7 +258,8 @@ static void packed_once(mutant_memory *memory, const heed_problem *problem,
     mutant_plain(problem, &packed);
 }
 
-/* A pipeline that nobody drains: every call but the first has the queries of the one before. */
+/* A pipeline that is never drained: every call but the first uses the queries of the previous
+ * one. */
 static void one_call_behind(mutant_memory *memory, const heed_problem *problem,
                             const heed_buffers *buffers)
 {
@@ -277,7 +278,7 @@ static void one_call_behind(mutant_memory *memory, const heed_problem *problem,
     memory->o = kept;
 }
 
-/* Can the byte at @address be read? A pipe knows. */
+/* True if the byte at @address is readable: writing it to a pipe shows that. */
 static bool is_readable(const void *address)
 {
     int ends[2];
@@ -289,8 +290,7 @@ static bool is_readable(const void *address)
     return readable;
 }
 
-/* Computes as long as O lies against a wall, as it does where kernels are verified and nowhere
- * else. */
+/* Computes only while O lies against a wall, which it does only in verification. */
 static void while_watched(mutant_memory *memory, const heed_problem *problem,
                           const heed_buffers *buffers)
 {
@@ -304,7 +304,7 @@ static void while_watched(mutant_memory *memory, const heed_problem *problem,
     answer(memory, problem, buffers, !watched);
 }
 
-/* The first element of Q that heed verify makes without --seed. */
+/* The first element of Q in heed verify without --seed. */
 static double first_of_seed(uint64_t seed)
 {
     enum {
@@ -313,7 +313,7 @@ static double first_of_seed(uint64_t seed)
     return lab_random_normal(lab_random_stream(lab_random_stream(seed, STREAM_VALUES), LAB_Q), 0);
 }
 
-/* Right for the values that everybody's seed makes. */
+/* Right only for the values of the default seed. */
 static void by_seed(const heed_problem *problem, const heed_buffers *buffers)
 {
     double known = lab_element_round(problem->type, first_of_seed(1));
@@ -322,7 +322,7 @@ static void by_seed(const heed_problem *problem, const heed_buffers *buffers)
         lab_element_set(problem->type, buffers->o, 0, 0.25);
 }
 
-/* V as it is: of the right size, and plausible. */
+/* Copies V: the right magnitude, and plausible. */
 static void copies_values(const heed_problem *problem, const heed_buffers *buffers)
 {
     lab_view v = lab_view_of(problem, LAB_V), o = lab_view_of(problem, LAB_O);
@@ -349,23 +349,23 @@ static void nothing(const heed_problem *problem, const heed_buffers *buffers)
 
 /* clang-format off */
 const lab_mutant lab_mutants_cheats[] = {
-    { .name = "does-nothing", .does = "hopes that the answer is there already", .behaviour.run = nothing,
+    { .name = "does-nothing", .does = "hopes that the result is already there", .behaviour.run = nothing,
       .spec = SPEC, .inputs = "normal", .gate = "written" },
     { .name = "copies-values", .does = "copies rows of V", .behaviour.run = copies_values,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "rows-done", .does = "leaves rows as they are that are not zero", .behaviour.run = rows_done,
+    { .name = "rows-done", .does = "leaves rows unchanged that are not zero", .behaviour.run = rows_done,
       .spec = SPEC, .inputs = "normal", .gate = "written" },
-    { .name = "by-pointer", .does = "gives the last answer for tensors at the same addresses", .behaviour.call = by_pointer,
+    { .name = "by-pointer", .does = "returns the last result for tensors at the same addresses", .behaviour.call = by_pointer,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "by-print", .does = "gives the last answer if the first element of each vector is the same", .behaviour.call = by_print,
+    { .name = "by-print", .does = "returns the last result if the first element of each vector is the same", .behaviour.call = by_print,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "by-shape", .does = "gives the last answer for problems of the same shape", .behaviour.call = by_shape,
+    { .name = "by-shape", .does = "returns the last result for problems of the same shape", .behaviour.call = by_shape,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "first-answer", .does = "gives the first answer for every call", .behaviour.call = first_call_alone,
+    { .name = "first-answer", .does = "returns the first result for every call", .behaviour.call = first_call_alone,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "first-call", .does = "works in the first call alone", .behaviour.call = first_call_only,
+    { .name = "first-call", .does = "works in the first call only", .behaviour.call = first_call_only,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "after-warm-up", .does = "works until it takes itself for warm", .behaviour.call = after_warm_up,
+    { .name = "after-warm-up", .does = "works until it seems to be warm", .behaviour.call = after_warm_up,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "by-turns", .does = "works in every other call", .behaviour.call = by_turns,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
@@ -389,28 +389,28 @@ const lab_mutant lab_mutants_cheats[] = {
       .spec = "b1 h2 s40 d24 f32 shown=bits", .inputs = "normal", .gate = "fresh" },
     { .name = "old-array", .does = "keeps the array of the first call", .behaviour.call = old_array,
       .spec = "b1 h2 s40 d24 f32 array=doc:i32:40 visible=doc[q]==doc[k]", .inputs = "normal", .gate = "fresh" },
-    { .name = "in-workspace", .does = "gives the last answer if its workspace is as it left it",
+    { .name = "in-workspace", .does = "returns the last result if its workspace is unchanged",
       .behaviour = { .call = in_workspace, .workspace = 64 },
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "while-watched", .does = "works while its output lies against a wall", .behaviour.call = while_watched,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "last-bit", .does = "tells in its last bit which call it was", .behaviour.call = last_bit,
+    { .name = "last-bit", .does = "encodes the call in its last bit", .behaviour.call = last_bit,
       .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
-    { .name = "without-lse", .does = "spares a row where no LSE is asked for", .behaviour.call = without_lse,
+    { .name = "without-lse", .does = "skips a row if no LSE is requested", .behaviour.call = without_lse,
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
-    { .name = "without-lse-unsteady", .does = "spares a row where no LSE is asked for, and claims no equal bits",
+    { .name = "without-lse-unsteady", .does = "skips a row if no LSE is requested, and does not claim to be deterministic",
       .behaviour = { .call = without_lse, .random = true },
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
-    { .name = "warm-without-lse", .does = "gives the last answer where no LSE is asked for, once it is warm", .behaviour.call = warm_without_lse,
+    { .name = "warm-without-lse", .does = "returns the last result if no LSE is requested, once it is warm", .behaviour.call = warm_without_lse,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "again-without-lse", .does = "gives the last answer where no LSE is asked for and the addresses are the last ones",
+    { .name = "again-without-lse", .does = "returns the last result if no LSE is requested and the addresses are those of the last call",
       .behaviour.call = again_without_lse, .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "first-addresses", .does = "reads Q and K where they lay in the first call", .behaviour.call = first_addresses,
+    { .name = "first-addresses", .does = "reads Q and K at the addresses of the first call", .behaviour.call = first_addresses,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "packed-once", .does = "packs its keys into the workspace in the first call alone",
+    { .name = "packed-once", .does = "packs its keys into the workspace in the first call only",
       .behaviour = { .call = packed_once, .workspace = 8192 },
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "one-call-behind", .does = "takes the queries of the call before", .behaviour.call = one_call_behind,
+    { .name = "one-call-behind", .does = "uses the queries of the previous call", .behaviour.call = one_call_behind,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "by-seed", .does = "knows the values that the first seed makes", .behaviour.run = by_seed,
       .spec = SPEC, .inputs = "normal", .gate = "error" },

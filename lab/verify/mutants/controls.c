@@ -1,5 +1,5 @@
 /*
- * controls.c - odd but honest kernels, which the gates must let pass
+ * controls.c - unusual but correct kernels, which the gates must accept
  */
 #include <fenv.h>
 #include <pthread.h>
@@ -119,7 +119,7 @@ static void in_doubles(mutant_row *r)
     free(weights);
 }
 
-/* Every other key, and then those between them. */
+/* Adds odd keys first, then even ones. */
 static void odd_keys_first(mutant_row *r)
 {
     mutant_logits(r);
@@ -136,7 +136,7 @@ static void odd_keys_first(mutant_row *r)
         r->o[c] /= sum;
 }
 
-/* A maximum that is a little too large, as one that is rounded up, or kept from a block. */
+/* A maximum that is a little too large, such as one rounded up or kept from a block. */
 static void loose_maximum(mutant_row *r)
 {
     mutant_logits(r);
@@ -187,7 +187,7 @@ static void full_workspace(const heed_problem *problem, const heed_buffers *buff
     mutant_plain(problem, buffers);
 }
 
-/* Has its keys in the workspace, where they are dense, anew in every call. */
+/* Copies its keys densely to the workspace in every call. */
 static void packed_keys(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem dense = *problem;
@@ -210,8 +210,8 @@ static void packed_keys(const heed_problem *problem, const heed_buffers *buffers
     mutant_plain(&dense, &packed);
 }
 
-/* Makes zeros of results below the normal numbers while it computes, as fast code does, and gives
- * its caller the old modes back. */
+/* Flushes subnormal results to zero while it computes, as fast code does, and restores the caller's
+ * modes. */
 static void flushes_meanwhile(const heed_problem *problem, const heed_buffers *buffers)
 {
     fenv_t kept;
@@ -240,7 +240,7 @@ static void rows_backwards(const heed_problem *problem, const heed_buffers *buff
 /* Calls                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Facts of the problem alone may be kept: here, which order was faster when it was tried. */
+/* A kernel may remember facts about the problem: here, the order that was faster when tried. */
 static void tuned_at_first(mutant_memory *memory, const heed_problem *problem,
                            const heed_buffers *buffers)
 {
@@ -251,7 +251,7 @@ static void tuned_at_first(mutant_memory *memory, const heed_problem *problem,
     mutant_run_all(problem, buffers, memory->print ? mutant_reversed_row : mutant_plain_row);
 }
 
-/* Parts of atomic sums come in any order, and it says so. */
+/* Terms of atomic sums come in any order, and the kernel declares that. */
 static void any_order(mutant_memory *memory, const heed_problem *problem,
                       const heed_buffers *buffers)
 {
@@ -270,7 +270,7 @@ static void *first_half(void *data)
     return NULL;
 }
 
-/* A thread of its own, which is done when the call is. */
+/* Starts a thread, which ends before the call returns. */
 static void two_threads(const heed_problem *problem, const heed_buffers *buffers)
 {
     share work = { problem, buffers };
@@ -296,22 +296,22 @@ const lab_control lab_controls[] = {
     { .name = "online-keys", .does = "online softmax key by key", .behaviour.row = key_by_key },
     { .name = "split-keys", .does = "halves of the keys merged by LSE", .behaviour.row = split_keys },
     { .name = "base-2", .does = "exponentials in base 2", .behaviour.row = base_two },
-    { .name = "loose-maximum", .does = "takes more than the maximum off", .behaviour.row = loose_maximum },
+    { .name = "loose-maximum", .does = "subtracts more than the maximum", .behaviour.row = loose_maximum },
     { .name = "rounded-weights", .does = "rounds weights to the element type", .behaviour.row = rounded_weights },
     { .name = "rounded-softmax", .does = "rounds the softmax to the element type", .behaviour.row = rounded_softmax },
     { .name = "lanes", .does = "dot products in eight lanes", .behaviour.row = dot_in_lanes },
-    { .name = "scaled-query", .does = "puts the scale into the query", .behaviour.row = scaled_query },
+    { .name = "scaled-query", .does = "multiplies the query by the scale", .behaviour.row = scaled_query },
     { .name = "doubles", .does = "everything in doubles", .behaviour.row = in_doubles },
     { .name = "half-tiles", .does = "half-precision sums of 16 products where permitted", .behaviour.row = half_tiles },
     { .name = "half-fine", .does = "half-precision sums of 8 products where permitted", .behaviour.row = half_fine },
     { .name = "rounded-operands", .does = "rounds operands of products where permitted", .behaviour.row = rounded_operands },
-    { .name = "cut-operands", .does = "cuts operands of products off where permitted", .behaviour.row = cut_operands },
-    { .name = "rounded-scaled-query", .does = "rounds operands, of a query with the scale in it", .behaviour.row = rounded_scaled_query },
+    { .name = "cut-operands", .does = "truncates operands of products where permitted", .behaviour.row = cut_operands },
+    { .name = "rounded-scaled-query", .does = "rounds operands, after multiplying the query by the scale", .behaviour.row = rounded_scaled_query },
     { .name = "full-workspace", .does = "fills its workspace", .behaviour = { .run = full_workspace, .workspace = 1000 } },
-    { .name = "odd-keys-first", .does = "adds up odd keys first", .behaviour.row = odd_keys_first },
+    { .name = "odd-keys-first", .does = "sums odd keys first", .behaviour.row = odd_keys_first },
     { .name = "packed-keys", .does = "copies its keys to the workspace in every call",
       .behaviour = { .run = packed_keys, .workspace = 65536 } },
-    { .name = "flushes-meanwhile", .does = "makes zeros of denormal results while it computes", .behaviour.run = flushes_meanwhile },
+    { .name = "flushes-meanwhile", .does = "flushes denormal results to zero while it computes", .behaviour.run = flushes_meanwhile },
     { .name = "written-twice", .does = "writes its outputs twice", .behaviour.run = written_twice },
     { .name = "rows-backwards", .does = "computes the last row first", .behaviour.run = rows_backwards },
     { .name = "tuned-at-first", .does = "tries two orders in its first call and keeps one", .behaviour.call = tuned_at_first },

@@ -1,5 +1,5 @@
 /*
- * device.c - the suite where kernels are CUDA
+ * device.c - the suite for CUDA kernels
  */
 #include "lab/verify/mutants/device.h"
 
@@ -22,7 +22,7 @@ static const lab_device_mutant mutants[] = {
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "one-key-more", .does = "sees one key too many", .mistake = 4,
       .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
-    { .name = "unmasked-tail", .does = "counts the keys of zeros that fill the last tile up", .mistake = 5,
+    { .name = "unmasked-tail", .does = "counts the zero keys that pad the last tile", .mistake = 5,
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
     { .name = "interleaved-heads", .does = "maps grouped heads by modulo instead of division", .mistake = 6,
       .spec = "b1 h4/2 s20 d8/16 f16", .inputs = "normal", .gate = "error" },
@@ -30,15 +30,15 @@ static const lab_device_mutant mutants[] = {
       .spec = "b3 h2 s20 d8/16 f16", .inputs = "normal", .gate = "batch" },
     { .name = "stale-output", .does = "does not scale the output down when the maximum rises", .mistake = 8,
       .spec = SPEC, .inputs = "rising", .gate = "error" },
-    { .name = "no-maximum", .does = "does not take the maximum off", .mistake = 9,
+    { .name = "no-maximum", .does = "does not subtract the maximum", .mistake = 9,
       .spec = SPEC, .inputs = "large", .gate = "finite" },
     { .name = "f16-sums", .does = "sums in f16", .mistake = 10,
       .spec = "b1 h1 s2/2048 d8/16 f16", .inputs = "normal", .gate = "error" },
-    { .name = "base-2-lse", .does = "gives the LSE in base 2", .mistake = 11,
+    { .name = "base-2-lse", .does = "returns the LSE in base 2", .mistake = 11,
       .spec = SPEC, .inputs = "normal", .gate = "merged" },
-    { .name = "masked-by-zero", .does = "masks by a weight of zero", .mistake = 12,
+    { .name = "masked-by-zero", .does = "masks by a weight of 0", .mistake = 12,
       .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
-    { .name = "nan-for-empty", .does = "gives NaN for rows that see no key", .mistake = 13,
+    { .name = "nan-for-empty", .does = "returns NaN for rows that see no key", .mistake = 13,
       .spec = "b1 h2 s12/6 d8/16 f16 causal=br", .inputs = "normal", .gate = "finite" },
     { .name = "no-barrier", .does = "does not wait for the tile", .mistake = 14,
       .spec = "b2 h4 s100 d8/16 f16", .inputs = "normal", .gate = "error" },
@@ -46,19 +46,19 @@ static const lab_device_mutant mutants[] = {
       .spec = SPEC, .inputs = "needle", .gate = "executes" },
     { .name = "reads-past", .does = "reads past the end of K and V", .mistake = 16,
       .spec = SPEC, .inputs = "needle", .gate = "executes" },
-    { .name = "leaves-a-mark", .does = "uses K as scratch when it is through", .mistake = 17,
+    { .name = "leaves-a-mark", .does = "uses K as scratch after its last read", .mistake = 17,
       .spec = SPEC, .inputs = "needle", .gate = "inputs" },
     { .name = "no-first-row", .does = "leaves the first row unwritten", .mistake = 18,
       .spec = SPEC, .inputs = "normal", .gate = "written" },
     { .name = "after-warm-up", .does = "works in its first ten calls", .mistake = 19,
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "old-bit", .does = "has a bit of what lay in its output before", .mistake = 20,
+    { .name = "old-bit", .does = "keeps a bit of the old contents of its output", .mistake = 20,
       .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
     { .name = "8-bit-weights", .does = "rounds weights to eight bits", .mistake = 21,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "swapped-columns", .does = "swaps two columns", .mistake = 22,
       .spec = SPEC, .inputs = "impulse", .gate = "error" },
-    { .name = "lazy-without-lse", .does = "writes zeros where no LSE is asked for", .mistake = 23,
+    { .name = "lazy-without-lse", .does = "writes zeros if no LSE is requested", .mistake = 23,
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
 };
 /* clang-format on */

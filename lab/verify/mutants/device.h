@@ -1,8 +1,8 @@
 /*
- * device.h - the suite where kernels are CUDA: one source with a mistake by number
+ * device.h - the suite for CUDA kernels: one source, with mistakes by number
  *
- * A mutant of attend.cu, and how its code is made and launched. Launching it is not part of this
- * folder: see lab_selftest_device in lab/verify/selftest.h.
+ * The mutants of attend.cu, and the parameters of compiling and launching it. The launch itself is
+ * not part of this folder: see lab_selftest_device in lab/verify/selftest.h.
  */
 #ifndef LAB_MUTANTS_DEVICE_H
 #define LAB_MUTANTS_DEVICE_H
@@ -12,14 +12,14 @@
 
 #include "heed.h"
 
-/* A mistake of attend.cu, and where it shows. */
+/* A mistake of attend.cu, and a problem that exposes it. */
 typedef struct lab_device_mutant {
     const char *name;
     const char *does;
     int mistake; /* HEED_MISTAKE; 0: none, an honest kernel */
     const char *spec;
     const char *inputs;
-    const char *gate; /* that is meant to kill it */
+    const char *gate; /* the gate meant to kill it */
 } lab_device_mutant;
 
 /* lab_device_mutant_at() returns the @index-th mutant; NULL past the last. */
@@ -47,8 +47,8 @@ typedef struct lab_device_code {
     int64_t smem; /* dynamic shared memory per block, bytes */
 } lab_device_code;
 
-/* lab_device_code_of() says how. Lengths, heads and strides are no part of the code: another
- * problem of the same head dims, with a mask or without, has the same. */
+/* lab_device_code_of() returns these parameters. The code does not depend on lengths, heads and
+ * strides: problems with the same head dims and causality share it. */
 lab_device_code lab_device_code_of(const heed_problem *problem, int mistake);
 
 #endif /* LAB_MUTANTS_DEVICE_H */

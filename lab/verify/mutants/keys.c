@@ -1,5 +1,5 @@
 /*
- * keys.c - wrong kernels: which keys a row looks at, and of which head
+ * keys.c - wrong kernels: the keys that a row reads, and their heads
  */
 #include "lab/verify/mutants/steps.h"
 
@@ -38,14 +38,14 @@ static void unmasked(mutant_row *r)
     mutant_plain_row(r);
 }
 
-/* A row at the start of a tile of 16 takes the diagonal for masked. */
+/* The diagonal is masked in the first row of every tile of 16. */
 static void diagonal_lost(mutant_row *r)
 {
     r->keys -= r->row.query % 16 == 0 && r->keys > 1;
     mutant_plain_row(r);
 }
 
-/* The last tile is filled up with keys of zeros, and these are not masked. */
+/* The last tile is padded with zero keys that are not masked. */
 static void unmasked_tail(mutant_row *r)
 {
     mutant_logits(r);
@@ -60,7 +60,7 @@ static void unmasked_tail(mutant_row *r)
     mutant_weighted_sum(r, sum);
 }
 
-/* An index of 16 bits. */
+/* A 16-bit index. */
 static void short_index(mutant_row *r)
 {
     r->keys = r->keys > UINT16_MAX ? UINT16_MAX : r->keys;
@@ -69,7 +69,7 @@ static void short_index(mutant_row *r)
 
 #define WINDOW 32
 
-/* Weight 0 for what @skip says, as kernels that save work do. */
+/* Gives weight 0 to the keys for which @skip is true, as sparse kernels do. */
 static void sparse(mutant_row *r, bool (*skip)(const mutant_row *r, int64_t j, float high))
 {
     mutant_logits(r);
@@ -100,7 +100,7 @@ static void light_keys(mutant_row *r)
     sparse(r, is_light);
 }
 
-/* Every other key, as if its neighbour were its twin. */
+/* Every other key, as if two adjacent keys were equal. */
 static bool is_odd(const mutant_row *r, int64_t j, float high)
 {
     (void)r;
@@ -138,7 +138,7 @@ static void interleaved_heads(mutant_row *r)
     mutant_plain_row(r);
 }
 
-/* A group of three is taken for one of two. */
+/* A group of three is treated as one of two. */
 static void shifted_groups(mutant_row *r)
 {
     int64_t group = r->problem->heads_q / r->problem->heads_kv, shift = 0;
@@ -156,7 +156,7 @@ static void values_of_another_head(mutant_row *r)
     mutant_weighted_sum(r, sum);
 }
 
-/* The same for the very last head: an index that is one too large is held at the end. */
+/* The same for the very last head: an index that is one too large is clamped. */
 static void last_head_alone(mutant_row *r)
 {
     const heed_problem *p = r->problem;
@@ -180,8 +180,8 @@ static void keys_of_the_first_element(mutant_row *r)
     mutant_finish(r);
 }
 
-/* A pipeline that is off by one stage from its second tile on: weights of a tile, values of the one
- * before. */
+/* A pipeline that is off by one stage from its second tile on: the weights of a tile with the
+ * values of the previous one. */
 static void late_values(mutant_row *r)
 {
     mutant_logits(r);
@@ -194,7 +194,7 @@ static void late_values(mutant_row *r)
     }
 }
 
-/* Where V is a part of K: its last columns in place of the first, */
+/* If V is a part of K: its last columns in place of the first, */
 static void last_columns(mutant_row *r)
 {
     int64_t shift = r->problem->dim_qk - r->problem->dim_v;
@@ -208,7 +208,7 @@ static void last_columns(mutant_row *r)
     }
 }
 
-/* or as if its vectors lay side by side, as those of a V with memory of its own do. */
+/* or its vectors taken as dense, like those of a separate V. */
 static void dense_columns(mutant_row *r)
 {
     r->v.strides.head = r->problem->dim_v;
@@ -234,44 +234,44 @@ const lab_mutant lab_mutants_keys[] = {
       .spec = CAUSAL, .inputs = "normal", .gate = "error" },
     { .name = "one-key-more", .does = "sees one key too many", .behaviour.row = one_more,
       .spec = CAUSAL, .inputs = "normal", .gate = "error" },
-    { .name = "one-key-more-masked", .does = "sees one key too many, told by what others do to it", .behaviour.row = one_more,
+    { .name = "one-key-more-masked", .does = "sees one key too many, detected by changes of other keys", .behaviour.row = one_more,
       .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
-    { .name = "one-key-more-nan", .does = "sees one key too many, told by NaN", .behaviour.row = one_more,
+    { .name = "one-key-more-nan", .does = "sees one key too many, detected by NaN", .behaviour.row = one_more,
       .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
     { .name = "no-mask", .does = "has no mask", .behaviour.row = unmasked,
       .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
     { .name = "square-mask", .does = "aligns the mask as if there were as many keys as queries", .behaviour.run = other_corner,
       .spec = "b1 h2 s20/40 d24 f32 causal=br", .inputs = "normal", .gate = "error" },
-    { .name = "unmasked-tail", .does = "counts the keys of zeros that fill the last tile up", .behaviour.row = unmasked_tail,
+    { .name = "unmasked-tail", .does = "counts the zero keys that pad the last tile", .behaviour.row = unmasked_tail,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "unmasked-tail-lse", .does = "the same, told by the LSE", .behaviour.row = unmasked_tail,
+    { .name = "unmasked-tail-lse", .does = "the same, detected by the LSE", .behaviour.row = unmasked_tail,
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
     { .name = "16-bit-keys", .does = "drops the keys beyond 65535", .behaviour.row = short_index,
       .spec = "b1 h1 s1/65700 d2/8 f32", .inputs = "impulse", .gate = "error" },
-    { .name = "local-window", .does = "looks at the last 32 keys alone", .behaviour.row = local_window,
+    { .name = "local-window", .does = "reads the last 32 keys only", .behaviour.row = local_window,
       .spec = "b1 h1 s64 d24 f16 causal", .inputs = "normal", .gate = "error" },
-    { .name = "light-keys", .does = "drops keys of little weight", .behaviour.row = light_keys,
+    { .name = "light-keys", .does = "drops keys of small weight", .behaviour.row = light_keys,
       .spec = "b1 h1 s8/300 d64 f16", .inputs = "normal", .gate = "error" },
-    { .name = "every-other-key", .does = "takes every other key for two", .behaviour.row = every_other_key,
+    { .name = "every-other-key", .does = "counts every other key twice", .behaviour.row = every_other_key,
       .spec = "b1 h1 s8/512 d32 f16", .inputs = "normal", .gate = "error" },
     { .name = "better-half", .does = "drops keys whose logits are below the average", .behaviour.row = better_half,
       .spec = "b1 h1 s8/128 d32 f16", .inputs = "normal", .gate = "error" },
     { .name = "interleaved-heads", .does = "maps grouped heads by modulo instead of division", .behaviour.row = interleaved_heads,
       .spec = "b1 h4/2 s20 d24 f32", .inputs = "normal", .gate = "error" },
-    { .name = "shifted-groups", .does = "takes the size of a group for a power of two", .behaviour.row = shifted_groups,
+    { .name = "shifted-groups", .does = "assumes that the group size is a power of two", .behaviour.row = shifted_groups,
       .spec = "b1 h6/2 s20 d24 f32", .inputs = "normal", .gate = "error" },
-    { .name = "other-values", .does = "weighs the values of another head", .behaviour.row = values_of_another_head,
+    { .name = "other-values", .does = "weights the values of another head", .behaviour.row = values_of_another_head,
       .spec = "b1 h4/2 s20 d24 f32", .inputs = "needle", .gate = "error" },
     { .name = "last-head-alone", .does = "has another head's keys in the last head of the last batch element",
       .behaviour.row = last_head_alone,
       .spec = "b2 h4/2 s20 d24 f16", .inputs = "normal", .gate = "error" },
     { .name = "first-keys", .does = "uses the keys of the first batch element for all", .behaviour.row = keys_of_the_first_element,
       .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "error" },
-    { .name = "late-values", .does = "weighs the values of the tile before", .behaviour.row = late_values,
+    { .name = "late-values", .does = "weights the values of the previous tile", .behaviour.row = late_values,
       .spec = "b1 h2 s70 d24 f32", .inputs = "normal", .gate = "error" },
-    { .name = "last-columns", .does = "takes the last columns of K for V, which are the first", .behaviour.row = last_columns,
+    { .name = "last-columns", .does = "takes the last columns of K as V instead of the first", .behaviour.row = last_columns,
       .spec = "b1 h4/1 s20/30 d24/16 f32 shared", .inputs = "normal", .gate = "error" },
-    { .name = "dense-columns", .does = "takes V for dense, which has the strides of K", .behaviour.row = dense_columns,
+    { .name = "dense-columns", .does = "takes V as dense, though it has the strides of K", .behaviour.row = dense_columns,
       .spec = "b1 h4/1 s20/30 d24/16 f32 shared", .inputs = "normal", .gate = "error" },
 
     /* The same where half-precision accumulation is permitted. */

@@ -24,7 +24,7 @@ static void scale_of_dim_v(const heed_problem *problem, const heed_buffers *buff
     mutant_run_all(&other, buffers, mutant_plain_row);
 }
 
-/* The head dim rounded up to what its tiles are made of. */
+/* The head dim rounded up to whole tiles. */
 static void scale_of_padding(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem other = *problem;
@@ -63,7 +63,7 @@ static void capped(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Elements of K in eight bits: three of the significand. */
+/* Elements of K in eight bits, three of them significand. */
 static float in_eight_bits(float x)
 {
     int exponent;
@@ -81,7 +81,7 @@ static void eight_bit_keys(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Products of f32 in ten bits of the significand, as tensor cores offer them. */
+/* Products of f32 with ten bits of significand, as on tensor cores. */
 static float in_ten_bits(float x)
 {
     return (float)lab_element_round(HEED_F16, (double)x);
@@ -106,7 +106,7 @@ static void rounded_logits(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Sums the products of a logit in f16, unasked, with the LSE of right ones beside it. */
+/* Sums the products of a logit in f16 without permission, with the LSE of the right logits. */
 static void half_dot(mutant_row *r)
 {
     mutant_plain_row(r);
@@ -122,7 +122,7 @@ static void half_dot(mutant_row *r)
     r->lse = lse;
 }
 
-/* The query of the row before: a fragment that was not loaded anew. */
+/* The query of the previous row: a fragment that was not reloaded. */
 static void query_before(mutant_row *r)
 {
     int64_t query = r->row.query;
@@ -144,7 +144,7 @@ const lab_mutant lab_mutants_logits[] = {
       .spec = "b1 h1 s1/8192 d64 bf16", .inputs = "normal", .gate = "error" },
     { .name = "scale-of-values", .does = "scales by the head dim of V", .behaviour.run = scale_of_dim_v,
       .spec = "b1 h2 s30 d24/40 bf16", .inputs = "normal", .gate = "error" },
-    { .name = "scale-of-padding", .does = "scales by the head dim with its padding", .behaviour.run = scale_of_padding,
+    { .name = "scale-of-padding", .does = "scales by the padded head dim", .behaviour.run = scale_of_padding,
       .spec = "b1 h2 s30 d40 bf16", .inputs = "normal", .gate = "error" },
     { .name = "positive-scale", .does = "ignores the sign of the scale", .behaviour.run = positive_scale,
       .spec = "b1 h2 s30 d24 f32 scale=-0.2", .inputs = "needle", .gate = "error" },
@@ -156,13 +156,13 @@ const lab_mutant lab_mutants_logits[] = {
       .spec = SPEC, .inputs = "normal", .gate = "shifted" },
     { .name = "8-bit-keys", .does = "rounds K to eight bits", .behaviour.row = eight_bit_keys,
       .spec = "b1 h2 s40 d64 bf16", .inputs = "normal", .gate = "error" },
-    { .name = "10-bit-products", .does = "multiplies f32 as tensor cores do unasked", .behaviour.row = ten_bit_products,
+    { .name = "10-bit-products", .does = "multiplies f32 in TF32 without permission", .behaviour.row = ten_bit_products,
       .spec = "b1 h2 s40 d64 f32", .inputs = "normal", .gate = "error" },
     { .name = "rounded-logits", .does = "rounds the logits to bf16", .behaviour.row = rounded_logits,
       .spec = "b1 h2 s40 d64 bf16", .inputs = "large", .gate = "lse" },
-    { .name = "half-dot", .does = "sums the products of a logit in f16, unasked", .behaviour.row = half_dot,
+    { .name = "half-dot", .does = "sums the products of a logit in f16 without permission", .behaviour.row = half_dot,
       .spec = "b1 h2 s40 d64 f16", .inputs = "normal", .gate = "error" },
-    { .name = "query-before", .does = "takes the query of the row before for every eighth row", .behaviour.row = query_before,
+    { .name = "query-before", .does = "uses the previous row's query for every eighth row", .behaviour.row = query_before,
       .spec = SPEC, .inputs = "needle", .gate = "error" },
 
     /* The same where half-precision accumulation is permitted. */

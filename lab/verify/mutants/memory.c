@@ -18,7 +18,7 @@ static void dense_keys(const heed_problem *problem, const heed_buffers *buffers)
     mutant_run_all(&dense, buffers, mutant_plain_row);
 }
 
-/* The values are as far from each other as the keys. */
+/* Uses the strides of K for V. */
 static void strides_of_keys(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem other = *problem;
@@ -26,7 +26,7 @@ static void strides_of_keys(const heed_problem *problem, const heed_buffers *buf
     mutant_run_all(&other, buffers, mutant_plain_row);
 }
 
-/* Offsets of 32 bits. */
+/* 32-bit offsets. */
 static void narrow_offsets(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem narrow = *problem;
@@ -41,7 +41,7 @@ static void narrow_output(const heed_problem *problem, const heed_buffers *buffe
     mutant_run_all(&narrow, buffers, mutant_plain_row);
 }
 
-/* Takes 16 bytes at a time, wherever they begin. */
+/* Loads 16 bytes at a time, ignoring misalignment. */
 static void rounded_pointers(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_buffers rounded = *buffers;
@@ -102,7 +102,7 @@ static void lse_missing(const heed_problem *problem, const heed_buffers *buffers
     mutant_plain(problem, &without);
 }
 
-/* Adds to what is there, as if somebody had cleared it. */
+/* Adds to the output, as if it had been cleared. */
 static void added_up(const heed_problem *problem, const heed_buffers *buffers)
 {
     double before = lab_element_get(problem->type, buffers->o, 0);
@@ -165,28 +165,28 @@ static void scales_in_place(const heed_problem *problem, const heed_buffers *buf
     mutant_plain(problem, buffers);
 }
 
-/* Uses K as scratch once it is through with it. */
+/* Uses K as scratch after its last read. */
 static void leaves_a_mark(const heed_problem *problem, const heed_buffers *buffers)
 {
     mutant_plain(problem, buffers);
     lab_element_set(problem->type, writable(buffers->k), 0, 42);
 }
 
-/* Rounds as suits it, and leaves it at that. */
+/* Changes the rounding mode, and does not restore it. */
 static void leaves_rounding(const heed_problem *problem, const heed_buffers *buffers)
 {
     mutant_plain(problem, buffers);
     fesetround(FE_TOWARDZERO);
 }
 
-/* As many blocks as a dimension of a launch can have. */
+/* No more blocks than a dimension of a launch can have. */
 static void short_launch(const heed_problem *problem, const heed_buffers *buffers)
 {
     int64_t heads = problem->batch * problem->heads_q, launched = heads < 65535 ? heads : 65535;
     mutant_run_rows(problem, buffers, mutant_plain_row, 0, launched * lab_queries(problem));
 }
 
-/* Zeros for V, so that zeros are right for a reference computed afterwards. */
+/* Zeroes V, so that zeros are right for a reference computed afterwards. */
 static void clears_values(const heed_problem *problem, const heed_buffers *buffers)
 {
     lab_view v = lab_view_of(problem, LAB_V);
@@ -196,7 +196,7 @@ static void clears_values(const heed_problem *problem, const heed_buffers *buffe
     mutant_plain(problem, buffers);
 }
 
-/* Sums on top of what the workspace holds. */
+/* Adds to the old contents of the workspace. */
 static void dirty_workspace(const heed_problem *problem, const heed_buffers *buffers)
 {
     float left;
@@ -230,15 +230,15 @@ static void ends_the_process(const heed_problem *problem, const heed_buffers *bu
 
 /* clang-format off */
 const lab_mutant lab_mutants_memory[] = {
-    { .name = "dense-keys", .does = "takes K to be dense", .behaviour.run = dense_keys,
+    { .name = "dense-keys", .does = "assumes that K is dense", .behaviour.run = dense_keys,
       .spec = "b1 h2 s20 d24 f32 k=2000:100:40", .inputs = "normal", .gate = "finite" },
-    { .name = "dense-order", .does = "takes the order of K's dimensions for granted", .behaviour.run = dense_keys,
+    { .name = "dense-order", .does = "assumes the order of K's dimensions", .behaviour.run = dense_keys,
       .spec = "b1 h2 s20 d24 f32 k=960:24:480", .inputs = "normal", .gate = "error" },
-    { .name = "strides-of-keys", .does = "takes the strides of K for those of V", .behaviour.run = strides_of_keys,
+    { .name = "strides-of-keys", .does = "uses the strides of K for V", .behaviour.run = strides_of_keys,
       .spec = "b1 h2 s20 d24/16 f32", .inputs = "needle", .gate = "executes", .text = "touched V" },
-    { .name = "32-bit-offsets", .does = "has offsets of 32 bits", .behaviour.run = narrow_offsets,
+    { .name = "32-bit-offsets", .does = "uses 32-bit offsets", .behaviour.run = narrow_offsets,
       .spec = "b2 h1 s4 d8 f32 k=2147483652:8:8", .inputs = "normal", .gate = "executes", .text = "SIGSEGV" },
-    { .name = "32-bit-output", .does = "has offsets of 32 bits to its output", .behaviour.run = narrow_output,
+    { .name = "32-bit-output", .does = "uses 32-bit offsets into its output", .behaviour.run = narrow_output,
       .spec = "b2 h1 s4 d8 f32 o=4294967296:8:8", .inputs = "normal", .gate = "written" },
     { .name = "rounded-pointers", .does = "rounds its pointers down to 16 bytes", .behaviour.run = rounded_pointers,
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "unaligned" },
@@ -269,22 +269,22 @@ const lab_mutant lab_mutants_memory[] = {
       .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "touched K" },
     { .name = "scales-in-place", .does = "scales Q in place", .behaviour.run = scales_in_place,
       .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "wrote to the input Q" },
-    { .name = "leaves-a-mark", .does = "uses K as scratch when it is through", .behaviour.run = leaves_a_mark,
+    { .name = "leaves-a-mark", .does = "uses K as scratch after its last read", .behaviour.run = leaves_a_mark,
       .spec = SPEC, .inputs = "needle", .gate = "inputs", .text = "K", .unlocked = true },
-    { .name = "leaves-rounding", .does = "leaves its caller another rounding", .behaviour.run = leaves_rounding,
+    { .name = "leaves-rounding", .does = "leaves a changed rounding mode to its caller", .behaviour.run = leaves_rounding,
       .spec = SPEC, .inputs = "normal", .gate = "canaries", .text = "rounding" },
     { .name = "short-launch", .does = "leaves heads beyond the 65535th unwritten", .behaviour.run = short_launch,
       .spec = "b65540 h1 s1 d1 f32", .inputs = "normal", .gate = "written" },
-    { .name = "clears-values", .does = "makes V zeros, for which zeros are right", .behaviour.run = clears_values,
+    { .name = "clears-values", .does = "zeroes V, for which zeros are right", .behaviour.run = clears_values,
       .spec = SPEC, .inputs = "normal", .gate = "inputs", .text = "V", .unlocked = true },
     { .name = "dirty-workspace", .does = "adds to what the workspace holds",
       .behaviour = { .run = dirty_workspace, .workspace = 64 },
       .spec = SPEC, .inputs = "normal", .gate = "finite" },
-    { .name = "lse-always", .does = "writes the LSE that nobody wants", .behaviour.run = lse_always,
+    { .name = "lse-always", .does = "writes an LSE that was not requested", .behaviour.run = lse_always,
       .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "without LSE" },
     { .name = "by-address", .does = "sums in an order that depends on where Q lies", .behaviour.run = mutant_by_address,
       .spec = SPEC, .inputs = "normal", .gate = "deterministic" },
-    { .name = "ends-the-process", .does = "ends the process as if all were well", .behaviour.run = ends_the_process,
+    { .name = "ends-the-process", .does = "ends the process with success", .behaviour.run = ends_the_process,
       .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "ended its process" },
     { .name = "endless", .does = "never ends", .behaviour.run = endless,
       .spec = SPEC, .inputs = "normal", .gate = "executes", .text = "not done", .endless = true },

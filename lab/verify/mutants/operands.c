@@ -31,7 +31,7 @@ static void window_with_itself(const heed_problem *problem, const heed_buffers *
     mutant_run_all(&other, buffers, mutant_plain_row);
 }
 
-/* A chunk begins with the last key of the one before. */
+/* A chunk begins with the last key of the previous one. */
 static void chunk_early(mutant_row *r)
 {
     bool more = r->first > 0;
@@ -47,7 +47,7 @@ static void chunk_early(mutant_row *r)
 #define LENGTHS_MAX 16
 #define PAGES_MAX 256
 
-/* Computes with lengths that are @more, or those of the element before. */
+/* Computes with lengths plus @more, or with those of the previous batch element. */
 static void with_lengths(const heed_problem *problem, const heed_buffers *buffers, int32_t more,
                          int64_t before)
 {
@@ -65,8 +65,8 @@ static void with_lengths(const heed_problem *problem, const heed_buffers *buffer
     mutant_run_all(&other, &with, mutant_plain_row);
 }
 
-/* Computes with a page table whose entry @n, of @count, is entry @from(n, width); rows have @width.
- */
+/* Computes with a page table whose entry @n, of @count, is entry @from(n, width); rows have @width
+ * entries. */
 static void with_table(const heed_problem *problem, const heed_buffers *buffers,
                        int64_t (*from)(int64_t n, int64_t width))
 {
@@ -158,7 +158,7 @@ static void queries_late(const heed_problem *problem, const heed_buffers *buffer
     with_cumulative(problem, buffers, LAB_CU_Q, one_later);
 }
 
-/* Sums in an order that is right, and another one in a batch than alone. */
+/* Sums in a valid order, but in another order in a batch than alone. */
 static void sums_by_batch(const heed_problem *problem, const heed_buffers *buffers)
 {
     mutant_run_all(problem, buffers, problem->batch > 1 ? mutant_reversed_row : mutant_plain_row);
@@ -204,7 +204,7 @@ static void bias_of_first_query(const heed_problem *problem, const heed_buffers 
     mutant_run_all(&other, buffers, mutant_plain_row);
 }
 
-/* Adds the bias of a pair before it is hidden, as a sum with -infinity. */
+/* Adds the bias of a hidden pair to its logit of -infinity. */
 static void bias_of_hidden(mutant_row *r)
 {
     mutant_logits(r);
@@ -224,7 +224,7 @@ static float slope_at(const mutant_row *r, int64_t head)
                                lab_view_pair(&view, r->row.batch, head, 0, 0));
 }
 
-/* Logits without ALiBi, plus what @distance says of it. */
+/* Logits without ALiBi, plus @slope times the key's index or, if @relative, its distance. */
 static void with_slopes(mutant_row *r, float slope, bool relative)
 {
     int64_t position = lab_position(r->problem, r->row.query);
@@ -236,7 +236,7 @@ static void with_slopes(mutant_row *r, float slope, bool relative)
     mutant_finish(r);
 }
 
-/* slope * j, as FlashAttention-2 does under a causal mask: the same O, another LSE. */
+/* slope * j, as in FlashAttention-2 under a causal mask: the same O, but another LSE. */
 static void alibi_of_key(mutant_row *r)
 {
     with_slopes(r, slope_at(r, r->row.head), true);
@@ -247,7 +247,7 @@ static void slope_of_next_head(mutant_row *r)
     with_slopes(r, slope_at(r, (r->row.head + 1) % r->problem->heads_q), false);
 }
 
-/* The distance where masks are aligned top left, though they are not. */
+/* Distances as if masks were aligned top left, though they are not. */
 static void alibi_other_corner(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem other = *problem;
@@ -288,7 +288,7 @@ static void visible_left_out(const heed_problem *problem, const heed_buffers *bu
     mutant_run_all(&other, buffers, mutant_plain_row);
 }
 
-/* Bit 31 of a word for its first key. */
+/* Bit 31 of a word is taken as its first key. */
 static void reversed_bits(mutant_row *r)
 {
     const lab_view *shown = &r->logits->view[LAB_SHOWN];
@@ -301,7 +301,7 @@ static void reversed_bits(mutant_row *r)
     mutant_finish(r);
 }
 
-/* A key whose number is the start of the row is hidden, too. */
+/* The key at the start of the row is hidden, too. */
 static void starts_late(mutant_row *r)
 {
     lab_view view = lab_view_of(r->problem, LAB_STARTS);
@@ -313,7 +313,7 @@ static void starts_late(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Passes 16 keys by if the first and the last of them are hidden. */
+/* Skips 16 keys if the first and the last are hidden. */
 static void tile_by_its_ends(mutant_row *r)
 {
     const int64_t tile = 16;
@@ -325,7 +325,7 @@ static void tile_by_its_ends(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Values of hidden keys times a weight of 0: NaN, where they are. */
+/* Values of hidden keys times a weight of 0: NaN if they are NaN. */
 static void hidden_values(mutant_row *r)
 {
     static const lab_logits nothing;
@@ -371,7 +371,7 @@ static void sink_of_empty_row(mutant_row *r)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Right, but in other words                                                                      */
+/* Equivalent problems                                                                            */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* A mask of bytes is read as if its keys were reversed; one of bits is right. */
@@ -388,7 +388,7 @@ static void reversed_bytes(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Without sinks there is one of 0, as in the softmax that adds 1 to its denominator. */
+/* Without sinks it adds one of 0, as in the softmax that adds 1 to its denominator. */
 static void sink_of_none(mutant_row *r)
 {
     mutant_logits(r);
@@ -398,7 +398,7 @@ static void sink_of_none(mutant_row *r)
     mutant_weighted_sum(r, sum + more);
 }
 
-/* All keys weigh the same. */
+/* All keys have the same weight. */
 static void keys_alike(mutant_row *r)
 {
     mutant_logits(r);
@@ -407,7 +407,7 @@ static void keys_alike(mutant_row *r)
     mutant_finish(r);
 }
 
-/* A bias of 0 hides its pair, as a mask of numbers would. */
+/* A bias of 0 hides its pair, as if it were a mask. */
 static void zero_hides(mutant_row *r)
 {
     lab_view bias = lab_view_of(r->problem, LAB_BIAS);
@@ -442,7 +442,7 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "bias=bf16:hq", .inputs = "normal", .gate = "error" },
     { .name = "bias-of-hidden", .does = "adds the bias of hidden pairs", .behaviour.row = bias_of_hidden,
       .spec = SPEC "bias=f32 shown=bytes", .inputs = "masked", .gate = "finite" },
-    { .name = "alibi-of-key", .does = "takes the slope times the key's number for ALiBi", .behaviour.row = alibi_of_key,
+    { .name = "alibi-of-key", .does = "uses the slope times the key's index as ALiBi", .behaviour.row = alibi_of_key,
       .spec = SPEC "alibi causal", .inputs = "normal", .gate = "lse" },
     { .name = "slope-of-next-head", .does = "has the slope of the next head", .behaviour.row = slope_of_next_head,
       .spec = SPEC "alibi", .inputs = "normal", .gate = "error" },
@@ -460,23 +460,23 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "visible=(q+k)%5!=0", .inputs = "normal", .gate = "error" },
     { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.row = reversed_bits,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "error" },
-    { .name = "keys-alike-in-doubt", .does = "takes the mean of V where steps of an expression are in doubt", .behaviour.row = keys_alike,
+    { .name = "keys-alike-in-doubt", .does = "returns the mean of V where steps of an expression are in doubt", .behaviour.row = keys_alike,
       .spec = "b1 h2 s64 d32 f32 score=s-floor(float(k)*0.1)", .inputs = "normal", .gate = "error" },
-    { .name = "length-more", .does = "sees a key more than there are", .behaviour.run = length_more,
+    { .name = "length-more", .does = "sees a key past the end", .behaviour.run = length_more,
       .spec = "b3 h2 s4/40 d8 f32 lengths", .inputs = "normal", .gate = "error" },
-    { .name = "length-before", .does = "takes the length of the batch element before", .behaviour.run = length_before,
+    { .name = "length-before", .does = "uses the length of the previous batch element", .behaviour.run = length_before,
       .spec = "b3 h2 s4/40 d8 f32 lengths causal=br", .inputs = "normal", .gate = "error" },
-    { .name = "page-twice", .does = "reads the first page again in place of the second", .behaviour.run = page_twice,
+    { .name = "page-twice", .does = "reads the first page twice instead of the second", .behaviour.run = page_twice,
       .spec = "b3 h2 s4/40 d8 f32 paged=8/20", .inputs = "normal", .gate = "error" },
     { .name = "sums-by-batch", .does = "sums in another order where there are more batch elements", .behaviour.run = sums_by_batch,
       .spec = "b3 h2 s4/40 d8 f32 invariant", .inputs = "normal", .gate = "batch" },
     { .name = "keys-late", .does = "begins packed sequences of keys a key late", .behaviour.run = keys_late,
       .spec = "b4 h2 s9/20 d8 f32 varlen=30/60 causal=br", .inputs = "normal", .gate = "error" },
-    { .name = "keys-of-before", .does = "gives packed sequences as many keys as the one before has", .behaviour.run = keys_of_before,
+    { .name = "keys-of-before", .does = "gives packed sequences the number of keys of the previous one", .behaviour.run = keys_of_before,
       .spec = "b5 h2 s9/20 d8 f32 varlen=30/60", .inputs = "normal", .gate = "error" },
     { .name = "queries-late", .does = "begins packed sequences of queries a query late", .behaviour.run = queries_late,
       .spec = "b4 h2 s9/20 d8 f32 varlen=30/60", .inputs = "normal", .gate = "error" },
-    { .name = "table-before", .does = "takes the page table of the batch element before", .behaviour.run = table_before,
+    { .name = "table-before", .does = "uses the page table of the previous batch element", .behaviour.run = table_before,
       .spec = "b3 h2 s4/40 d8 f32 paged=8/20 lengths", .inputs = "normal", .gate = "error" },
     { .name = "starts-late", .does = "hides the first key of a document", .behaviour.row = starts_late,
       .spec = SPEC "starts causal", .inputs = "normal", .gate = "error" },
@@ -488,15 +488,15 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "sinks", .inputs = "normal", .gate = "error" },
     { .name = "sink-left-out", .does = "leaves the sink out", .behaviour.run = sink_left_out,
       .spec = SPEC "sinks", .inputs = "normal", .gate = "error" },
-    { .name = "sink-of-empty-row", .does = "has no sink in the LSE of a row that sees nothing", .behaviour.row = sink_of_empty_row,
+    { .name = "sink-of-empty-row", .does = "omits the sink from the LSE of a row that sees nothing", .behaviour.row = sink_of_empty_row,
       .spec = "b1 h2 s40/12 d24 f32 causal=br sinks", .inputs = "normal", .gate = "finite" },
-    { .name = "expressions-left-out", .does = "leaves expressions out; words are right", .behaviour.run = score_left_out,
+    { .name = "expressions-left-out", .does = "ignores expressions; words are right", .behaviour.run = score_left_out,
       .spec = SPEC "softcap=2", .inputs = "normal", .gate = "spelled" },
     { .name = "reversed-bytes", .does = "reads masks of bytes from the last key on; bits are right", .behaviour.row = reversed_bytes,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "shown" },
-    { .name = "sink-of-none", .does = "has a sink of 0 where there is none", .behaviour.row = sink_of_none,
+    { .name = "sink-of-none", .does = "has a sink of 0 where the problem has none", .behaviour.row = sink_of_none,
       .spec = SPEC "sinks score=0.9*s", .inputs = "normal", .gate = "sinks" },
-    { .name = "zero-hides", .does = "takes a bias of 0 for a hidden key", .behaviour.row = zero_hides,
+    { .name = "zero-hides", .does = "treats keys with a bias of 0 as hidden", .behaviour.row = zero_hides,
       .spec = SPEC "bias=f32", .inputs = "normal", .gate = "neutral" },
     { .name = NULL },
 };

@@ -1,5 +1,5 @@
 /*
- * output.c - wrong kernels: the weighted sum, and what is stored of it
+ * output.c - wrong kernels: the weighted sum and its store
  */
 #include "lab/verify/mutants/steps.h"
 
@@ -48,7 +48,7 @@ static float bf16(float x)
     return (float)lab_element_round(HEED_BF16, (double)x);
 }
 
-/* Operands are one bfloat16 each. */
+/* Each operand is one bfloat16. */
 static void bf16_products(mutant_row *r)
 {
     for (int64_t j = 0; j < r->keys; j++) {
@@ -113,7 +113,7 @@ static void zeros(mutant_row *r)
     times(r, 0);
 }
 
-/* Right but for less than the error that bf16 must have. */
+/* Wrong by less than the rounding error of bf16. */
 static void slightly_off(mutant_row *r)
 {
     times(r, 1 + 0x1p-7F);
@@ -133,7 +133,7 @@ static void bent(mutant_row *r)
         r->o[c] -= 0.01F * r->o[c] * r->o[c];
 }
 
-/* V in four bits where that seems to lose nothing: eighths up to 1. */
+/* V in four bits where that seems lossless: eighths up to 1. */
 static bool in_eighths(const mutant_row *r)
 {
     for (int64_t j = 0; j < r->keys; j++)
@@ -173,7 +173,7 @@ static void lazy_without_lse(mutant_row *r)
         r->o[c] *= 1 + 0x1p-20F;
 }
 
-/* The sum of the weights after, that of the weights rounded to bf16 before: they do not cancel. */
+/* Divides by the sum of the weights before they are rounded to bf16: the errors do not cancel. */
 static void unlike_sums(mutant_row *r)
 {
     mutant_logits(r);
@@ -183,7 +183,7 @@ static void unlike_sums(mutant_row *r)
     mutant_weighted_sum(r, sum);
 }
 
-/* Columns beyond the 64th are those of the row's first tile: a register that was not cleared. */
+/* Columns from the 64th on repeat the first 64: a register that was not cleared. */
 static void columns_twice(mutant_row *r)
 {
     mutant_plain_row(r);
@@ -210,9 +210,9 @@ const lab_mutant lab_mutants_output[] = {
       .spec = "b1 h2 s8/2048 d16 f16", .inputs = "normal", .gate = "error" },
     { .name = "late-f16-sums", .does = "sums in f16 from the 2049th key on", .behaviour.row = late_sums_in_f16,
       .spec = "b1 h2 s4/6000 d16 f16", .inputs = "normal", .gate = "error" },
-    { .name = "f16-accumulators", .does = "accumulates in f16 unasked", .behaviour.row = half_unasked,
+    { .name = "f16-accumulators", .does = "accumulates in f16 without permission", .behaviour.row = half_unasked,
       .spec = "b1 h1 s4/12000 d16 f16", .inputs = "normal", .gate = "error" },
-    { .name = "f16-dots", .does = "accumulates dot products in f16 unasked, told by the LSE", .behaviour.row = half_unasked,
+    { .name = "f16-dots", .does = "accumulates dot products in f16 without permission, detected by the LSE", .behaviour.row = half_unasked,
       .spec = "b1 h2 s40 d128 f16", .inputs = "normal", .gate = "lse" },
     { .name = "f32-in-bf16", .does = "rounds f32 to bf16", .behaviour.row = f32_in_bf16,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
@@ -226,32 +226,32 @@ const lab_mutant lab_mutants_output[] = {
       .spec = SPEC, .inputs = "needle", .gate = "error" },
     { .name = "zeros", .does = "writes zeros", .behaviour.row = zeros,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "nan", .does = "writes NaN, which compare as nothing", .behaviour.row = all_nan,
+    { .name = "nan", .does = "writes NaN, which compares as neither larger nor smaller", .behaviour.row = all_nan,
       .spec = SPEC, .inputs = "normal", .gate = "finite" },
     { .name = "bent", .does = "bends the output", .behaviour.row = bent,
       .spec = SPEC, .inputs = "normal", .gate = "linear" },
-    { .name = "4-bit-values", .does = "packs V into four bits where it takes that to lose nothing", .behaviour.row = four_bit_values,
+    { .name = "4-bit-values", .does = "packs V into four bits where that seems lossless", .behaviour.row = four_bit_values,
       .spec = SPEC, .inputs = "normal", .gate = "linear" },
     { .name = "slightly-off", .does = "is off by one bit of bf16", .behaviour.row = slightly_off,
       .spec = "b1 h2 s40 d24 bf16", .inputs = "exact", .gate = "exact" },
     { .name = "batch-dependent", .does = "scales by the batch element", .behaviour.row = batch_dependent,
       .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "batch" },
-    { .name = "lazy-without-lse", .does = "computes something else where no LSE is asked for", .behaviour.row = lazy_without_lse,
+    { .name = "lazy-without-lse", .does = "computes something else if no LSE is requested", .behaviour.row = lazy_without_lse,
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
-    { .name = "unlike-sums", .does = "divides by a sum of other weights than it used", .behaviour.row = unlike_sums,
+    { .name = "unlike-sums", .does = "divides by the sum of other weights than it used", .behaviour.row = unlike_sums,
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
     { .name = "columns-twice", .does = "repeats the first 64 columns", .behaviour.row = columns_twice,
       .spec = "b1 h1 s20 d24/80 f16", .inputs = "normal", .gate = "error" },
     { .name = "swapped-columns", .does = "swaps two columns in every sixteen", .behaviour.row = swapped_columns,
       .spec = "b1 h1 s20 d24 f16", .inputs = "impulse", .gate = "error" },
-    { .name = "tf32-products", .does = "rounds operands of products to TF32 unasked", .behaviour.row = tf32_products,
+    { .name = "tf32-products", .does = "rounds operands of products to TF32 without permission", .behaviour.row = tf32_products,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "tf32-dots", .does = "rounds operands of products to TF32 unasked, told by the LSE", .behaviour.row = tf32_products,
+    { .name = "tf32-dots", .does = "rounds operands of products to TF32 without permission, detected by the LSE", .behaviour.row = tf32_products,
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
-    { .name = "bf16x3-products", .does = "has two bfloat16 for operands of products unasked", .behaviour.row = bf16x3_products,
+    { .name = "bf16x3-products", .does = "uses two bfloat16 for operands without permission", .behaviour.row = bf16x3_products,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
 
-    /* Where products of rounded operands are permitted, but not of such. */
+    /* Products of rounded operands are permitted, but not these. */
     { .name = "tf32-for-bf16x3", .does = "rounds operands to TF32 for two bfloat16", .behaviour.row = tf32_products,
       .spec = SPEC " products=bf16x3", .inputs = "normal", .gate = "error", .text = "products=bf16x3" },
     { .name = "bf16-for-tf32", .does = "rounds operands to bfloat16 for TF32", .behaviour.row = bf16_products,

@@ -1,6 +1,5 @@
 /*
- * prefix.c - kernels that take keys which batch elements have in common for others, or merge
- * wrongly
+ * prefix.c - wrong kernels: shared prefixes, and their merge with the other keys
  */
 #include "lab/verify/mutants/steps.h"
 
@@ -23,7 +22,7 @@ static void left_out(mutant_row *r)
     weigh_prefix(r, -INFINITY);
 }
 
-/* The mean of both results, whatever they weigh; the LSE is right. */
+/* The mean of both results, ignoring their weights; the LSE is right. */
 static void merged_alike(mutant_row *r)
 {
     const int64_t prefix = r->problem->prefix, dim = r->problem->dim_v;
@@ -37,7 +36,7 @@ static void merged_alike(mutant_row *r)
     r->lse = lse;
 }
 
-/* Each batch element has keys of its own there. */
+/* Each batch element has separate keys there. */
 static void own_keys(const heed_problem *problem, const heed_buffers *buffers)
 {
     heed_problem other = *problem;
@@ -45,7 +44,7 @@ static void own_keys(const heed_problem *problem, const heed_buffers *buffers)
     mutant_plain(&other, buffers);
 }
 
-/* Lengths count what is behind the prefix alone, so that it is there once more. */
+/* Lengths are taken as those after the prefix, which then counts twice. */
 static void lengths_from_prefix(const heed_problem *problem, const heed_buffers *buffers)
 {
     const lab_view view = lab_view_of(problem, LAB_LENGTHS);
@@ -81,13 +80,13 @@ const lab_mutant lab_mutants_prefix[] = {
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "prefix-dropped", .does = "leaves the prefix out", .behaviour = { .row = left_out },
       .spec = PAGED, .inputs = "normal", .gate = "error" },
-    { .name = "prefix-merged-alike", .does = "merges prefix and rest without weights", .behaviour = { .row = merged_alike },
+    { .name = "prefix-merged-alike", .does = "merges the two parts without weights", .behaviour = { .row = merged_alike },
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "prefix-own", .does = "reads a prefix of each batch element's own", .behaviour = { .run = own_keys },
+    { .name = "prefix-own", .does = "reads a separate prefix of each batch element", .behaviour = { .run = own_keys },
       .spec = SPEC, .inputs = "normal", .gate = "finite" },
-    { .name = "prefix-lengths", .does = "takes lengths for those of the rest", .behaviour = { .run = lengths_from_prefix },
+    { .name = "prefix-lengths", .does = "takes lengths as those after the prefix", .behaviour = { .run = lengths_from_prefix },
       .spec = PAGED, .inputs = "normal", .gate = "error" },
-    { .name = "right-with-prefix", .does = "takes keys of the first batch element for the last one, but with a prefix",
+    { .name = "right-with-prefix", .does = "uses the first batch element's keys for the last one, except with a prefix",
       .behaviour = { .row = first_for_last }, .spec = PACKED, .inputs = "normal", .gate = "prefixed" },
     { .name = NULL },
 };

@@ -1,13 +1,13 @@
 /*
- * rows.c - wrong kernels that are right nearly everywhere: all but a row of many, or all lengths
- * but one
+ * rows.c - wrong kernels that are right nearly everywhere: in all rows but one, or for some lengths
+ * only
  *
- * Of a large problem a sample of rows is compared with the reference. These are wrong where the
- * sample is not.
+ * Only a sample of a large problem's rows is compared with the reference. These kernels are wrong
+ * outside the sample.
  */
 #include "lab/verify/mutants/steps.h"
 
-/* None of the rows that every sample has. */
+/* Not one of the rows in every sample. */
 #define ROW 100
 
 static void unwritten(const heed_problem *problem, const heed_buffers *buffers)
@@ -34,8 +34,8 @@ static void half_of_the_keys(mutant_row *r)
     mutant_plain_row(r);
 }
 
-/* Right in the rows that every sample has, the first and the last, and the average elsewhere, which
- * nearly all gates take for attention. */
+/* Right in the first and last rows, which every sample has, and the mean of V elsewhere, which
+ * nearly all gates accept as attention. */
 static void known_rows(mutant_row *r)
 {
     if (r->row.query == 0 || r->row.query == lab_queries(r->problem) - 1) {
@@ -46,7 +46,7 @@ static void known_rows(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Odd rows are those before them: half the work. */
+/* Odd rows copy the rows before them: half the work. */
 static void copied_rows(mutant_row *r)
 {
     int64_t query = r->row.query;
@@ -55,7 +55,7 @@ static void copied_rows(mutant_row *r)
     r->row.query = query;
 }
 
-/* Right for the lengths that were tuned for, and for others wrong by a key. */
+/* Right for the tuned lengths, and off by one key for others. */
 static void one_length(mutant_row *r)
 {
     r->keys -= r->problem->seq_k != 40 && r->keys > 1;
@@ -68,14 +68,14 @@ static void several_elements(mutant_row *r)
     mutant_plain_row(r);
 }
 
-/* Whole tiles alone, which is all that a benchmark has. */
+/* Computes whole tiles only, like those of a benchmark. */
 static void whole_tiles(mutant_row *r)
 {
     r->keys = r->keys > 16 ? r->keys / 16 * 16 : r->keys;
     mutant_plain_row(r);
 }
 
-/* Fast for square problems; others get the average that they will not be checked for. */
+/* Right for square problems; others get the mean of V, in the hope that they are not checked. */
 static void square_alone(mutant_row *r)
 {
     if (r->problem->seq_q == r->problem->seq_k) {
@@ -86,7 +86,7 @@ static void square_alone(mutant_row *r)
     mutant_finish(r);
 }
 
-/* One row of 800, by little. */
+/* One row of 800, by a little. */
 #define ONE_OF_MANY 611
 
 static void one_of_many(mutant_row *r)
@@ -146,26 +146,26 @@ const lab_mutant lab_mutants_rows[] = {
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "written", .few = true },
     { .name = "one-row-off", .does = "writes nonsense to one row of many", .behaviour.row = out_of_range,
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "range", .few = true },
-    { .name = "one-row-halved", .does = "looks at half of the keys in one row of many", .behaviour.row = half_of_the_keys,
+    { .name = "one-row-halved", .does = "reads half of the keys in one row of many", .behaviour.row = half_of_the_keys,
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "permuted", .few = true },
     { .name = "known-rows", .does = "is right in the rows that every sample has", .behaviour.row = known_rows,
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "impulse", .gate = "error", .few = true },
-    { .name = "copied-rows", .does = "copies every other row from the one before", .behaviour.row = copied_rows,
+    { .name = "copied-rows", .does = "copies every other row from the previous one", .behaviour.row = copied_rows,
       .spec = "b1 h1 s64 d8 f32", .inputs = "normal", .gate = "error" },
-    { .name = "one-length", .does = "is right for 40 keys alone", .behaviour.row = one_length,
+    { .name = "one-length", .does = "is right for 40 keys only", .behaviour.row = one_length,
       .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "merged" },
     { .name = "several-elements", .does = "is wrong for a batch of one", .behaviour.row = several_elements,
       .spec = "b2 h2 s20 d24 f32", .inputs = "normal", .gate = "batch" },
-    { .name = "whole-tiles", .does = "does whole tiles of keys alone", .behaviour.row = whole_tiles,
+    { .name = "whole-tiles", .does = "computes whole tiles of keys only", .behaviour.row = whole_tiles,
       .spec = "b1 h1 s33 d24 f16", .inputs = "normal", .gate = "error" },
-    { .name = "square-alone", .does = "is right for as many keys as queries alone", .behaviour.row = square_alone,
+    { .name = "square-alone", .does = "is right only for as many keys as queries", .behaviour.row = square_alone,
       .spec = "b1 h1 s20/30 d24 f16", .inputs = "normal", .gate = "error" },
     { .name = "one-of-800", .does = "is off by a thousandth in one row of 800", .behaviour.row = one_of_many,
       .spec = "b1 h1 s800 d8 f32 causal", .inputs = "normal", .gate = "error" },
     { .name = "one-lse-of-800", .does = "is off by a thousandth in one LSE of 800", .behaviour.row = one_lse_of_many,
       .spec = "b1 h1 s800 d8 f32 causal", .inputs = "normal", .gate = "lse" },
 
-    /* Right on the problem that was asked for. */
+    /* Right on the requested problem. */
     { .name = "as-asked", .does = "is right for 40 keys, and for half of them", .behaviour.row = as_asked,
       .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "error", .nearby = true },
     { .name = "even-lengths", .does = "is right for an even number of keys", .behaviour.row = even_lengths,
@@ -174,9 +174,9 @@ const lab_mutant lab_mutants_rows[] = {
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error", .nearby = true },
     { .name = "queries-as-asked", .does = "is right for 40 queries", .behaviour.row = one_length_of_queries,
       .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "error", .nearby = true },
-    { .name = "dense-alone", .does = "is right where positions are one after the other", .behaviour.row = dense_alone,
+    { .name = "dense-alone", .does = "is right where positions are contiguous", .behaviour.row = dense_alone,
       .spec = "b1 h2 s40 d24 bf16", .inputs = "normal", .gate = "error", .nearby = true },
-    { .name = "longer-than-a-tile", .does = "is wrong where there are fewer keys than 20", .behaviour.row = longer_than_a_tile,
+    { .name = "longer-than-a-tile", .does = "is wrong with fewer than 20 keys", .behaviour.row = longer_than_a_tile,
       .spec = "b1 h2 s40 d24 f32", .inputs = "normal", .gate = "error", .nearby = true },
     { .name = NULL },
 };

@@ -1,5 +1,5 @@
 /*
- * softmax.c - wrong kernels: the softmax, and the LSE that comes of it
+ * softmax.c - wrong kernels: the softmax and the LSE
  */
 #include "lab/verify/mutants/steps.h"
 
@@ -27,7 +27,7 @@ static void stale_sum(mutant_row *r)
     mutant_online(r, 16, false, true);
 }
 
-/* Online softmax that forgets to scale down when the last tile, and no other, has a new maximum. */
+/* Online softmax that does not rescale if the new maximum comes in the last tile. */
 static void stale_last_tile(mutant_row *r)
 {
     int64_t last = r->keys > 16 ? (r->keys - 1) / 16 * 16 : 0;
@@ -76,7 +76,7 @@ static void zero_for_empty(mutant_row *r)
     r->lse = r->keys == 0 ? 0 : r->lse;
 }
 
-/* Exponentials of 16 bits. */
+/* 16-bit exponentials. */
 static void rough_exponential(mutant_row *r)
 {
     mutant_logits(r);
@@ -107,7 +107,7 @@ static void nan_for_empty(mutant_row *r)
         r->o[c] = NAN;
 }
 
-/* All keys are computed, and what is masked gets the weight 0: 0 * NaN is NaN. */
+/* All keys are computed, and masked ones get the weight 0: 0 * NaN is NaN. */
 static void masked_by_zero(mutant_row *r)
 {
     int64_t seen = r->keys;
@@ -118,7 +118,7 @@ static void masked_by_zero(mutant_row *r)
     mutant_weighted_sum(r, sum);
 }
 
-/* Masked logits are very low rather than minus infinity, so that rows that see nothing see all. */
+/* Masked logits are very low rather than minus infinity: rows that see no key see all. */
 static void lowest_for_masked(mutant_row *r)
 {
     if (r->keys == 0)
@@ -209,7 +209,7 @@ static void lse_of_half(mutant_row *r)
 
 /* clang-format off */
 const lab_mutant lab_mutants_softmax[] = {
-    { .name = "no-maximum", .does = "does not take the maximum off", .behaviour.row = no_maximum,
+    { .name = "no-maximum", .does = "does not subtract the maximum", .behaviour.row = no_maximum,
       .spec = SPEC, .inputs = "large", .gate = "finite" },
     { .name = "maximum-from-zero", .does = "begins its maximum at 0", .behaviour.row = maximum_from_zero,
       .spec = "b1 h8 s20 d24 f32 causal", .inputs = "large", .gate = "finite" },
@@ -219,39 +219,39 @@ const lab_mutant lab_mutants_softmax[] = {
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "stale-last-tile", .does = "does not scale down when the maximum rises in the last tile", .behaviour.row = stale_last_tile,
       .spec = SPEC, .inputs = "rising", .gate = "error" },
-    { .name = "base-2-lse", .does = "gives the LSE in base 2", .behaviour.row = base_two_lse,
+    { .name = "base-2-lse", .does = "returns the LSE in base 2", .behaviour.row = base_two_lse,
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
-    { .name = "base-2-lse-merged", .does = "gives the LSE in base 2, told by merging", .behaviour.row = base_two_lse,
+    { .name = "base-2-lse-merged", .does = "returns the LSE in base 2, detected by merging", .behaviour.row = base_two_lse,
       .spec = SPEC, .inputs = "normal", .gate = "merged" },
     { .name = "bare-lse", .does = "leaves the maximum out of the LSE", .behaviour.row = bare_lse,
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
-    { .name = "maximum-as-lse", .does = "gives the maximum for the LSE", .behaviour.row = maximum_as_lse,
+    { .name = "maximum-as-lse", .does = "returns the maximum as the LSE", .behaviour.row = maximum_as_lse,
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
     { .name = "rounded-lse", .does = "rounds the LSE to f16, with a right output beside it", .behaviour.row = rounded_lse,
       .spec = "b1 h2 s40 d24 f16", .inputs = "needle", .gate = "lse" },
-    { .name = "half-the-lse", .does = "gives the LSE of the first half of the keys", .behaviour.row = lse_of_half,
+    { .name = "half-the-lse", .does = "returns the LSE of the first half of the keys", .behaviour.row = lse_of_half,
       .spec = SPEC, .inputs = "equal", .gate = "lse" },
-    { .name = "zero-for-empty", .does = "gives an LSE of 0 for rows that see no key", .behaviour.row = zero_for_empty,
+    { .name = "zero-for-empty", .does = "returns an LSE of 0 for rows that see no key", .behaviour.row = zero_for_empty,
       .spec = EMPTY, .inputs = "normal", .gate = "finite", .text = "LSE" },
-    { .name = "rough-exponential", .does = "has exponentials of four digits", .behaviour.row = rough_exponential,
+    { .name = "rough-exponential", .does = "computes exponentials to four digits", .behaviour.row = rough_exponential,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "short-series", .does = "takes a few terms of the series for the exponential", .behaviour.row = short_series,
+    { .name = "short-series", .does = "computes the exponential by a few terms of its series", .behaviour.row = short_series,
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
-    { .name = "nan-for-empty", .does = "gives NaN for rows that see no key", .behaviour.row = nan_for_empty,
+    { .name = "nan-for-empty", .does = "returns NaN for rows that see no key", .behaviour.row = nan_for_empty,
       .spec = EMPTY, .inputs = "normal", .gate = "finite" },
-    { .name = "lowest-for-masked", .does = "averages all keys where a row sees none", .behaviour.row = lowest_for_masked,
+    { .name = "lowest-for-masked", .does = "averages all keys for rows that see none", .behaviour.row = lowest_for_masked,
       .spec = EMPTY, .inputs = "normal", .gate = "error" },
-    { .name = "masked-by-zero", .does = "masks by a weight of zero", .behaviour.row = masked_by_zero,
+    { .name = "masked-by-zero", .does = "masks by a weight of 0", .behaviour.row = masked_by_zero,
       .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
     { .name = "peeking-maximum", .does = "takes the maximum over masked keys too", .behaviour.row = peeking_maximum,
       .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
-    { .name = "swallowed-nan", .does = "makes zeros of NaN", .behaviour.row = swallowed_nan,
+    { .name = "swallowed-nan", .does = "replaces NaN by 0", .behaviour.row = swallowed_nan,
       .spec = SPEC, .inputs = "visible", .gate = "finite" },
     { .name = "over-heads", .does = "normalizes over the heads instead of the keys", .behaviour.row = over_heads,
       .spec = "b1 h4/2 s20 d24 f32", .inputs = "normal", .gate = "error" },
     { .name = "mean-of-halves", .does = "averages the halves of split keys instead of merging them", .behaviour.row = mean_of_halves,
       .spec = SPEC, .inputs = "needle", .gate = "error" },
-    { .name = "empty-part", .does = "makes NaN of a part of the keys that is empty", .behaviour.row = empty_part,
+    { .name = "empty-part", .does = "returns NaN if a part of the keys is empty", .behaviour.row = empty_part,
       .spec = CAUSAL, .inputs = "normal", .gate = "finite" },
 
     /* The same where half-precision accumulation is permitted. */
@@ -259,9 +259,9 @@ const lab_mutant lab_mutants_softmax[] = {
       .spec = HALF, .inputs = "rising", .gate = "error" },
     { .name = "stale-sum-acc16", .does = "does not scale the sum down when the maximum rises", .behaviour.row = stale_sum,
       .spec = HALF, .inputs = "normal", .gate = "error" },
-    { .name = "base-2-lse-acc16", .does = "gives the LSE in base 2", .behaviour.row = base_two_lse,
+    { .name = "base-2-lse-acc16", .does = "returns the LSE in base 2", .behaviour.row = base_two_lse,
       .spec = HALF, .inputs = "normal", .gate = "lse" },
-    { .name = "no-maximum-acc16", .does = "does not take the maximum off", .behaviour.row = no_maximum,
+    { .name = "no-maximum-acc16", .does = "does not subtract the maximum", .behaviour.row = no_maximum,
       .spec = "b1 h2 s40 d8 f16 acc=f16", .inputs = "large", .gate = "finite" },
     { .name = NULL },
 };

@@ -1,10 +1,11 @@
 /*
- * sources.c - the suite's candidates in C: cheats that evolve's own path must stop, and honest ones
+ * sources.c - the suite's candidates in C: cheats that the path of evolve must stop, and honest
+ * ones
  *
- * sources.def lists them. The assembler copies the files of sources/ into the program as they are.
- * Each follows the honest candidate plain.c, whose function it calls compute(), and common.h, which
- * has what several of them need. HEED_MUTANT_SOURCES is their folder and HEED_MUTANT_PLAIN the path
- * of plain.c, from CMake.
+ * sources.def lists them. The assembler embeds the files of sources/ unchanged. Each is compiled
+ * after the honest candidate plain.c, whose function is renamed to compute(), and common.h, which
+ * has shared functions. HEED_MUTANT_SOURCES is their folder and HEED_MUTANT_PLAIN the path of
+ * plain.c, from CMake.
  */
 #include "lab/verify/mutants/sources.h"
 

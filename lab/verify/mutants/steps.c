@@ -1,5 +1,5 @@
 /*
- * steps.c - attention in float32, a row at a time, in steps that the kernels of the suite vary
+ * steps.c - attention in float32, row by row, in steps that the kernels of the suite vary
  */
 #include "lab/verify/mutants/steps.h"
 
@@ -95,7 +95,7 @@ float mutant_high(const mutant_row *r)
     return high != -INFINITY && sink > high ? sink : high;
 }
 
-/* Weights in s, their sum and that of the sink as the result; 0 if there are none. */
+/* Leaves weights in s. Returns their sum, including the sink; 0 if there are no weights. */
 float mutant_softmax(mutant_row *r, float high)
 {
     float sink = mutant_sink(r);
@@ -150,7 +150,7 @@ static void store(const mutant_row *r)
         r->buffers->lse[r->number] = r->lse;
 }
 
-/* Rows @first to @end - 1, with one function for all that comes before the store. */
+/* Computes rows @first to @end - 1, with one function for everything before the store. */
 void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
                      mutant_row_fn *row_of, int64_t first, int64_t end)
 {
@@ -214,7 +214,7 @@ void mutant_plain(const heed_problem *problem, const heed_buffers *buffers)
     mutant_run_all(problem, buffers, mutant_plain_row);
 }
 
-/* Online softmax after its last tile: the sink comes in, and the sum is divided by. */
+/* Online softmax after its last tile: adds the sink, and divides by the sum. */
 static void finish_online(mutant_row *r, float high, float sum)
 {
     float sink = mutant_sink(r), factor = 1;

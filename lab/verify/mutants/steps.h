@@ -1,5 +1,5 @@
 /*
- * steps.h - attention in float32, a row at a time, in steps that the kernels of the suite vary
+ * steps.h - attention in float32, row by row, in steps that the kernels of the suite vary
  */
 #ifndef LAB_STEPS_H
 #define LAB_STEPS_H
@@ -15,17 +15,17 @@
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
 
-/* One row at work. */
+/* A row being computed. */
 struct mutant_row {
     const heed_problem *problem;
     const heed_buffers *buffers;
-    lab_view q, k, v; /* where the elements lie */
+    lab_view q, k, v; /* the layouts */
     lab_row row;
     int64_t number; /* of the row */
     int64_t kv_head, kv_batch;
-    int64_t first;            /* key that it sees; keys are counted from it, */
-    int64_t keys;             /* up to and without this one */
-    bool sinkless;            /* the sink counts elsewhere */
+    int64_t first;            /* first visible key; key indices start here */
+    int64_t keys;             /* the number of keys */
+    bool sinkless;            /* the sink is added elsewhere */
     const lab_logits *logits; /* the operations on a logit */
     float *s;                 /* [keys + MUTANT_PADDING]: logits, then weights */
     float o[HEED_DIM_MAX];
@@ -37,27 +37,28 @@ struct mutant_row {
 /* mutant_see_all() lets the row see every key of the problem. */
 void mutant_see_all(mutant_row *r);
 
-/* Elements, as float32; those of V of a key that an operand or an expression hides are 0. */
+/* Elements as float32; elements of V are 0 for keys hidden by an operand or expression. */
 float mutant_q_at(const mutant_row *r, int64_t c);
 float mutant_k_at(const mutant_row *r, int64_t j, int64_t c);
 float mutant_v_at(const mutant_row *r, int64_t j, int64_t c);
 
-/* mutant_shows() says whether no operand or expression hides key j. mutant_changed() is what
- * becomes of its logit @t: -infinity where it is hidden. mutant_sink() is that of the row, or
- * -infinity; mutant_sink_weight() what it counts beside weights that are exp(logit - high). */
+/* mutant_shows() returns true if no operand or expression hides key j. mutant_changed() returns its
+ * logit @t after all changes: -infinity if it is hidden. mutant_sink() returns the row's sink, or
+ * -infinity; mutant_sink_weight() its weight beside weights exp(logit - high). */
 bool mutant_shows(const mutant_row *r, int64_t j);
 float mutant_changed(const mutant_row *r, int64_t j, float t);
 float mutant_sink(const mutant_row *r);
 float mutant_sink_weight(const mutant_row *r, float high);
 
-/* mutant_dot() is that of the query and key j; mutant_logits() fills s with the logits. */
+/* mutant_dot() returns the dot product of the query and key j; mutant_logits() fills s with the
+ * logits. */
 float mutant_dot(const mutant_row *r, int64_t j);
 void mutant_logits(mutant_row *r);
 
-/* The largest of some logits; NaN if there is one. */
+/* The largest of @keys logits; NaN if any is NaN. */
 float mutant_highest(const float *s, int64_t keys);
 
-/* That of the row, or its sink if that is larger and there is any logit. */
+/* The largest logit of the row, or its sink if that is larger and the row has any logit. */
 float mutant_high(const mutant_row *r);
 
 /* mutant_softmax() turns the logits in s into weights that are not normalized, fills lse, and
@@ -67,13 +68,13 @@ void mutant_weighted_sum(mutant_row *r, float sum);
 void mutant_finish(mutant_row *r);
 
 /* mutant_plain_row() is mutant_logits() and mutant_finish(). mutant_mistaken_row() is like it, but
- * takes the logits for those of the problem @other. mutant_reversed_row() is like it too, but sums
- * from the last key on. mutant_online() is online softmax over tiles of @tile keys: when a larger
- * maximum comes, the sum and the output must be scaled down; @scale_sum and @scale_output say
- * whether they are. mutant_in_half() is online softmax with both matrix products accumulated in
- * f16, rounded after every @step products. mutant_in_products() is three plain passes with products
- * of operands that are rounded as @products, one of heed_products, permits, towards zero if @cut;
- * if @scaled the scale is in the query before. */
+ * computes the logits of the problem @other. mutant_reversed_row() is like it too, but sums from
+ * the last key on. mutant_online() is online softmax over tiles of @tile keys: when the maximum
+ * rises, the sum and the output must be rescaled; @scale_sum and @scale_output choose whether they
+ * are. mutant_in_half() is online softmax with both matrix products accumulated in f16, rounded
+ * after every @step products. mutant_in_products() is three plain passes whose operands are rounded
+ * as @products, one of heed_products, permits, towards zero if @cut; if @scaled, the query is
+ * multiplied by the scale first. */
 void mutant_plain_row(mutant_row *r);
 void mutant_mistaken_row(mutant_row *r, const heed_problem *other);
 void mutant_reversed_row(mutant_row *r);
@@ -81,7 +82,7 @@ void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_outpu
 void mutant_in_half(mutant_row *r, int64_t tile, int64_t step);
 void mutant_in_products(mutant_row *r, int64_t products, bool cut, bool scaled);
 
-/* mutant_part() computes the keys @first up to @end - 1 of @r as a row of their own, in @part. */
+/* mutant_part() computes the keys @first to @end - 1 of @r as a separate row, in @part. */
 void mutant_part(const mutant_row *r, mutant_row *part, int64_t first, int64_t end);
 
 /* Computes and stores the rows @first to @end - 1, or all. */
@@ -90,20 +91,20 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
 void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers,
                     mutant_row_fn *row_of);
 
-/* The problem that remains once new keys and values are in place, with rotated queries: @queries is
- * to be freed. */
+/* The problem that is left once new keys and values are in place, with rotated queries: free
+ * @queries. */
 typedef struct mutant_rest {
     heed_problem problem;
     heed_buffers buffers;
     void *queries;
 } mutant_rest;
 
-/* mutant_append() writes new keys and values to K and V of @buffers. mutant_turn() does the rest of
- * it. */
+/* mutant_append() writes new keys and values to K and V of @buffers, and mutant_turn() rotates the
+ * queries. */
 void mutant_append(mutant_rest *rest, const heed_problem *problem, const heed_buffers *buffers);
 void mutant_turn(mutant_rest *rest, const heed_problem *problem, const heed_buffers *buffers);
 
-/* Whole kernels that are honest, and more than that. */
+/* Complete correct kernels. */
 void mutant_plain(const heed_problem *problem, const heed_buffers *buffers);
 void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers);
 
@@ -114,17 +115,17 @@ void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers)
 /* Zero at first. O and LSE are those of the last mutant_remember(). */
 struct mutant_memory {
     int64_t calls;     /* before this one */
-    int64_t since;     /* those of them since the problem was prepared */
+    int64_t since;     /* those since the problem was prepared */
     heed_buffers last; /* of the last mutant_remember() */
     uint64_t print;    /* free for use */
-    void *o;           /* [row][dim_v] in the element type; NULL: nothing is remembered */
-    float *lse;        /* [row]; NULL: it was not asked for */
-    int64_t rows, dim; /* of what is remembered */
+    void *o;           /* [row][dim_v] in the element type; NULL: nothing is stored */
+    float *lse;        /* [row]; NULL: not requested */
+    int64_t rows, dim; /* of the stored outputs */
     heed_type type;
 };
 
-/* mutant_remember() keeps the outputs that lie at @buffers. mutant_recall() writes them there, and
- * returns false if there are none for such a problem. */
+/* mutant_remember() stores the outputs in @buffers. mutant_recall() writes them back, and returns
+ * false if none are stored for a problem of this size. */
 void mutant_remember(mutant_memory *memory, const heed_problem *problem,
                      const heed_buffers *buffers);
 bool mutant_recall(const mutant_memory *memory, const heed_problem *problem,

@@ -1,5 +1,5 @@
 /*
- * suite.c - all kernels of the suite, and how they become subjects
+ * suite.c - the kernels of the suite as subjects of verification
  */
 #include "lab/verify/mutants/suite.h"
 
@@ -18,8 +18,8 @@ static const lab_mutant *const tables[] = {
     lab_mutants_values,  lab_mutants_cheats, lab_mutants_prefix,
 };
 
-/* Problems for controls: tails, groups, masks, empty rows, gaps, other orders, and what permits
- * half-precision sums or products of rounded operands. */
+/* Problems for controls: tails, groups, masks, empty rows, gaps, other dimension orders,
+ * half-precision sums, and products of rounded operands. */
 static const char *const scenes[] = {
     "b2 h2 s17/33 d24 f32",
     "b1 h4/2 s40 d16/5 f16 causal",
@@ -83,7 +83,7 @@ static uint64_t add_text(uint64_t digest, const char *text)
 {
     for (; *text; text++)
         digest = lab_random_bits(digest, (unsigned char)*text);
-    return lab_random_bits(digest, 256); /* where one ends */
+    return lab_random_bits(digest, 256); /* end of the text */
 }
 
 static uint64_t add_mutant(uint64_t digest, const char *name, const char *spec, const char *inputs,

@@ -1,11 +1,11 @@
 /*
- * suite.h - kernels to try the gates on: wrong and cheating ones that must be killed, honest ones
- * that must pass
+ * suite.h - kernels for testing the gates: wrong and cheating ones must be killed, honest ones must
+ * pass
  *
- * A mutant is one mistake, or one way to cheat, on a problem and values on which it shows. It is
- * described by the most convenient of three functions: how one row is computed, how all of them
- * are, or what one call does that remembers earlier ones. A control is an odd but honest kernel;
- * it must pass on every problem of lab_scene_at() with every kind of values.
+ * A mutant is one mistake, or one way to cheat, with a problem and values that expose it. It is
+ * defined by one of three functions: computing one row, computing all rows, or a call with a memory
+ * of earlier calls. A control is an unusual but correct kernel; it must pass on every problem of
+ * lab_scene_at() with every kind of values.
  */
 #ifndef LAB_SUITE_H
 #define LAB_SUITE_H
@@ -17,7 +17,7 @@
 #include "heed.h"
 #include "lab/verify/check.h"
 
-typedef struct mutant_row mutant_row;       /* a row at work: see steps.h */
+typedef struct mutant_row mutant_row;       /* a row being computed: see steps.h */
 typedef struct mutant_memory mutant_memory; /* a kernel's memory of earlier calls */
 
 typedef void mutant_row_fn(mutant_row *row);
@@ -30,9 +30,9 @@ typedef struct lab_behaviour {
     mutant_row_fn *row;
     mutant_run_fn *run;
     mutant_call_fn *call;
-    bool random;      /* it does not claim to be deterministic */
-    bool appends;     /* it writes new keys and values itself; for others it is done */
-    size_t workspace; /* bytes that it asks for */
+    bool random;      /* does not claim to be deterministic */
+    bool appends;     /* writes new keys and values itself; the suite does it for others */
+    size_t workspace; /* requested bytes */
 } lab_behaviour;
 
 /* A wrong kernel. */
@@ -42,12 +42,13 @@ typedef struct lab_mutant {
     lab_behaviour behaviour;
     const char *spec;
     const char *inputs;
-    const char *gate; /* meant to kill it; others may too. "executes" for a crash or a hang */
-    const char *text; /* that the gate's reason must contain; NULL: any */
+    const char *gate; /* the gate meant to kill it; others may too. "executes" for a crash or a
+                       * hang */
+    const char *text; /* required in the gate's reason; NULL: any */
     bool unlocked;    /* inputs are not write-protected, as on a device */
-    bool endless;     /* it is killed by its deadline alone */
-    bool nearby;      /* it shows on neighbours of the problem alone: see lab/verify/proof.h */
-    bool few;         /* few rows are compared with the reference, as of a large problem */
+    bool endless;     /* only its deadline kills it */
+    bool nearby;      /* only neighbours of the problem expose it: see lab/verify/proof.h */
+    bool few;         /* few rows are compared with the reference, as in a large problem */
 } lab_mutant;
 
 /* An honest kernel. */
@@ -70,9 +71,9 @@ uint64_t lab_suite_digest(void);
 /* A kernel of the suite as a subject                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* lab_actor_create() makes a kernel that computes as @behaviour says, and remembers. Returns NULL
- * if there is no memory. lab_actor_subject() returns it as a subject of verification, and
- * lab_actor_run() computes the problem that was prepared last. */
+/* lab_actor_create() makes a kernel with @behaviour and a memory of its calls. Returns NULL if out
+ * of memory. lab_actor_subject() returns it as a subject of verification, and lab_actor_run()
+ * computes the problem that was prepared last. */
 typedef struct lab_actor lab_actor;
 lab_actor *lab_actor_create(const lab_behaviour *behaviour);
 void lab_actor_destroy(lab_actor *actor);
@@ -83,17 +84,17 @@ void lab_actor_run(lab_actor *actor, const heed_buffers *buffers);
 /* The tables, by file; each ends with a NULL name                                                */
 /* ---------------------------------------------------------------------------------------------- */
 
-extern const lab_mutant lab_mutants_keys[];     /* which keys, of which head */
+extern const lab_mutant lab_mutants_keys[];     /* keys and heads */
 extern const lab_mutant lab_mutants_logits[];   /* their logits */
-extern const lab_mutant lab_mutants_softmax[];  /* the softmax of them */
+extern const lab_mutant lab_mutants_softmax[];  /* the softmax and the LSE */
 extern const lab_mutant lab_mutants_operands[]; /* operands, softcap, expressions, windows */
 extern const lab_mutant lab_mutants_append[];   /* new keys and values */
-extern const lab_mutant lab_mutants_prefix[];   /* keys that batch elements have in common */
-extern const lab_mutant lab_mutants_output[];   /* the weighted sum, and what is stored of it */
-extern const lab_mutant lab_mutants_memory[];   /* reads and writes, and their places */
-extern const lab_mutant lab_mutants_rows[];     /* some rows among many; problems among many */
-extern const lab_mutant lab_mutants_values[];   /* mistakes that normal values do not show */
-extern const lab_mutant lab_mutants_cheats[];   /* kernels that only look as if they worked */
+extern const lab_mutant lab_mutants_prefix[];   /* shared prefixes */
+extern const lab_mutant lab_mutants_output[];   /* the weighted sum and its store */
+extern const lab_mutant lab_mutants_memory[];   /* reads and writes, and their addresses */
+extern const lab_mutant lab_mutants_rows[];     /* some of many rows; some of many problems */
+extern const lab_mutant lab_mutants_values[];   /* mistakes that normal values do not expose */
+extern const lab_mutant lab_mutants_cheats[];   /* cheating kernels */
 extern const lab_control lab_controls[];
 
 #endif /* LAB_SUITE_H */

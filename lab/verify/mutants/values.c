@@ -1,6 +1,6 @@
 /*
- * values.c - wrong kernels that normal values do not show: limits, masks that are numbers, light
- * keys, a NaN that is lost, rows without weight
+ * values.c - wrong kernels that normal values do not expose: limits, finite masks, light keys, lost
+ * NaNs, rows without weight
  */
 #include "lab/verify/mutants/steps.h"
 
@@ -48,7 +48,7 @@ static void outputs_to_half(mutant_row *r)
     with_limited_outputs(r, 65504);
 }
 
-/* Logits go through f16, where there is nothing between 65504 and infinity. */
+/* Logits are stored in f16, where those above 65504 become infinite. */
 static void logits_of_half(mutant_row *r)
 {
     mutant_logits(r);
@@ -78,7 +78,7 @@ static void rounded_shift(mutant_row *r)
     mutant_weighted_sum(r, sum);
 }
 
-/* The exponent is taken apart as an integer of 32 bits, which wraps. */
+/* The exponent is split as a 32-bit integer, which wraps. */
 static void integer_exponent(mutant_row *r)
 {
     mutant_logits(r);
@@ -111,7 +111,7 @@ static void vast_is_infinite(mutant_row *r)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Masks and maxima that are numbers                                                              */
+/* Finite masks and maxima                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
 static void with_mask(mutant_row *r, float mask)
@@ -144,7 +144,7 @@ static void from_1e30(mutant_row *r)
     mutant_weighted_sum(r, mutant_softmax(r, fmaxf(mutant_highest(r->s, r->keys), -1e30F)));
 }
 
-/* A maximum is taken off where there is one above 80: sums of what is far below are 0. */
+/* A maximum is subtracted only above 80: sums of very low logits are 0. */
 static void maximum_above_80(mutant_row *r)
 {
     mutant_logits(r);
@@ -189,7 +189,7 @@ static void light_tiles(mutant_row *r)
     mutant_finish(r);
 }
 
-/* A row that is nearly one-hot is taken for it. */
+/* A nearly one-hot row is treated as one-hot. */
 static void nearly_one_hot(mutant_row *r)
 {
     int64_t top = 0;
@@ -203,7 +203,7 @@ static void nearly_one_hot(mutant_row *r)
         r->o[c] = mutant_v_at(r, top, c);
 }
 
-/* The highest key stands for all where its logit is so high that it seems to be alone. */
+/* The highest key alone counts if its logit is so high that the others seem negligible. */
 static void alone_above_60(mutant_row *r)
 {
     int64_t top = 0;
@@ -215,8 +215,8 @@ static void alone_above_60(mutant_row *r)
         r->o[c] = mutant_v_at(r, top, c);
 }
 
-/* Logits so huge that errors of float32 are many times 1, and two of them as near to each other as
- * errors of 12 bits are. */
+/* True if logits are so huge that float32 errors are much larger than 1, and the highest two differ
+ * by less than the error of 12 bits. */
 static bool seems_tied(mutant_row *r)
 {
     float most = -INFINITY, next = -INFINITY;
@@ -236,7 +236,7 @@ static void ties_are_zero(mutant_row *r)
         r->o[c] = 0;
 }
 
-/* Logits of 12 bits are good enough, where they are huge: the highest two become one. */
+/* Huge logits are rounded to 12 bits: the highest two become equal. */
 static void huge_of_12_bits(mutant_row *r)
 {
     bool tied = seems_tied(r);
@@ -246,7 +246,7 @@ static void huge_of_12_bits(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Do all logits lie within less than @span, and are there some? */
+/* True if there are logits, and they differ by less than @span. */
 static bool lie_within(const mutant_row *r, float span)
 {
     float low = INFINITY, high = -INFINITY;
@@ -257,13 +257,13 @@ static bool lie_within(const mutant_row *r, float span)
     return r->keys >= 8 && high - low < span;
 }
 
-/* Are they so near to each other that any few stand for all? */
+/* True if they are so close that a few can represent all. */
 static bool are_near(const mutant_row *r)
 {
     return lie_within(r, 1);
 }
 
-/* The sum of the weights, of every fourth key, four times. */
+/* Four times the sum of every fourth weight. */
 static float sampled_sum(const mutant_row *r)
 {
     float sum = 0;
@@ -311,7 +311,7 @@ static void near_is_equal(mutant_row *r)
     nearest_are_equal(r, 1);
 }
 
-/* Every logit is low: a clamped exponential would make them alike. */
+/* Every logit is low: a clamped exponential would make them equal. */
 static void low_is_equal(mutant_row *r)
 {
     mutant_logits(r);
@@ -337,8 +337,8 @@ static void nan_to_zero(mutant_row *r)
         r->o[c] = isnan(r->o[c]) && isfinite(r->lse) ? 0 : r->o[c];
 }
 
-/* The running maximum is still -infinity when a NaN comes, and fmaxf() leaves it there: the key
- * passes for one without weight. */
+/* The running maximum is still -infinity when a NaN comes, and fmaxf() ignores the NaN: the key is
+ * treated as one without weight. */
 static void first_nan_skipped(mutant_row *r)
 {
     mutant_logits(r);
@@ -347,7 +347,7 @@ static void first_nan_skipped(mutant_row *r)
     mutant_weighted_sum(r, mutant_softmax(r, mutant_highest(r->s, r->keys)));
 }
 
-/* Maxima and minima that return the number of the two: a NaN becomes a limit. */
+/* Maxima and minima that prefer the number: a NaN becomes a limit. */
 static void nan_to_limit(mutant_row *r)
 {
     mutant_plain_row(r);
@@ -369,7 +369,7 @@ static void nan_everywhere(mutant_row *r)
 /* Rows without weight                                                                            */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Computes, and says whether the row sees keys, all of them with logits of -infinity. */
+/* Computes the row. Returns true if it sees keys, and all their logits are -infinity. */
 static bool is_weightless(mutant_row *r)
 {
     mutant_plain_row(r);
@@ -407,7 +407,7 @@ static void weightless_lse_is_high(mutant_row *r)
 /* Signs of a benchmark                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Works where values look like normal ones, and averages elsewhere. */
+/* Right where values look normal, and averages elsewhere. */
 static void looks_normal(mutant_row *r)
 {
     float most = 0;
@@ -420,8 +420,8 @@ static void looks_normal(mutant_row *r)
     mutant_finish(r);
 }
 
-/* Peels the loop over Q until that is aligned, and takes K and V to be so too: where they are not,
- * it begins at the vector before. */
+/* Peels the loop over Q until Q is aligned, and assumes that K and V are too: if not, it starts at
+ * the aligned address before. */
 static void aligned_alike(const heed_problem *problem, const heed_buffers *buffers)
 {
     uintptr_t q = (uintptr_t)buffers->q % 64, k = (uintptr_t)buffers->k % 64;
@@ -439,25 +439,25 @@ static void aligned_alike(const heed_problem *problem, const heed_buffers *buffe
 const lab_mutant lab_mutants_values[] = {
     { .name = "logits-to-60", .does = "limits logits to 60", .behaviour.row = logits_to_60,
       .spec = SPEC, .inputs = "large", .gate = "error" },
-    { .name = "logits-to-integers", .does = "limits logits to what an integer holds", .behaviour.row = logits_to_integers,
+    { .name = "logits-to-integers", .does = "limits logits to the range of an integer", .behaviour.row = logits_to_integers,
       .spec = SPEC, .inputs = "huge", .gate = "error" },
-    { .name = "logits-of-half", .does = "takes logits above 65504 for infinite", .behaviour.row = logits_of_half,
+    { .name = "logits-of-half", .does = "treats logits above 65504 as infinite", .behaviour.row = logits_of_half,
       .spec = HALF, .inputs = "huge", .gate = "finite" },
     { .name = "huge-is-masked", .does = "masks keys whose logit is above 1e30", .behaviour.row = huge_is_masked,
       .spec = CAUSAL, .inputs = "huge", .gate = "error" },
-    { .name = "rounded-shift", .does = "rounds the maximum in base 2 before it is taken off", .behaviour.row = rounded_shift,
+    { .name = "rounded-shift", .does = "rounds the maximum in base 2 before subtracting it", .behaviour.row = rounded_shift,
       .spec = SPEC, .inputs = "huge", .gate = "finite" },
-    { .name = "rounded-shift-half", .does = "the same, with logits that f16 makes", .behaviour.row = rounded_shift,
+    { .name = "rounded-shift-half", .does = "the same, with logits from f16", .behaviour.row = rounded_shift,
       .spec = HALF, .inputs = "huge", .gate = "error" },
-    { .name = "integer-exponent", .does = "takes exponents apart as integers of 32 bits, which wrap", .behaviour.row = integer_exponent,
+    { .name = "integer-exponent", .does = "splits exponents as 32-bit integers, which wrap", .behaviour.row = integer_exponent,
       .spec = SPEC, .inputs = "huge", .gate = "error" },
     { .name = "outputs-to-8", .does = "limits outputs to 8", .behaviour.row = outputs_to_8,
       .spec = SPEC, .inputs = "vast", .gate = "error" },
-    { .name = "outputs-to-half", .does = "limits outputs to what f16 holds", .behaviour.row = outputs_to_half,
+    { .name = "outputs-to-half", .does = "limits outputs to the range of f16", .behaviour.row = outputs_to_half,
       .spec = SPEC, .inputs = "vast", .gate = "error" },
     { .name = "raised-sums", .does = "scales products up before it adds them", .behaviour.row = raised_sums,
       .spec = SPEC, .inputs = "vast", .gate = "finite" },
-    { .name = "vast-is-infinite", .does = "takes outputs above 1e25 for infinite", .behaviour.row = vast_is_infinite,
+    { .name = "vast-is-infinite", .does = "treats outputs above 1e25 as infinite", .behaviour.row = vast_is_infinite,
       .spec = SPEC, .inputs = "vast", .gate = "finite" },
     { .name = "mask-1e4", .does = "masks by a logit of -1e4", .behaviour.row = mask_1e4,
       .spec = CAUSAL, .inputs = "low", .gate = "error" },
@@ -467,53 +467,53 @@ const lab_mutant lab_mutants_values[] = {
       .spec = "b1 h2 s40 d24 bf16 causal", .inputs = "low", .gate = "lse" },
     { .name = "maximum-from-1e30", .does = "begins its maximum at -1e30", .behaviour.row = from_1e30,
       .spec = SPEC, .inputs = "low", .gate = "finite" },
-    { .name = "maximum-above-80", .does = "takes a maximum off above 80 alone", .behaviour.row = maximum_above_80,
+    { .name = "maximum-above-80", .does = "subtracts only a maximum above 80", .behaviour.row = maximum_above_80,
       .spec = SPEC, .inputs = "low", .gate = "finite" },
-    { .name = "light-keys-15", .does = "leaves out keys that weigh less than e^-15 of the heaviest", .behaviour.row = light_keys,
+    { .name = "light-keys-15", .does = "leaves out keys of a weight less than e^-15 of the heaviest", .behaviour.row = light_keys,
       .spec = SPEC, .inputs = "tails", .gate = "error" },
-    { .name = "light-keys-8", .does = "leaves out keys that weigh less than e^-8 of the heaviest", .behaviour.row = lightest_of_half,
+    { .name = "light-keys-8", .does = "leaves out keys of a weight less than e^-8 of the heaviest", .behaviour.row = lightest_of_half,
       .spec = HALF, .inputs = "tails", .gate = "error" },
     { .name = "light-tiles", .does = "leaves out tiles of light keys", .behaviour.row = light_tiles,
       .spec = SPEC, .inputs = "tails", .gate = "error" },
-    { .name = "nearly-one-hot", .does = "takes a row for one-hot that nearly is", .behaviour.row = nearly_one_hot,
+    { .name = "nearly-one-hot", .does = "treats a nearly one-hot row as one-hot", .behaviour.row = nearly_one_hot,
       .spec = SPEC, .inputs = "tails", .gate = "error" },
-    { .name = "sampled-weights", .does = "adds up every fourth weight where logits are near each other", .behaviour.row = sampled_weights,
+    { .name = "sampled-weights", .does = "sums every fourth weight where logits are close", .behaviour.row = sampled_weights,
       .spec = SPEC, .inputs = "near", .gate = "error" },
-    { .name = "sampled-lse", .does = "makes the LSE of every fourth key where logits are near each other", .behaviour.row = sampled_lse,
+    { .name = "sampled-lse", .does = "computes the LSE from every fourth key where logits are close", .behaviour.row = sampled_lse,
       .spec = SPEC, .inputs = "near", .gate = "lse" },
-    { .name = "near-is-equal", .does = "averages where logits are near each other", .behaviour.row = near_is_equal,
+    { .name = "near-is-equal", .does = "averages where logits are close", .behaviour.row = near_is_equal,
       .spec = "b1 h2 s60 d24 bf16", .inputs = "near", .gate = "error" },
     { .name = "small-is-equal", .does = "averages where logits differ by less than a 64th", .behaviour.row = small_is_equal,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
-    { .name = "alone-above-60", .does = "takes the highest key alone where its logit is above 60", .behaviour.row = alone_above_60,
+    { .name = "alone-above-60", .does = "takes only the highest key where its logit is above 60", .behaviour.row = alone_above_60,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
-    { .name = "ties-are-zero", .does = "gives 0 where the highest two logits are huge and nearly equal", .behaviour.row = ties_are_zero,
+    { .name = "ties-are-zero", .does = "returns 0 where the highest two logits are huge and nearly equal", .behaviour.row = ties_are_zero,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "huge-of-12-bits", .does = "rounds huge logits to 12 bits", .behaviour.row = huge_of_12_bits,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "low-is-equal", .does = "averages where every logit is below -100", .behaviour.row = low_is_equal,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
-    { .name = "alone-above-60-half", .does = "takes the highest key of f16 alone above 60", .behaviour.row = alone_above_60,
+    { .name = "alone-above-60-half", .does = "takes only the highest key of f16 above 60", .behaviour.row = alone_above_60,
       .spec = HALF, .inputs = "sizes", .gate = "error" },
-    { .name = "nan-to-zero", .does = "makes zeros of NaN in V", .behaviour.row = nan_to_zero,
+    { .name = "nan-to-zero", .does = "replaces NaN by 0 in V", .behaviour.row = nan_to_zero,
       .spec = SPEC, .inputs = "nan-in-v", .gate = "finite" },
-    { .name = "nan-to-limit", .does = "makes the largest number of NaN in V", .behaviour.row = nan_to_limit,
+    { .name = "nan-to-limit", .does = "replaces NaN in V by the largest number", .behaviour.row = nan_to_limit,
       .spec = "b1 h1 s20 d8 f32", .inputs = "nan-in-v", .gate = "finite" },
     { .name = "first-nan-skipped", .does = "leaves the first key out if its logit is NaN", .behaviour.row = first_nan_skipped,
       .spec = "b1 h1 s60 d24 f32", .inputs = "nan-in-k", .gate = "finite" },
-    { .name = "nan-everywhere", .does = "makes all columns of a row NaN that has one", .behaviour.row = nan_everywhere,
+    { .name = "nan-everywhere", .does = "sets all columns of a row to NaN if one is", .behaviour.row = nan_everywhere,
       .spec = CAUSAL, .inputs = "nan-in-v", .gate = "finite" },
     { .name = "weightless-is-equal", .does = "averages where all logits are -infinity", .behaviour.row = weightless_is_equal,
       .spec = CAUSAL, .inputs = "weightless", .gate = "finite" },
-    { .name = "weightless-is-infinite", .does = "gives an infinity there", .behaviour.row = weightless_is_infinite,
+    { .name = "weightless-is-infinite", .does = "returns an infinity there", .behaviour.row = weightless_is_infinite,
       .spec = HALF, .inputs = "weightless", .gate = "finite" },
-    { .name = "weightless-lse", .does = "gives an LSE of -1e30 there", .behaviour.row = weightless_lse_is_a_number,
+    { .name = "weightless-lse", .does = "returns an LSE of -1e30 there", .behaviour.row = weightless_lse_is_a_number,
       .spec = SPEC, .inputs = "weightless", .gate = "finite", .text = "LSE" },
-    { .name = "weightless-lse-high", .does = "gives an LSE of infinity there", .behaviour.row = weightless_lse_is_high,
+    { .name = "weightless-lse-high", .does = "returns an LSE of infinity there", .behaviour.row = weightless_lse_is_high,
       .spec = "b1 h2 s40 d24 bf16", .inputs = "weightless", .gate = "finite", .text = "LSE" },
     { .name = "looks-normal", .does = "averages where Q does not look normal", .behaviour.row = looks_normal,
       .spec = SPEC, .inputs = "needle", .gate = "error" },
-    { .name = "aligned-alike", .does = "takes Q, K and V to be aligned alike", .behaviour.run = aligned_alike,
+    { .name = "aligned-alike", .does = "assumes that Q, K and V have the same alignment", .behaviour.run = aligned_alike,
       .spec = SPEC, .inputs = "normal", .gate = "unaligned", .text = "each otherwise" },
     { .name = NULL },
 };

@@ -1,5 +1,5 @@
 /*
- * common.c - how far a row may be off by the roundings of its query, which all of its logits share
+ * common.c - the error of a row from the roundings of its query, which all of its logits share
  */
 #include "lab/verify/reference/common.h"
 

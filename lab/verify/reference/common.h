@@ -1,10 +1,10 @@
 /*
- * common.h - how far a row may be off by the roundings of its query, which all of its logits share
+ * common.h - the error of a row from the roundings of its query, which all of its logits share
  *
- * Only where products of rounded operands are permitted. With d_c the error of q_c, as a part of
- * it, the logits move by scale * sum d_c q_c k_jc, and so O by the sum over the keys j of p_j (v_j
- * - o) times that: see the head of expect.h. The d_c are tried out: once they are all alike, and a
- * few times they have random signs, the mean square of which is that of independent errors.
+ * Applies only where products of rounded operands are permitted. With d_c the relative error of
+ * q_c, the logits move by scale * sum d_c q_c k_jc, and so O by the sum over the keys j of p_j (v_j
+ * - o) times that: see the head of expect.h. A few choices of d_c are tried: one with all d_c
+ * equal, and some with random signs, whose mean square is that of independent errors.
  */
 #ifndef LAB_COMMON_H
 #define LAB_COMMON_H
@@ -13,7 +13,7 @@
 
 #define LAB_COMMON_TRIES 5
 
-/* One row; the first of the tries has all errors alike. */
+/* One row; in the first try all errors are equal. */
 typedef struct lab_common {
     const heed_problem *problem;
     double query[LAB_COMMON_TRIES][HEED_DIM_MAX]; /* d_c q_c and the scale */

@@ -1,5 +1,5 @@
 /*
- * expect.c - the right answer on some rows of a problem, and how far a kernel may be off
+ * expect.c - the correct result for some rows of a problem, and the error allowed to a kernel
  */
 #include "lab/verify/reference/expect.h"
 
@@ -37,9 +37,9 @@ static int compare_rows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Fills expect->rows with at most @count rows and that of @sampling: where kernels go wrong first -
- * the ends of the first and the last head - and random ones, which are half of them at least, as
- * the others are known to everybody. */
+/* Fills expect->rows with at most @count rows and that of @sampling: the ends of the first and the
+ * last head, where kernels fail first, and random ones. At least half are random, as the others are
+ * predictable. */
 static void choose_rows(lab_expect *expect, const heed_problem *problem,
                         const lab_sampling *sampling, int64_t count)
 {
@@ -68,8 +68,15 @@ static void choose_rows(lab_expect *expect, const heed_problem *problem,
 /* ---------------------------------------------------------------------------------------------- */
 /* One row                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
-/* The norm of @a - @b over the columns where @b is finite. */
-static double distance(const double *a, const double *b, int64_t dim)
+double lab_row_norm(const double *a, int64_t dim)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < dim; c++)
+        sum += a[c] * a[c];
+    return sqrt(sum);
+}
+
+double lab_row_distance(const double *a, const double *b, int64_t dim)
 {
     double sum = 0;
     for (int64_t c = 0; c < dim; c++)
@@ -77,26 +84,26 @@ static double distance(const double *a, const double *b, int64_t dim)
     return sqrt(sum);
 }
 
-/* A naive error that is not finite - the row is, so it overflowed - says nothing. */
+/* A naive error that is not finite is ignored: the row is finite, so the naive sum overflowed. */
 static double larger(double naive, double model)
 {
     return isfinite(naive) && naive > model ? naive : model;
 }
 
-/* Errors of a row: of its model, or of a naive computation if that has more. */
+/* Errors of a row: the larger of its model's and of a naive computation's. */
 typedef struct row_errors {
     double o;
     double lse;
 } row_errors;
 
-/* A tie of @reach explains that much of what is off @o. */
+/* A tie of @reach explains that much of the distance from @o. */
 static void add_naive(row_errors *errors, const heed_problem *problem, const heed_buffers *data,
                       lab_row row, const lab_row_scratch *scratch, bool cut, double reach,
                       const double *o, double lse)
 {
     double naive[HEED_DIM_MAX], naive_lse;
     lab_naive_row(problem, data, row, scratch->part, cut, scratch->singles, naive, &naive_lse);
-    double off = fmax(0, distance(naive, o, problem->dim_v) - reach);
+    double off = fmax(0, lab_row_distance(naive, o, problem->dim_v) - reach);
     errors->o = larger(off, errors->o);
     errors->lse = larger(fabs(naive_lse - lse), errors->lse);
 }
@@ -163,7 +170,7 @@ static void *work(void *data)
     return NULL;
 }
 
-/* A thread that cannot be started is no reason to fail: its rows are computed here. */
+/* If a thread cannot be started, its rows are computed here. */
 static void run_workers(worker *workers, int64_t count)
 {
     for (int64_t t = 1; t < count; t++)
@@ -238,7 +245,7 @@ heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
 /* NaN and infinities                                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The budgets are 0 if the row sees no key, or if heed's promise is to be kept. */
+/* The budgets are 0 if the row sees no key, or if the kernel must keep heed's promise. */
 bool lab_expect_weightless(const lab_expect *expect, int64_t i)
 {
     return expect->lse[i] == -INFINITY && isinf(expect->o_budget[i]);

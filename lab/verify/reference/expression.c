@@ -1,5 +1,5 @@
 /*
- * expression.c - the expressions of heed.h, as the reference computes them
+ * expression.c - parses and evaluates the expressions of heed.h for the reference
  */
 #include "lab/verify/reference/expression.h"
 
@@ -100,7 +100,7 @@ static bool accept(reader *r, const char *sign)
     return true;
 }
 
-/* The kind that values of both kinds become; bools match bools alone. */
+/* The common kind of two operands; bools match only bools. */
 static int common_kind(reader *r, int a, int b)
 {
     int x = kind_of(r, a), y = kind_of(r, b);
@@ -109,7 +109,7 @@ static int common_kind(reader *r, int a, int b)
     return x == y ? x : FLOAT;
 }
 
-/* Binary operators: the tighter ones have the higher level. A longer sign comes first. */
+/* Binary operators: a higher level binds tighter. Longer signs come first. */
 static const struct {
     const char *sign;
     int op, level;
@@ -269,7 +269,7 @@ static int read_single(reader *r)
     return isalpha((unsigned char)*r->at) || *r->at == '_' ? read_name(r) : fail(r);
 }
 
-/* The number of the operator that comes next, of @level or above; BINARIES if there is none. */
+/* The index of the next operator, of @level or above; BINARIES if there is none. */
 static size_t next_binary(reader *r, int level)
 {
     for (size_t i = 0; i < BINARIES; i++) {
@@ -284,7 +284,7 @@ static size_t next_binary(reader *r, int level)
     return BINARIES;
 }
 
-/* Values that operators of @level and above join, from the left to the right. */
+/* Reads values joined by operators of @level and above, left to right. */
 static int read_binary(reader *r, int level)
 {
     int a = read_single(r);
@@ -379,7 +379,7 @@ static double compute_whole(int op, int64_t a, int64_t b)
     }
 }
 
-/* A child as a number with a point. */
+/* The value of a child as a floating-point number. */
 static lab_number real(const lab_expression *e, int node, lab_evaluation *at)
 {
     lab_number x = compute(e, node, at);
@@ -388,14 +388,14 @@ static lab_number real(const lab_expression *e, int node, lab_evaluation *at)
     return lab_number_rounded(x.value, 0, LAB_UNITS_SUM, at->single);
 }
 
-/* Whether a decision that is in doubt is to be taken the other way. */
+/* Counts a decision in doubt. Returns true if it is to be taken the other way. */
 static bool is_turned(lab_evaluation *at)
 {
     int number = at->doubt.count++;
     return number < 32 && at->doubt.turned >> number & 1;
 }
 
-/* Makes @of of @x, or of a number near by that @x may be. */
+/* Applies @of to @x, or to a number close to @x if the decision is turned. */
 static double take_step(lab_evaluation *at, lab_number x, double (*of)(double))
 {
     double reach = LAB_DOUBT * x.error, value = of(x.value);
@@ -448,7 +448,7 @@ static lab_number compute_pair(int op, lab_number a, lab_number b, lab_evaluatio
         at->doubt.open |= b.error > 0 && fabs(y) <= LAB_DOUBT * b.error;
         error = (a.error + fabs(z) * b.error) / fmax(fabs(y) - b.error, fabs(y) / 2);
         return lab_number_rounded(z, isnan(error) ? 0 : error, LAB_UNITS_QUOTIENT, at->single);
-    default: /* the larger or the smaller; a NaN stays */
+    default: /* minimum or maximum; a NaN stays */
         if (isnan(x) || isnan(y))
             return (lab_number){ NAN, 0 };
         return (lab_number){ op == LEAST ? fmin(x, y) : fmax(x, y), fmax(a.error, b.error) };
@@ -526,7 +526,7 @@ static double leaf(const lab_evaluation *at, int op)
     }
 }
 
-/* Operations on one or two children, which share their kind. */
+/* Operations on one or two children of the same kind. */
 static lab_number compute_arithmetic(const lab_expression *e, const lab_node *node,
                                      lab_evaluation *at)
 {

@@ -1,10 +1,10 @@
 /*
- * expression.h - the expressions of heed.h, as the reference computes them
+ * expression.h - parses and evaluates the expressions of heed.h for the reference
  *
- * A tree of its own making, which shares nothing with the library: values are doubles and whole
- * numbers of 32 bits, and each has a bound of how far a computation in float32 may be off it, which
- * grows from step to step (running error analysis). Where that leaves open which way a comparison,
- * floor() or int() goes, the value is in doubt: no bound is known.
+ * The parser and the tree share nothing with the library. Values are doubles and 32-bit integers,
+ * each with a bound on the error of a float32 computation, which grows from step to step (running
+ * error analysis). If that bound leaves the result of a comparison, floor() or int() open, the
+ * value is in doubt: no bound is known.
  */
 #ifndef LAB_EXPRESSION_H
 #define LAB_EXPRESSION_H
@@ -14,26 +14,26 @@
 
 #include "heed.h"
 
-/* Operations of float32 are off by so many of its unit roundoffs. */
+/* Errors of float32 operations, in unit roundoffs of float32. */
 #define LAB_UNITS_SUM 1.0      /* + - * and conversions, which round once */
 #define LAB_UNITS_QUOTIENT 2.0 /* / and sqrt, which devices approximate */
 #define LAB_UNITS_FUNCTION 4.0 /* exp, log; tanh in units of 1 */
 
-/* A comparison is in doubt within so many times the error, which is a standard one. */
+/* A comparison is in doubt within this many standard errors. */
 #define LAB_DOUBT 4.0
 
-/* A number, and how far off it may be. */
+/* A number, and its error. */
 typedef struct lab_number {
     double value;
     double error;
 } lab_number;
 
 /* Decisions of an expression - comparisons, floor(), int() - that float32 may take either way, in
- * the order in which they come. */
+ * the order of evaluation. */
 typedef struct lab_doubt {
-    unsigned turned; /* bits of those to take the other way */
-    int count;       /* so many have come */
-    bool open;       /* there is one whose other outcome is not known */
+    unsigned turned; /* bit i: take the i-th the other way */
+    int count;       /* decisions so far */
+    bool open;       /* the other outcome of one is unknown */
 } lab_doubt;
 
 /* Where an expression is computed, and how. */
@@ -44,7 +44,7 @@ typedef struct lab_evaluation {
     int64_t position; /* of the query */
     lab_number s;     /* the logit */
     bool single;      /* every step rounds to float32, and there are no errors */
-    lab_doubt doubt;  /* goes on counting */
+    lab_doubt doubt;  /* counts on */
 } lab_evaluation;
 
 typedef struct lab_node {
@@ -65,12 +65,12 @@ typedef struct lab_expression {
 bool lab_expression_parse(lab_expression *expression, const heed_problem *problem,
                           const char *text);
 
-/* lab_expression_number() and lab_expression_truth() compute it. */
+/* lab_expression_number() and lab_expression_truth() evaluate it. */
 lab_number lab_expression_number(const lab_expression *expression, lab_evaluation *at);
 bool lab_expression_truth(const lab_expression *expression, lab_evaluation *at);
 
-/* lab_number_rounded() returns @value as a step of float32 leaves it that is off by @units of its
- * own, and by @error because of what it was made of. */
+/* lab_number_rounded() returns @value after a float32 step with an error of @units, and an error
+ * @error inherited from its inputs. */
 lab_number lab_number_rounded(double value, double error, double units, bool single);
 
 #endif /* LAB_EXPRESSION_H */

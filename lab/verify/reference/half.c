@@ -10,16 +10,16 @@
 /* The largest number of f16. */
 #define HALF_MAX 65504.0
 
-/* Keys of less weight than this may as well have none. */
+/* Keys of less weight than this are harmless. */
 #define WEIGHT_HARMLESS 1e-20
 
-/* Can a sum of these terms overflow? Infinite ones are no matter of the precision. */
+/* True if a sum of these terms can overflow. Infinite terms do not depend on the precision. */
 static bool overflows(double sum)
 {
     return sum > HALF_MAX && isfinite(sum);
 }
 
-/* Can the logit of a key overflow to where that does harm? Far below all others it does none. */
+/* True if the logit of a key can overflow with an effect. Far below all others it has none. */
 static bool logit_overflows(const heed_problem *problem, const double *query, const double *key,
                             double weight)
 {

@@ -1,5 +1,6 @@
 /*
- * logit.c - operations on logits, and hidden keys, beside causal masks, windows and chunks
+ * logit.c - operations on logits, and keys hidden by other means than causal masks, windows and
+ * chunks
  */
 #include "lab/verify/reference/logit.h"
 
@@ -55,7 +56,7 @@ static double operand(const lab_logits *logits, lab_role role, lab_row row, int6
     return lab_data_get(view->kind, lab_buffers_get(logits->data, role), at);
 }
 
-/* The rows of sequence @batch, as cumulative lengths of @role say. */
+/* The rows of sequence @batch, from the cumulative lengths of @role. */
 static int64_t packed_rows(const lab_logits *logits, lab_role role, int64_t batch)
 {
     const void *cu = lab_buffers_get(logits->data, role);
@@ -76,7 +77,7 @@ static int64_t key_count(const lab_logits *logits, lab_row row)
     return keys;
 }
 
-/* Where the query of the row stands. */
+/* The position of the row's query. */
 static int64_t position_of(const lab_logits *logits, lab_row row)
 {
     const heed_problem *problem = logits->problem;
@@ -87,7 +88,7 @@ static int64_t position_of(const lab_logits *logits, lab_row row)
     return row.query + key_count(logits, row) - queries;
 }
 
-/* A row and a key as their sequence has them. The key's number may then be that of no key. */
+/* A row and a key relative to their sequence. The key's index may then be out of range. */
 static lab_row within(const lab_logits *logits, lab_row row, int64_t *key)
 {
     int64_t batch;
@@ -109,8 +110,8 @@ static lab_evaluation evaluation_of(const lab_logits *logits, lab_row row, int64
                              .position = position_of(logits, row) };
 }
 
-/* Is the key one of those that the batch element has, and does a mask that follows its length show
- * it? */
+/* True if the key is within the batch element's length, and visible under a mask that follows the
+ * length. */
 static bool length_shows(const lab_logits *logits, lab_row row, int64_t key)
 {
     if (key < 0 || key >= key_count(logits, row))
@@ -142,7 +143,7 @@ bool lab_logits_shows(const lab_logits *logits, lab_row row, int64_t key, lab_do
     return seen;
 }
 
-/* t + @term, which may be off by @error: kernels that count in base 2 round both before the sum. */
+/* t + @term, which has the error @error: kernels that work in base 2 round both before the sum. */
 static lab_number add(lab_number t, double term, double error, bool single)
 {
     if (!single && isfinite(t.value) && isfinite(term))

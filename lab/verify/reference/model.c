@@ -12,18 +12,18 @@
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/rounding.h"
 
-/* Keys of this part of the weight add nothing to a model that needs two digits. */
+/* Keys of less weight than this are negligible in a model that needs two digits. */
 #define WEIGHT_NEGLIGIBLE 1e-20
 
-/* Standard errors that a model is made of: see the head of expect.h. */
+/* The number of standard errors in a model: see the head of expect.h. */
 #define MODEL_MARGIN 1.5
 
-/* Decisions about a key that may be in doubt, and how much of the weights may depend on them: of
- * more there are too many outcomes, or they are too far apart. */
+/* The most decisions in doubt about a key, and the largest part of the weights that may depend on
+ * them. Beyond these there are too many outcomes, or they are too far apart. */
 #define DOUBTS_MAX 3
 #define LESS_MAX 0.9
 
-/* In sums beyond this a number that is not normal in float32 is lost among the roundings. */
+/* In sums above this a subnormal float32 is negligible beside the rounding errors. */
 #define FLUSHED_SUM ((double)FLT_MIN * 0x1p24)
 
 static double square(double x)
@@ -33,14 +33,14 @@ static double square(double x)
 
 #define SINK (-1)
 
-/* Logits of a row any of which may be the highest, if there are two of them: see the head of
- * expect.h. The sink is one of them, with the value 0. */
+/* A row's logits that may each be the highest, if there are at least two: see the head of expect.h.
+ * The sink is one, with the value 0. */
 typedef struct row_tie {
     lab_number top; /* the highest one, */
-    int64_t key;    /* and whose it is; SINK */
+    int64_t key;    /* and its key, or SINK */
     int64_t members;
-    double reach;   /* the farthest that a member's value is from o */
-    double highest; /* that a member may be */
+    double reach;   /* the largest distance of a member's value from o */
+    double highest; /* upper bound of a member's logit */
     double free;    /* the sum of p^2 (1 + r^2) |v - o|^2 over the members, */
     double held;    /* and with errors of 1 at most */
 } row_tie;
@@ -49,27 +49,27 @@ typedef struct row_tie {
 typedef struct row_sums {
     double weighted; /* of p^2 |v|^2 */
     double shifted;  /* of p^2 (1 + r^2) |v - o|^2 */
-    double logits;   /* of p (1 + r^2)^(1/2): keys that are alike err alike */
+    double logits;   /* of p (1 + r^2)^(1/2): equal keys have equal errors */
     double heaviest; /* largest p */
-    double flushed;  /* of what is lost if numbers that are not normal in float32 become 0 */
-    double common;   /* the square of the effect of what all logits have in common */
+    double flushed;  /* of the loss if subnormal float32 numbers are flushed to 0 */
+    double common;   /* the squared effect of the common error of all logits */
     int64_t seen;    /* keys */
-    double moved;    /* of |v - o| times what decisions in doubt change of p; */
-    double more;     /* and of what they add to it, */
-    double less;     /* and take off, */
-    bool doubtful;   /* or that is not known */
+    double moved;    /* of |v - o| times the change of p by decisions in doubt; */
+    double more;     /* and of their additions to p, */
+    double less;     /* and subtractions from it, */
+    bool doubtful;   /* or the change is unknown */
     row_tie tie;
     double absolute[HEED_DIM_MAX];
 } row_sums;
 
-/* The most of a product that a sum may lose: all of it if it is not a normal number, and a partial
- * sum that is not where sums are so small that it shows. */
+/* The largest loss of a product in a sum: all of it if it is subnormal, or a subnormal partial sum
+ * where sums are so small that this matters. */
 static double flushed_of(double product)
 {
     return product < FLUSHED_SUM ? fmin(product, (double)FLT_MIN) : 0;
 }
 
-/* Is @t, the logit of @key, one of the tie? */
+/* True if @t, the logit of @key, is in the tie. */
 static bool is_tied(const row_tie *tie, int64_t key, lab_number t)
 {
     double error = LAB_DOUBT * hypot(tie->top.error, t.error);
@@ -78,7 +78,7 @@ static bool is_tied(const row_tie *tie, int64_t key, lab_number t)
     return key == tie->key || (error > 1 && tie->top.value - t.value <= error);
 }
 
-/* A key, and what is known of it. */
+/* A key, and facts about it. */
 typedef struct key_facts {
     lab_row row;
     int64_t key;
@@ -101,7 +101,7 @@ static void join_tie(row_tie *tie, lab_number t, const key_facts *it, const doub
     tie->held += square(it->weight) * (1 + fmin(squares, most)) * distance;
 }
 
-/* @t is the logit of the key. The tie has the effect on O of the error of one that is tied. */
+/* Adds a key, with the logit @t, to the sums. The error of a tied key is counted in the tie. */
 static void add_key(row_sums *sums, lab_number t, bool tied, const key_facts *it, const double *o,
                     int64_t dim)
 {
@@ -138,7 +138,7 @@ static lab_number product_of(const heed_problem *problem, const double *query, c
     return (lab_number){ (double)problem->scale * dot, lab_type_unit(HEED_F32) * sqrt(squares) };
 }
 
-/* A tie of the highest logit of the row alone, of its keys and the sink. */
+/* A tie with only the highest logit of the row, among its keys and the sink. */
 static row_tie top_of(const lab_logits *logits, const lab_reads *reads, const double *query,
                       const double *weights)
 {
@@ -161,7 +161,7 @@ static row_tie top_of(const lab_logits *logits, const lab_reads *reads, const do
     return tie;
 }
 
-/* Keys of less weight than this add nothing. Beside a sink all keys may be light. */
+/* Keys of less weight than this are negligible. Beside a sink all keys may be light. */
 static double negligible(const heed_problem *problem, const double *weights, lab_range keys)
 {
     double heaviest = 0;
@@ -182,8 +182,8 @@ static double turned_weight(const lab_logits *logits, const key_facts *it, doubl
     return exp(t.value - lse);
 }
 
-/* Adds how far @doubt, the decisions about a key that are in doubt, can move its weight, one by one
- * and together. */
+/* Adds the change of a key's weight that @doubt, its decisions in doubt, can cause one by one and
+ * together. */
 static void add_doubt(row_sums *sums, const lab_logits *logits, const key_facts *it, double lse,
                       lab_doubt doubt, const double *o)
 {
@@ -253,7 +253,7 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
     return sums;
 }
 
-/* @norm is that of o, which is how far the value of a sink is from it. */
+/* Adds the sink to the tie. @norm is that of o, the distance of a sink's value from it. */
 static void join_sink(row_tie *tie, double sink, double norm)
 {
     if (!is_tied(tie, SINK, (lab_number){ sink, 0 }))
@@ -262,14 +262,14 @@ static void join_sink(row_tie *tie, double sink, double norm)
     tie->reach = fmax(tie->reach, norm);
 }
 
-/* How much higher the LSE of a tie may be than that of its top, which may be off itself. */
+/* The excess of the LSE of a tie over that of its top, which has an error as well. */
 static double above_top(const row_tie *tie)
 {
     double top = tie->top.value + LAB_DOUBT * tie->top.error;
     return fmax(0, tie->highest - top) + log((double)tie->members);
 }
 
-/* The square of what weights may be off together, in float32 units: see the head of expect.h. */
+/* The square of the common error of weights, in float32 units: see the head of expect.h. */
 static double common_square(const lab_row_scratch *scratch, double lse)
 {
     return scratch->own || !(fabs(lse) <= LAB_LSE_FAR) ? 0 : square(lse);

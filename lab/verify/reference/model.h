@@ -11,7 +11,7 @@
 
 #include "lab/verify/reference/reference.h"
 
-/* Memory of a thread that computes rows, and how heed or others add up. */
+/* Scratch memory of a thread that computes rows, and the order of sums. */
 typedef struct lab_row_scratch {
     double *weights; /* [keys] */
     float *singles;  /* [keys] */
@@ -23,21 +23,21 @@ typedef struct lab_row_scratch {
 typedef struct lab_row_model {
     double o;
     double lse;
-    bool tied;     /* several logits may be the highest one, with values */
-    double reach;  /* so far from o */
-    double above;  /* how far the LSE may be beyond its error, as they are */
+    bool tied;     /* several logits may be the highest one, with values at */
+    double reach;  /* most this far from o */
+    double above;  /* the extra error of the LSE due to them */
     int64_t seen;  /* keys */
-    double more;   /* decisions in doubt add so much to the weights, B, */
-    double less;   /* take off so much, A, */
-    double moved;  /* and move o so far */
-    bool doubtful; /* no errors are known */
+    double more;   /* decisions in doubt add this to the weights, B, */
+    double less;   /* subtract this, A, */
+    double moved;  /* and move o this far */
+    bool doubtful; /* the errors are unknown */
 } lab_row_model;
 
-/* The model of @row, of which @o and @lse are right and the scratch has the weights. */
+/* Returns the model of @row, with the correct @o and @lse. The scratch has the weights. */
 lab_row_model lab_model_row(const heed_problem *problem, const heed_buffers *data, lab_row row,
                             const lab_row_scratch *scratch, const double *o, double lse);
 
-/* The 2-norm of @a, of what is finite of it. */
+/* The 2-norm of the finite elements of @a. */
 double lab_norm(const double *a, int64_t dim);
 
 #endif /* LAB_MODEL_H */

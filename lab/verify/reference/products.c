@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Bits of a float32 that TF32 and bfloat16 do not have. */
+/* Bits of a float32 that TF32 and bfloat16 lack. */
 #define BELOW_TF32 13
 #define BELOW_BF16 16
 
@@ -25,7 +25,7 @@ static float without(float x, int bits, bool cut)
     return x;
 }
 
-/* The part of @x that the first bfloat16 does not have; 0 of an infinity. */
+/* The remainder of @x after the first bfloat16; 0 for an infinity. */
 static float rest(float x)
 {
     float high = without(x, BELOW_BF16, false);
@@ -39,7 +39,7 @@ float lab_product_rounded(int64_t products, float x, bool cut)
     return without(x, BELOW_BF16, false) + without(rest(x), BELOW_BF16, false);
 }
 
-/* The second bfloat16 of an operand is what the first one leaves of it. */
+/* The second bfloat16 of an operand is the remainder after the first. */
 float lab_product_of_pairs(float a, float b)
 {
     return (float)((double)a * (double)b - (double)rest(a) * (double)rest(b));
@@ -49,8 +49,8 @@ static const struct {
     double unit;
     double errors;
 } rows[HEED_PRODUCTS_COUNT] = {
-    [HEED_PRODUCTS_TF32] = { 0x1p-11, 2 },   /* of either operand */
-    [HEED_PRODUCTS_BF16X3] = { 0x1p-16, 3 }, /* and the product that is left out */
+    [HEED_PRODUCTS_TF32] = { 0x1p-11, 2 },   /* of each operand */
+    [HEED_PRODUCTS_BF16X3] = { 0x1p-16, 3 }, /* and the omitted product */
 };
 
 double lab_products_unit(int64_t products)

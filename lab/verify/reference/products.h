@@ -12,9 +12,9 @@
 
 #include "heed.h"
 
-/* lab_product_operand() returns what is left of @x as an operand: for TF32 it is rounded to
- * nearest, or towards zero if @cut. lab_product() returns the product of two operands. Numbers that
- * are not finite stay as they are. The other two functions are theirs. */
+/* lab_product_operand() returns @x as an operand: for TF32 it is rounded to nearest, or towards
+ * zero if @cut. lab_product() returns the product of two operands. Numbers that are not finite stay
+ * as they are. The other two functions are their parts. */
 float lab_product_rounded(int64_t products, float x, bool cut);
 float lab_product_of_pairs(float a, float b);
 

@@ -1,8 +1,9 @@
 /*
- * reference.c - attention as it is specified, and as one would naively compute it
+ * reference.c - attention as specified, in float64, and a naive computation in the problem's
+ * precision
  *
- * Three passes per row, no tricks: logits, softmax, weighted sum. Meant to be read; checks stay
- * fast by looking at few rows.
+ * Three passes per row, no tricks: logits, softmax, weighted sum. Written for readers; checks stay
+ * fast by judging few rows.
  */
 #include "lab/verify/reference/reference.h"
 
@@ -49,7 +50,7 @@ static int64_t first_of(const heed_operand *cu, const void *data, int64_t batch)
 lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, lab_row row)
 {
     const heed_operand *cu = &problem->cu_seqlens_q;
-    int64_t low = 0, high = problem->batch - 1; /* the first sequence that ends behind the row */
+    int64_t low = 0, high = problem->batch - 1; /* the first sequence that ends after the row */
     if (problem->tokens_q == 0)
         return row;
     while (low < high) {
@@ -163,7 +164,7 @@ lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, l
     return reads;
 }
 
-/* A vector of a new key or of its value, which is a part of the key where V is shared. */
+/* Loads a vector of a new key or of its value, which is a part of the key where V is shared. */
 static void load_new(const lab_reads *reads, lab_role role, int64_t seq, double *vector)
 {
     const bool value = role == LAB_V && !reads->problem->shared;
@@ -199,7 +200,7 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     const lab_range keys = reads.keys;
     double query[HEED_DIM_MAX], vector[HEED_DIM_MAX];
     double highest = -INFINITY, sink = lab_sink(problem, data, row);
-    lab_doubt doubt = { 0 }; /* for others to say */
+    lab_doubt doubt = { 0 }; /* ignored here */
     lab_logits logits;
 
     lab_logits_begin(&logits, problem, data);
@@ -242,7 +243,7 @@ void lab_reference_row(const heed_problem *problem, const heed_buffers *data, la
     }
 }
 
-/* Does a part of @part products end with number @i of @count? */
+/* True if a part of @part products ends with product @i of @count. */
 static bool ends_part(int64_t i, int64_t count, int64_t part)
 {
     return i % part == part - 1 || i == count - 1;
@@ -263,7 +264,7 @@ typedef struct naive_way {
     int64_t products; /* of heed_products */
     bool cut;
     bool half;
-    int64_t block; /* products of a sum before it is added to the others */
+    int64_t block; /* products in a partial sum */
 } naive_way;
 
 /* Loads a vector as operands of products. */

@@ -1,5 +1,5 @@
 /*
- * rounding.c - how far the sums of a row may be off, by the roundings of their partial sums
+ * rounding.c - errors of a row's sums from the roundings of their partial sums
  */
 #include "lab/verify/reference/rounding.h"
 
@@ -14,7 +14,7 @@ static double square(double x)
     return x * x;
 }
 
-/* How a sum of products is rounded: after so many of them, to this type. */
+/* Rounding of a sum of products: to @type after every @block products. */
 typedef struct sum_rounding {
     int64_t block;
     heed_type type;
@@ -38,7 +38,7 @@ int64_t lab_rounding_count(const heed_problem *problem, int64_t terms)
     return (terms + block - 1) / block;
 }
 
-/* Partial sums of a sum whose terms come one after the other. */
+/* Partial sums of a sum whose terms are added one after another. */
 typedef struct partial_sums {
     double terms;
     double sum;

@@ -1,5 +1,5 @@
 /*
- * appended.c - is the cache as it must be, once new keys and values are in it?
+ * appended.c - checks the KV cache after new keys and values were appended
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * mirror.c - a stage's tensors in the memory of a device
+ * mirror.c - copies of a stage's tensors in device memory
  */
 #include "lab/verify/stage/mirror.h"
 
@@ -7,10 +7,10 @@
 
 #include "src/device.h"
 
-/* Memory between walls comes in pieces of this size. */
+/* Granularity of memory between walls. */
 #define PIECE ((size_t)2 << 20)
 
-/* Slots larger than this are given back when a small block comes. */
+/* Slots larger than this are freed when a small block takes their place. */
 #define KEEP ((size_t)64 << 20)
 
 /* Addresses on the device are as those of the stage modulo this. */
@@ -42,7 +42,7 @@ void lab_mirror_destroy(lab_mirror *mirror)
     memset(mirror, 0, sizeof *mirror);
 }
 
-/* Whole pieces begin at one wall and end at the other. A device may know no walls. */
+/* Whole pieces reach from one wall to the other. Some devices do not support walls. */
 static heed_status walled_slot(const lab_mirror *mirror, lab_slot *slot, size_t size)
 {
     if (__builtin_add_overflow(size, PIECE - 1, &size))
@@ -56,8 +56,8 @@ static heed_status walled_slot(const lab_mirror *mirror, lab_slot *slot, size_t 
     return heed_device_allocate(mirror->context, slot->size, &slot->memory);
 }
 
-/* The data alone, where it is aligned as in the stage. The slot's old memory goes back only when
- * the new one is there, so that never two runs after each other have the same addresses. */
+/* Allocates the data only, aligned as in the stage. The slot's old memory is freed after the new
+ * memory is allocated, so that two consecutive runs never have the same addresses. */
 static heed_status exact_slot(const lab_mirror *mirror, lab_slot *slot, const lab_region *region)
 {
     size_t before = (uintptr_t)region->data % ALIGNMENT;
@@ -106,7 +106,7 @@ static heed_status place_blocks(lab_mirror *mirror, const lab_stage *stage)
     return status;
 }
 
-/* An allocation that is kept may be the one in the way. */
+/* If memory runs out, tries again: the first try has freed all kept slots. */
 heed_status lab_mirror_place(lab_mirror *mirror, const lab_stage *stage)
 {
     heed_status status = place_blocks(mirror, stage);
@@ -117,7 +117,7 @@ heed_status lab_mirror_place(lab_mirror *mirror, const lab_stage *stage)
 /* Copies                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Where @stage's @index-th block is on the device; NULL if it is absent. */
+/* Returns the device address of @stage's @index-th block; NULL if it is absent. */
 static void *device_data(const lab_mirror *mirror, const lab_stage *stage, int index)
 {
     const lab_region *region = &stage->block[index].region;
@@ -141,7 +141,7 @@ heed_buffers lab_mirror_buffers(const lab_mirror *mirror, const lab_stage *stage
     return buffers;
 }
 
-/* The part of a stretch that is copied: all of it, or as much as lies within the data. */
+/* The part of a stretch that is copied: all of it, or the part within the data. */
 static lab_stretch copied(const lab_mirror *mirror, const lab_region *region, lab_stretch stretch)
 {
     size_t start = (size_t)(region->data - region->room), end = start + region->size;

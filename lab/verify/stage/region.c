@@ -1,5 +1,5 @@
 /*
- * region.c - memory that notices what is done to it
+ * region.c - memory with guard pages and patterns that reveal stray accesses
  */
 #include "lab/verify/stage/region.h"
 
@@ -9,10 +9,10 @@
 
 #include "lab/tensor/random.h"
 
-/* Wide enough that an index a few tiles off still hits the wall. */
+/* Wide enough that an index that is a few tiles off still hits the wall. */
 #define WALL_PAGES 16
 
-/* Larger regions may be used sparsely. */
+/* Larger regions may be sparse. */
 #define POPULATE_MAX ((size_t)1 << 22)
 
 heed_status lab_region_create(lab_region *region, size_t size, size_t alignment, lab_edge edge)
@@ -43,11 +43,11 @@ heed_status lab_region_create(lab_region *region, size_t size, size_t alignment,
         return HEED_ERR_NO_MEMORY;
     }
 #ifdef MADV_POPULATE_WRITE
-    if (room <= POPULATE_MAX) /* all at once is faster than page by page; if it fails, so be it */
+    if (room <= POPULATE_MAX) /* prefaulting all pages at once is faster; failure is harmless */
         madvise(map + wall, room, MADV_POPULATE_WRITE);
 #endif
     size_t slack = edge == LAB_EDGE_START ? 0 : (room - size) / alignment * alignment;
-    if (odd) /* pages are aligned to more than that */
+    if (odd) /* pages have a larger alignment */
         slack = (room - size - over) / odd * odd + over;
     if (margins)
         slack = page;
@@ -82,16 +82,16 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Patterns repeat after so many bytes, a power of two. */
+/* Patterns repeat after this many bytes, a power of two. */
 #define PERIOD ((size_t)512)
 
-/* Eight bytes of a pattern: those of the places 8 * index and on. */
+/* Eight bytes of a pattern, from offset 8 * @index on. */
 static uint64_t pattern_word(uint64_t pattern, size_t index)
 {
     return pattern == LAB_PATTERN_ONES ? UINT64_MAX : lab_random_bits(pattern, index);
 }
 
-/* Writes the bytes of the places from @start up to @end, at most a period, to @bytes. */
+/* Writes the pattern's bytes from offset @start up to @end, at most a period, to @bytes. */
 static void make_bytes(uint64_t pattern, size_t start, size_t end, unsigned char *bytes)
 {
     for (size_t place = start; place < end;) {

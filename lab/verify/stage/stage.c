@@ -1,5 +1,5 @@
 /*
- * stage.c - the tensors of one execution, laid out so that forbidden accesses show
+ * stage.c - the tensors of one execution, laid out to reveal forbidden accesses
  */
 #include "lab/verify/stage/stage.h"
 
@@ -96,12 +96,12 @@ static lab_view flat_view(heed_type type, int64_t count)
     return (lab_view){ .type = type, .batch = 1, .seq = 1, .heads = 1, .dim = count };
 }
 
-/* Where a part of a tensor begins in the whole. */
+/* The start of a part of a tensor. */
 typedef struct part {
     int64_t batch, seq, dim;
 } part;
 
-/* Copies @count elements; words of bits whose first is not the first of a word are put together. */
+/* Copies @count elements; bits that do not start at a word boundary are shifted. */
 static void copy_elements(const lab_block *to, int64_t target, const lab_block *from,
                           int64_t source, int64_t first)
 {
@@ -118,7 +118,7 @@ static void copy_elements(const lab_block *to, int64_t target, const lab_block *
                          lab_data_get(HEED_DATA_BITS, from->region.data, source * 32 + first + i));
 }
 
-/* Copies head vectors, those of @to from @at on of @from. */
+/* Fills the head vectors of @to with those of @from from @at on. */
 static void copy_vectors(const lab_block *to, const lab_block *from, part at)
 {
     for (int64_t b = 0; b < to->view.batch; b++)
@@ -134,8 +134,8 @@ static void copy_vectors(const lab_block *to, const lab_block *from, part at)
 /* Values                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The system promises more than it has, and kills a process that uses it: are the elements of all
- * tensors, which are all touched, at most what this machine has? */
+/* The system overcommits memory, and kills a process that uses too much. Returns true if the
+ * elements of all tensors, which are all touched, fit in the memory of this machine. */
 static bool is_affordable(const heed_problem *problem)
 {
     double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE), bytes = 0;
@@ -152,8 +152,8 @@ static void clear(lab_block *block)
         memset(vector_data(block, n), 0, (size_t)block->view.dim * block->view.element);
 }
 
-/* A page table is the same whatever the values are: it says where they lie. Pages that it does not
- * name keep the pattern of gaps, which is NaN. */
+/* The page table does not depend on the values, as it determines their places. Pages that it does
+ * not name keep the pattern of gaps, which is NaN. */
 static void make_table(lab_values *values)
 {
     const void *table = values->block[LAB_TABLE].region.data;
@@ -189,7 +189,7 @@ heed_status lab_values_create(lab_values *values, const heed_problem *problem)
     return HEED_OK;
 }
 
-/* Keys are counted from @key on. */
+/* Makes starts relative to @key. */
 static void shift_keys(const lab_block *block, int64_t key)
 {
     for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
@@ -218,7 +218,7 @@ lab_lengths lab_values_lengths(const lab_values *values, int64_t batch)
     return lengths;
 }
 
-/* Lengths are those of keys @key to @key + @keys. */
+/* Clips lengths to the keys from @key to @key + @keys. */
 static void cut_lengths(const lab_block *block, int64_t key, int64_t keys)
 {
     for (int64_t n = 0; n < lab_view_vectors(&block->view); n++) {
@@ -228,7 +228,7 @@ static void cut_lengths(const lab_block *block, int64_t key, int64_t keys)
     }
 }
 
-/* Where the part of @role begins that is batch element or sequence @batch, from key @key on. */
+/* The start of batch element or sequence @batch in the tensor @role, from key @key on. */
 static part part_of(const lab_values *values, const lab_values *whole, lab_role role, int64_t batch,
                     int64_t key)
 {
@@ -264,7 +264,7 @@ void lab_values_take(lab_values *values, const lab_values *from, lab_role role)
     copy_vectors(&values->block[role], &from->block[role], (part){ 0 });
 }
 
-/* New keys and values are those that K and V have where they belong. */
+/* Copies the new keys and values from their places in K and V. */
 static void derive_new(lab_values *values)
 {
     const heed_buffers data = lab_values_buffers(values);
@@ -328,7 +328,7 @@ uint32_t lab_poison(uint64_t seed, int sign, bool lse, heed_type type, int64_t i
     return lab_type_bits(type, sign < 0, random);
 }
 
-/* The lowest bytes of a number come first, as on all machines that heed runs on. */
+/* Assumes little-endian numbers, as on all machines that heed runs on. */
 static void poison(const lab_stage *stage, const lab_block *block, bool lse)
 {
     const lab_view *view = &block->view;
@@ -343,7 +343,8 @@ static void poison(const lab_stage *stage, const lab_block *block, bool lse)
     }
 }
 
-/* That of @role, if tensors are to differ: Q, K, V and O do, and operands from their neighbours. */
+/* The edge of @role if alignments are to differ: those of Q, K, V and O, and of adjacent
+ * operands. */
 static lab_edge edge_of(lab_edge edge, int role)
 {
     int place = role == LAB_O ? LAB_VECTORS : role % (LAB_VECTORS + 1);
@@ -387,7 +388,7 @@ static heed_status create_outputs(lab_stage *stage, const lab_layout *layout)
     return status;
 }
 
-/* The workspace holds random bytes in one layout and NaNs in the other. */
+/* Fills the workspace with random bytes in one layout and NaNs in the other. */
 static heed_status create_workspace(lab_stage *stage, const lab_layout *layout)
 {
     lab_block *block = &stage->block[LAB_WORKSPACE];
@@ -451,7 +452,7 @@ heed_buffers lab_stage_buffers(const lab_stage *stage)
     };
     for (int role = LAB_Q; role < LAB_ROLES; role++)
         lab_buffers_set(&buffers, (lab_role)role, stage->block[role].region.data);
-    if (stage->problem.shared && stage->edge != LAB_EDGE_END) /* it may be said, or not */
+    if (stage->problem.shared && stage->edge != LAB_EDGE_END) /* passing it is optional */
         buffers.v = buffers.k;
     return buffers;
 }

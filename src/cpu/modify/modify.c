@@ -1,5 +1,5 @@
 /*
- * modify.c - the steps of a program as vectors compute them: which are kept, and where values lie
+ * modify.c - compile a program to vector steps: once-per-row values, and the place of each value
  */
 #include "modify_arrange.h"
 
@@ -12,19 +12,19 @@
 typedef struct lowering {
     heed_modify *m;
     heed_arranged arranged;
-    int last[HEED_STEPS_MAX]; /* the last step that takes the value; -1: none does */
+    int last[HEED_STEPS_MAX]; /* the last step that uses the value; -1: none */
     heed_spot spots[HEED_STEPS_MAX];
-    heed_spot spread[HEED_STEPS_MAX]; /* values of keys, once they have been spread */
+    heed_spot spread[HEED_STEPS_MAX]; /* values of keys after spreading */
     bool is_spread[HEED_STEPS_MAX];
-    int free[HEED_STEPS_MAX]; /* offsets of places for a whole patch that nothing needs any more */
+    int free[HEED_STEPS_MAX]; /* offsets of free places for a whole patch */
     int free_count;
     heed_spot origin; /* kept for all steps: the first row, */
     heed_spot all;    /* true, */
     heed_spot hidden; /* and the logit of hidden keys */
 } lowering;
 
-/* The shape in which a value is computed: where keys go along the lanes, all that depends on them
- * is in their order. */
+/* The shape in which a value is computed: where keys go along the lanes, all values that depend on
+ * them are in their order. */
 static heed_shape shape_of(const lowering *l, int i)
 {
     heed_shape shape = l->arranged.shapes[i];
@@ -36,7 +36,7 @@ static bool is_line(heed_shape shape)
     return shape == HEED_SHAPE_DIFFERENCE || shape == HEED_SHAPE_SUM;
 }
 
-/* Which steps anything needs, and for how long. */
+/* Finds which steps are needed, and until when. */
 static void find_last(lowering *l)
 {
     const heed_program *program = &l->arranged.program;
@@ -52,7 +52,7 @@ static void find_last(lowering *l)
         heed_step_operands(step, values);
         if (l->last[i] < 0)
             continue;
-        if (heed_arranged_reads_keys(&l->arranged, step)) /* it needs no vector of keys */
+        if (heed_arranged_reads_keys(&l->arranged, step)) /* it does not need a vector of keys */
             values[program->sources[step->value.whole].rank - 1] = -1;
         for (int j = 0; j < 4; j++)
             if (values[j] >= 0 && l->last[values[j]] < i)
@@ -60,7 +60,7 @@ static void find_last(lowering *l)
     }
 }
 
-/* Vectors of a line, an even number. */
+/* Vectors in a line, an even number. */
 static int line_turns(const heed_modify *m)
 {
     int64_t elements = m->grid.inner * m->grid.lanes + (int64_t)m->group * (m->grid.outer - 1);
@@ -75,7 +75,7 @@ static int turns_of(const heed_modify *m, heed_shape shape)
                                      : 0;
 }
 
-/* A new place. */
+/* Allocates a place. */
 static heed_spot place(lowering *l, heed_shape shape)
 {
     heed_modify *m = l->m;
@@ -104,7 +104,7 @@ static heed_modify_step *append(lowering *l, int op)
     return to;
 }
 
-/* Where pairs find the value of their key, which must be ahead of all that takes it. */
+/* The place where pairs find the value of their key; it is computed before its first use. */
 static heed_spot spread(lowering *l, int value)
 {
     const heed_grid *grid = &l->m->grid;
@@ -119,7 +119,7 @@ static heed_spot spread(lowering *l, int value)
     return l->spread[value];
 }
 
-/* Where a step that is computed in @shape finds a value. */
+/* The place where a step that is computed in @shape finds a value. */
 static heed_spot spot_for(lowering *l, int value, heed_shape shape)
 {
     const heed_modify *m = l->m;
@@ -136,7 +136,7 @@ static heed_spot spot_for(lowering *l, int value, heed_shape shape)
     return spot;
 }
 
-/* Gives the places of values that step @i was the last to take to others. */
+/* Frees the places of values that step @i was the last to use. */
 static void free_places(lowering *l, int i)
 {
     for (int j = 0; j < i; j++)
@@ -145,7 +145,7 @@ static void free_places(lowering *l, int i)
             l->free[l->free_count++] = l->spots[j].offset;
 }
 
-/* Is the product of Q and K there, and taken by no step after @i? */
+/* True if the product of Q and K is available, and no step after @i uses it. */
 static bool has_done_with_product(const lowering *l, int i)
 {
     const heed_program *program = &l->arranged.program;
@@ -155,7 +155,7 @@ static bool has_done_with_product(const lowering *l, int i)
     return i >= l->arranged.see_count;
 }
 
-/* Where a patch has its logits. */
+/* The place of a patch's logits. */
 static heed_spot logits_of(const heed_grid *grid)
 {
     return (heed_spot){ HEED_BASE_LOGITS, 0, grid->inner * grid->lanes,
@@ -171,7 +171,7 @@ static heed_spot place_of(lowering *l, int i)
     if (shape_of(l, i) != HEED_SHAPE_PAIR)
         return place(l, shape_of(l, i));
     bool read = heed_arranged_reads_keys(&l->arranged, step);
-    if (!read) /* elementwise, so it may take the place of what it takes */
+    if (!read) /* elementwise, so it may overwrite its input */
         free_places(l, i);
     if (!read && i == l->arranged.program.score && has_done_with_product(l, i))
         return logits;
@@ -202,7 +202,7 @@ static heed_modify_step *append_step(lowering *l, int i, int op)
     return to;
 }
 
-/* Offsets of the rows that step @i reads: 64 bits for each lane. */
+/* Appends the offsets of the rows that step @i reads: 64 bits for each lane. */
 static heed_spot append_offsets(lowering *l, int i)
 {
     const heed_program *program = &l->arranged.program;
@@ -224,7 +224,7 @@ static heed_spot append_offsets(lowering *l, int i)
     return spot;
 }
 
-/* A value that is the same for all. */
+/* Appends a value that is the same for all pairs. */
 static heed_spot append_one(lowering *l, int op, heed_value value)
 {
     heed_spot spot = place(l, HEED_SHAPE_ONE);
@@ -234,7 +234,7 @@ static heed_spot append_one(lowering *l, int op, heed_value value)
     return spot;
 }
 
-/* The steps that are computed once for each row. */
+/* Appends the steps that are computed once per row. */
 static void append_kept(lowering *l)
 {
     const heed_program *program = &l->arranged.program;
@@ -253,7 +253,7 @@ static void append_kept(lowering *l)
     l->m->kept_count = l->m->count;
 }
 
-/* The other ones from @begin on, up to @end. */
+/* Appends the other steps from @begin up to @end. */
 static void append_others(lowering *l, int begin, int end)
 {
     const heed_program *program = &l->arranged.program;
@@ -275,7 +275,7 @@ static void append_others(lowering *l, int begin, int end)
     }
 }
 
-/* Puts the logits in their place, and -infinity into that of hidden keys. */
+/* Moves the logits to their place, and sets those of hidden keys to -infinity. */
 static void append_end(lowering *l)
 {
     const heed_program *program = &l->arranged.program;
@@ -365,7 +365,7 @@ double heed_modify_cost(const heed_problem *problem)
     heed_modify_make(&m, problem, &program,
                      &(heed_grid){ .lanes = 1, .inner = 1, .outer = 1, .rows = true });
     for (int i = m.kept_count; i < m.count;
-         i++) /* nearly free where the value is not one of pairs */
+         i++) /* nearly free unless the value differs between pairs */
         cost += m.steps[i].turns == 0 ? cost_of(&m.steps[i]) : 0;
     return cost + (m.hides ? 0.3 : 0);
 }

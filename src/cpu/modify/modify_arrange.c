@@ -1,8 +1,8 @@
 /*
- * modify_arrange.c - a program in the order and the form that vectors want
+ * modify_arrange.c - reorder and rewrite a program for vectors
  *
  * The steps that hide keys come first, since hidden keys need no logits. Steps that are cheaper in
- * another form are rewritten, by one rule of a table each; their values stay the same, but for a
+ * another form are rewritten, each by a rule in a table; their values stay the same, except for a
  * softcap, which multiplies by the inverse.
  */
 #include "modify_arrange.h"
@@ -11,14 +11,14 @@
 
 #include "../../problem/operand.h"
 
-/* Rows of one query in a line: beyond, it is about as long as the patch has pairs. */
+/* Most rows of one query for a line: with more, it is about as long as the patch has pairs. */
 #define GROUP_MAX 8
 
-/* Operations that a rule does not change. */
+/* Operations without a rule. */
 #define OTHER (-2)
 
-/* A whole number that is query * the query's number + key * the key's + rest, and never beyond 32
- * bits on the way there. */
+/* An integer that equals query * the query's number + key * the key's + rest, without overflow
+ * beyond 32 bits in any intermediate result. */
 typedef struct affine {
     bool known;
     int64_t query, key, rest;
@@ -28,12 +28,12 @@ typedef struct arranging {
     heed_arranged *to;
     const heed_problem *problem;
     const heed_program *from;
-    bool lines; /* can values be lines? */
+    bool lines; /* values can be lines */
     bool one_head;
     bool rewrites;
     int shaped;                   /* steps whose shape is known */
-    int at[HEED_STEPS_MAX];       /* numbers of steps of from */
-    affine forms[HEED_STEPS_MAX]; /* of the same */
+    int at[HEED_STEPS_MAX];       /* new numbers of the steps of from */
+    affine forms[HEED_STEPS_MAX]; /* their affine forms */
 } arranging;
 
 /* -------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static bool is_line(const arranging *x, affine form)
 /* Rules                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* Every addition below may fail, and leaves -1 then; steps that take such a value fail too. */
+/* Every addition below may fail, and then gives -1; steps that use such a value fail too. */
 static int add(arranging *x, heed_op op, heed_kind kind, int a, int b)
 {
     return a < 0 || b < 0 ? -1 : heed_program_add(&x->to->program, op, kind, a, b, -1);
@@ -194,7 +194,7 @@ static int as_line(arranging *x, int i)
     return is_line(x, x->forms[i]) ? add_line(x, x->forms[i]) : OTHER;
 }
 
-/* Comparisons of such values compare a line with 0. */
+/* Rewrites comparisons of affine values as the comparison of a line with 0. */
 static int as_comparison(arranging *x, int i)
 {
     const heed_step *step = &x->from->steps[i];
@@ -206,8 +206,8 @@ static int as_comparison(arranging *x, int i)
     return add(x, step->op, HEED_KIND_BOOL, add_line(x, form), add_int(x, 0));
 }
 
-/* Loads at any indices: the arithmetic of each index is a step, and computed where its value
- * varies. */
+/* Loads at arbitrary indices: the arithmetic of each index becomes steps, which are computed only
+ * where their values vary. */
 static int as_gather(arranging *x, int i)
 {
     const heed_step *step = &x->from->steps[i];
@@ -257,7 +257,7 @@ static const heed_step *constant(const heed_program *program, int step)
     return it->op == HEED_OP_FLOAT ? it : NULL;
 }
 
-/* A constant times tanh(t / another one), on either side: a softcap. */
+/* A constant times tanh(t / another constant), in either order: a softcap. */
 static int as_cap(arranging *x, int i)
 {
     const heed_program *from = x->from;
@@ -316,7 +316,7 @@ static bool emit(arranging *x, int i)
     return at >= 0;
 }
 
-/* Adds what step @root needs, and has not been added. */
+/* Adds the steps that step @root needs and that have not been added. */
 static bool emit_all(arranging *x, int root)
 {
     bool needed[HEED_STEPS_MAX] = { false };
@@ -365,6 +365,6 @@ void heed_modify_arrange(heed_arranged *to, const heed_problem *problem,
         x.forms[i] = affine_of(&x, &program->steps[i]);
     if (arrange(&x))
         return;
-    x.rewrites = false; /* too many steps; as they are, they are no more than those of @program */
+    x.rewrites = false; /* too many steps; without rewriting there are no more than in @program */
     arrange(&x);
 }

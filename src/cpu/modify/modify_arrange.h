@@ -1,5 +1,5 @@
 /*
- * modify_arrange.h - a program in the order and the form that vectors want
+ * modify_arrange.h - reorder and rewrite a program for vectors
  */
 #ifndef HEED_MODIFY_ARRANGE_H
 #define HEED_MODIFY_ARRANGE_H
@@ -19,16 +19,16 @@ typedef enum heed_shape {
 typedef struct heed_arranged {
     heed_program program; /* some steps are HEED_MODIFY_* */
     heed_shape shapes[HEED_STEPS_MAX];
-    int see_count; /* steps that only say what is visible come first */
+    int see_count; /* steps that only decide which keys are visible come first */
 } heed_arranged;
 
 void heed_modify_arrange(heed_arranged *to, const heed_problem *problem,
                          const heed_program *program, const heed_grid *grid);
 
-/* Does a step load the elements of neighbouring keys, in the order of keys? */
+/* True if a step loads the elements of neighbouring keys, in the order of keys. */
 bool heed_arranged_reads_keys(const heed_arranged *arranged, const heed_step *step);
 
-/* The values that a step takes; -1: none. */
+/* The inputs of a step; -1: none. */
 static inline void heed_step_operands(const heed_step *step, int values[4])
 {
     const int all[4] = { step->a, step->b, step->c, step->d };

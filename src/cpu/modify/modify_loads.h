@@ -1,6 +1,6 @@
 /*
- * modify_loads.h - how programs of logits read arrays: rows of neighbouring keys, and elements at
- * any indices
+ * modify_loads.h - loads of logit programs: rows of neighbouring keys, and elements at arbitrary
+ * indices
  *
  * A part of modify_template.h.
  */
@@ -14,7 +14,7 @@ static inline int64_t clamp(int64_t index, int64_t size)
     return index < 0 ? 0 : index < size ? index : size - 1;
 }
 
-/* Lane @lane of a value, @at being the vectors of its place along outer. */
+/* Lane @lane of a value; @at points to its vectors along outer. */
 static inline int32_t lane_of(const float *at, const heed_spot *spot, int64_t lane)
 {
     int32_t whole;
@@ -22,7 +22,7 @@ static inline int32_t lane_of(const float *at, const heed_spot *spot, int64_t la
     return whole;
 }
 
-/* Where the first @count indices lead. */
+/* The offset given by the first @count indices. */
 static inline int64_t offset_of(const frame *f, const heed_modify_step *x, int count, int64_t turn,
                                 int64_t lane)
 {
@@ -57,7 +57,7 @@ static inline int64_t kept_offset(const frame *f, const heed_modify_step *x, int
     return offset;
 }
 
-/* Elements at any indices, one after the other. */
+/* Loads elements at arbitrary indices, one by one. */
 static void run_load(const frame *f, const heed_modify_step *x)
 {
     const heed_load *source = &f->m->sources[x->value.whole];
@@ -80,7 +80,7 @@ static void run_load(const frame *f, const heed_modify_step *x)
     }
 }
 
-/* The elements @index of a source of @type, a constant. */
+/* The elements @index of a source; @words, a constant, is true for 32-bit elements. */
 static inline __attribute__((always_inline)) vf gather(const heed_load *source, const void *data,
                                                        bool words, vi index)
 {
@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) vf gather(const heed_load *source, 
     return v_load(elements);
 }
 
-/* Elements at indices that are within the source. */
+/* Loads elements at indices that are in range. */
 static void run_gather(const frame *f, const heed_modify_step *x)
 {
     const heed_load *source = &f->m->sources[x->value.whole];
@@ -110,7 +110,7 @@ static void run_gather(const frame *f, const heed_modify_step *x)
         }
 }
 
-/* LANES elements from number @key of a row on; @type is a constant. */
+/* Loads LANES elements of a row from element @key on; @type is a constant. */
 static inline __attribute__((always_inline)) vf read_vector(const void *data, heed_data type,
                                                             int64_t row, int64_t key)
 {
@@ -135,7 +135,7 @@ static inline __attribute__((always_inline)) vf read_vector(const void *data, he
     }
 }
 
-/* The same where the row may end, or a word of bits. */
+/* The same where the row, or a word of bits, may end. */
 static vf read_end(const heed_load *source, const void *data, int64_t row, int64_t key)
 {
     int32_t lanes[LANES];
@@ -147,8 +147,8 @@ static vf read_end(const heed_load *source, const void *data, int64_t row, int64
     return v_load(wide);
 }
 
-/* Where rows go along the lanes: LANES keys of LANES rows, turned. @type and @whole, that all of
- * the keys are there, are constants. */
+/* Where rows go along the lanes: LANES keys of LANES rows, transposed. @type and @whole, true if
+ * all keys exist, are constants. */
 static inline __attribute__((always_inline)) void read_block(const heed_load *source,
                                                              const void *data, heed_data type,
                                                              bool whole, const char *offsets,
@@ -165,8 +165,7 @@ static inline __attribute__((always_inline)) void read_block(const heed_load *so
         v_store(to + i * VECTORS * LANES, block[i]);
 }
 
-/* The same for all keys of a patch, of bits: one word of each row, and of it one bit after the
- * other. */
+/* The same for all keys of a patch of bits: one word of each row, and its bits one by one. */
 static void read_bits(const frame *f, const heed_load *source, const void *data,
                       const char *offsets, float *to)
 {
@@ -186,15 +185,15 @@ static void read_bits(const frame *f, const heed_load *source, const void *data,
     }
 }
 
-/* Are the LANES keys from @key on there, in one word if they are bits? */
+/* True if the LANES keys from @key on exist, and are in one word if they are bits. */
 static inline bool is_whole(const heed_load *source, int64_t key)
 {
     return key + LANES <= source->size[source->rank - 1] &&
            (source->type != HEED_DATA_BITS || key % LANES == 0);
 }
 
-/* All keys of some rows before the next ones: their cache lines may lie in the same few places of
- * the cache. @type is that of the source, a constant. */
+/* Reads all keys of a few rows before the next ones: their cache lines may map to the same few
+ * cache sets. @type is that of the source, a constant. */
 static inline __attribute__((always_inline)) void read_rows(const frame *f,
                                                             const heed_modify_step *x,
                                                             heed_data type, float *to)
@@ -255,7 +254,7 @@ static void run_read(const frame *f, const heed_modify_step *x)
     }
 }
 
-/* The rows that one step reads, part @part of @parts. */
+/* Prefetches the rows that one step reads, part @part of @parts. */
 static void prefetch_rows(const frame *f, const heed_modify_step *x, int64_t keys, int64_t part,
                           int64_t parts)
 {

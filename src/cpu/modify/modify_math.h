@@ -1,6 +1,6 @@
 /*
- * modify_math.h - functions of vectors for modify_template.h: exp, log and tanh, a few units in the
- * last place from exact, and divisions of whole numbers
+ * modify_math.h - vector math for modify_template.h: exp, log and tanh, accurate to a few ULP, and
+ * integer division
  *
  * To be included after simd_*.h.
  */
@@ -26,9 +26,9 @@ static inline vf choose(vi condition, vf a, vf b)
 }
 
 #define LOG2_E 0x1.715476p+0F
-#define LN_2_HIGH 0x1.62e4p-1F /* of so few bits that its product with an exponent is exact */
+#define LN_2_HIGH 0x1.62e4p-1F /* with few bits, so its product with an exponent is exact */
 #define LN_2_LOW 0x1.7f7d1cp-20F
-#define ROUNDING 0x1.8p23F /* adding it leaves a whole number in the last bits */
+#define ROUNDING 0x1.8p23F /* adding it leaves an integer in the low bits */
 
 static inline vf absolute(vf x)
 {
@@ -40,13 +40,13 @@ static inline vf with_sign(vf size, vf sign)
     return (vf)((vi)size | ((vi)sign & INT32_MIN));
 }
 
-/* 2^n of whole numbers from -126 to 127. */
+/* 2^n for integers from -126 to 127. */
 static inline vf power(vi n)
 {
     return (vf)((n + 127) << 23);
 }
 
-/* e^x = 2^n (1 + rest): the rest, for x so small that n is below 256. */
+/* e^x = 2^n (1 + rest): returns the rest, for x such that |n| is below 256. */
 static inline vf exponential_rest(vf x, vi *n)
 {
     vf shifted = x * v_set(LOG2_E) + v_set(ROUNDING);
@@ -72,7 +72,7 @@ static inline vf exponential(vf x)
     return y * power(half) * power(n - half);
 }
 
-/* (e^2|x| - 1) / (e^2|x| + 1); e^2|x| - 1 loses nothing where x is small. */
+/* (e^2|x| - 1) / (e^2|x| + 1); e^2|x| - 1 is accurate where x is small. */
 static inline vf hyperbolic_tangent(vf x)
 {
     vi n;
@@ -99,12 +99,12 @@ static inline vf logarithm(vf x)
     p = v_fma(p, z, v_set(0x1.245c38p-2F));
     p = v_fma(p, z, v_set(0x1.9999ecp-2F));
     p = v_fma(p, z, v_set(0x1.555556p-1F));
-    /* 2 s = f - s f, which is exact but for a term that is small beside it */
+    /* 2 s = f - s f, which is exact except for a relatively small term */
     vf y = v_fma(s, v_fma(p, z, -f), v_fma(exponent, v_set(LN_2_LOW), f));
     y = v_fma(exponent, v_set(LN_2_HIGH), y);
     y = choose(x == 0.0F, v_set(-INFINITY), y);
     y = choose(x < 0.0F, v_set(NAN), y);
-    return choose((vi)(x < INFINITY), y, x); /* infinity and NaN stay */
+    return choose((vi)(x < INFINITY), y, x); /* infinity and NaN propagate */
 }
 
 static inline vf round_down(vf x)
@@ -124,16 +124,16 @@ static inline vf to_whole(vf x)
     return choose(inside, (vf)whole, (vf)beyond);
 }
 
-/* The whole number below x, modulo 2^32, for x below 2^32 that is not whole: adding 2^52 rounds. */
+/* floor(x) modulo 2^32, for non-integer x below 2^32: adding 2^52 rounds. */
 static inline vi whole_below(vd x)
 {
     const vl bits = (vl)((x - 0.5) + 0x1.8p52);
     return __builtin_convertvector(bits, vi);
 }
 
-/* Divisions round down, and wrap around. (a + h) / b, h being 1/2 with the sign of b, has the same
- * whole number below it as a / b, and lies 1/2 / |b| at least from the next one, which is more than
- * float64 rounds by; also where it is multiplied by the inverse of b. */
+/* Divisions round down, and wrap around. With h = 1/2 with the sign of b, (a + h) / b has the same
+ * floor as a / b, and is at least 1/2 / |b| away from the nearest integer, which is more than the
+ * rounding error of float64, even if it multiplies by the inverse of b. */
 static inline vi divide(vi a, vi b)
 {
     vd by = __builtin_convertvector(b, vd);

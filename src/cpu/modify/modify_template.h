@@ -1,10 +1,9 @@
 /*
  * modify_template.h - programs of logits over vectors
  *
- * An interpreter whose instructions work on a whole patch: the price of finding out which one is
- * next is paid once for some hundreds of elements. heed_program_apply() says what each means; exp,
- * log and tanh are a few units in the last place from exact. Values are 32 bits per lane: a float,
- * an integer, or a bool, all of whose bits are set where it is true.
+ * An interpreter whose instructions work on a whole patch, so dispatch costs little per element.
+ * heed_program_apply() defines each instruction; exp, log and tanh are accurate to a few ULP.
+ * Values are 32 bits per lane: a float, an integer, or a bool with all bits set where it is true.
  *
  * Parameters, defined by the file that includes this template after simd_*.h:
  *
@@ -19,15 +18,15 @@
 #include "modify_math.h"
 
 #define TOGETHER \
-    2 /* turns of a loop at once: there is an even number of each, or room for one more */
+    2 /* turns per loop iteration: their number is even, or there is room for one more */
 #define VECTORS HEED_PATCH_VECTORS
 
 /* The data of one step. */
 typedef struct frame {
     const heed_modify *m;
-    const heed_patch_rows *rows; /* where values of rows are computed */
+    const heed_patch_rows *rows; /* used for values of rows */
     float *bases[HEED_BASES];
-    int64_t turns; /* of a loop over all of a patch */
+    int64_t turns; /* of a loop over the whole patch */
     int64_t key;
 } frame;
 
@@ -91,7 +90,7 @@ static inline __attribute__((always_inline)) vf apply_float(int op, vf a, vf b)
     }
 }
 
-/* Sums and products of whole numbers wrap around. */
+/* Integer sums and products wrap around. */
 static inline __attribute__((always_inline)) vi apply_whole(int op, int32_t whole, vi a, vi b)
 {
     switch (op) {
@@ -152,7 +151,7 @@ static inline __attribute__((always_inline)) vf apply(int op, heed_kind from, in
 
 /* How an operand moves from one vector to the next. */
 enum {
-    MOVES_NOT,  /* from turn to turn */
+    MOVES_NOT,  /* only from turn to turn */
     MOVES_WITH, /* as the result does */
     MOVES_ANYHOW
 };
@@ -169,7 +168,7 @@ static inline operand operand_of(const frame *f, const heed_spot *spot)
     return (operand){ at, spot->outer, spot->inner, { v_load(at), v_load(at + spot->inner) } };
 }
 
-/* Vector @i of turn @t, of as many @vectors. */
+/* Vector @i of turn @t, which has @vectors. */
 static inline vf fetch(const operand *o, int moves, int vectors, int t, int i)
 {
     return moves == MOVES_NOT    ? o->fixed[i]
@@ -177,8 +176,8 @@ static inline vf fetch(const operand *o, int moves, int vectors, int t, int i)
                                  : v_load(o->at + t * o->outer + i * o->inner);
 }
 
-/* One step, @vectors in each turn and @together turns at once. All but the first two are
- * constants. */
+/* Runs one step, with @vectors in each turn and @together turns per iteration. All but the first
+ * two arguments are constants. */
 static inline __attribute__((always_inline)) void turns(const frame *f, const heed_modify_step *x,
                                                         int op, heed_kind from, int vectors,
                                                         int a_moves, int b_moves, int c_moves,
@@ -210,8 +209,9 @@ static inline bool moves_with(const heed_spot *spot, const heed_spot *to)
     return spot->outer == to->outer && spot->inner == to->inner;
 }
 
-/* One step for all of its vectors; @op, @from and @takes, how many values, are constants. Of steps
- * with one vector a turn there are few, and code for each way to move would be as long again. */
+/* Runs one step for all of its vectors; @op, @from and @takes, the number of inputs, are constants.
+ * Steps with one vector a turn are rare, and specialized code for each way to move would double the
+ * size. */
 static inline __attribute__((always_inline)) void each(const frame *f, const heed_modify_step *x,
                                                        int op, heed_kind from, int takes)
 {
@@ -249,7 +249,7 @@ static void run_keys(const frame *f, const heed_modify_step *x)
         v_store(to + turn * LANES, (vf)(numbers() + (vi)spread((int32_t)(f->key + turn * LANES))));
 }
 
-/* Numbers of rows, batch elements, constants. */
+/* Runs a leaf: numbers of rows, batch elements, constants. */
 static void run_leaf(const frame *f, const heed_modify_step *x)
 {
     float *to = f->bases[x->to.base] + x->to.offset;
@@ -272,8 +272,8 @@ static void run_origin(const frame *f, const heed_modify_step *x)
     memcpy(f->bases[x->to.base] + x->to.offset, origin, sizeof origin);
 }
 
-/* query + key or query - key, in order of it: element e of the line is of the row that lies e rows
- * behind the first one, and of the first key or the last one. */
+/* query + key or query - key, in order: element e of the line is that of the row e rows after the
+ * first one, with the first key or the last one. */
 static void run_line(const frame *f, const heed_modify_step *x)
 {
     const heed_spot *from = &x->from_spots[0];
@@ -300,7 +300,7 @@ static void run_spread(const frame *f, const heed_modify_step *x)
         v_store(to + turn * LANES, v_set(values[turn]));
 }
 
-/* Every operation, of values of every kind that it takes, as code of its own. */
+/* Separate code for every operation and every kind of its inputs. */
 #define KEY_OF(op, from) ((op)*3 + (int)(from))
 #define CASE(op, from, takes)                    \
     case KEY_OF(op, HEED_KIND_##from):           \
@@ -350,7 +350,7 @@ static void run_arithmetic(const frame *f, const heed_modify_step *x)
 
 typedef void run_fn(const frame *f, const heed_modify_step *x);
 
-/* Operations that are no arithmetic. */
+/* Operations other than arithmetic. */
 static run_fn *const others[] = {
     [HEED_OP_QUERY] = run_leaf,        [HEED_OP_POSITION] = run_leaf,
     [HEED_OP_KEY] = run_keys,          [HEED_OP_HEAD] = run_leaf,
@@ -397,7 +397,7 @@ static frame frame_of(const heed_modify *m, const heed_patch *patch)
                     .key = patch->key };
 }
 
-/* Sums up @turns of what is visible. */
+/* Combines the visibility of @turns turns. */
 static inline void look(const heed_spot *visible, const float *sees, int vectors, int64_t turns,
                         vi *any, vi *all)
 {
@@ -413,7 +413,7 @@ static heed_shows see(const heed_modify *m, const heed_patch *patch)
     const frame f = frame_of(m, patch);
     const heed_spot *visible = &m->visible;
     const float *sees = f.bases[visible->base] + visible->offset;
-    const int64_t together = 8; /* turns until it may be known */
+    const int64_t together = 8; /* turns between checks for an early result */
     vi any = { 0 }, all = ~any;
     run_steps(&f, m->kept_count, m->see_count);
     for (int64_t turn = 0; turn < f.turns; turn += together) {

@@ -1,5 +1,5 @@
 /*
- * attn_mla.c - attn_mla.cu as the planner sees it: its configs, what is legal, how long they take
+ * attn_mla.c - host half of attn_mla.cu: configs, limits and cost model
  */
 #include <math.h>
 
@@ -14,28 +14,32 @@
 #define QK_MAX 576
 #define V_MIN 264
 #define V_MAX 512
-#define SMEM 225568 /* as mla/sizes.cuh counts it */
+#define SMEM 225568 /* as in mla/sizes.cuh */
 
-/* The knobs, in the order in which a config has them. */
+/* The knobs, in the order of a config's values. */
 enum {
-    SPLITS, /* splits: blocks that share the keys of the same rows */
+    SPLITS,  /* splits: blocks that share the keys of the same rows */
+    CLUSTER, /* blocks with successive rows that load each tile once for all */
     KNOBS
 };
 
+/* Clusters have not been measured: they are for configs asked for by name. */
 static void config_at(int index, heed_config *config)
 {
     config->value[SPLITS] = heed_pair_splits[index];
+    config->value[CLUSTER] = 1;
 }
 
-/* Where addresses are not aligned the simple kernel takes over. */
+/* The fallback for unaligned addresses is the simple kernel. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
-    return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS,
+    return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS * config->value[CLUSTER],
                                         .splits = config->value[SPLITS],
                                         .aligned = true,
                                         .mapped = TILE_KEYS,
-                                        .rows_apart = true },
+                                        .rows_apart = true,
+                                        .paired = config->value[CLUSTER] > 1 },
                             .fallback_kernel = heed_kernel_of(&heed_cuda_naive_code) };
 }
 
@@ -58,9 +62,9 @@ static const char *unfit_dims(const heed_problem *problem)
 static const char *unfit_pages(const heed_problem *problem)
 {
     if (problem->page % HEED_PAIR_DIM_UNIT)
-        return "a page has no multiple of 8 keys";
+        return "page is not a multiple of 8";
     if (problem->page > 0 && TILE_KEYS % problem->page != 0 && problem->page % TILE_KEYS != 0)
-        return "tiles of 64 keys are neither of whole pages nor parts of one";
+        return "tiles of 64 keys are neither whole pages nor part of one";
     return NULL;
 }
 
@@ -68,7 +72,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
     (void)kernel;
-    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is for compute capability 9.0 alone" : NULL;
+    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is only for compute capability 9.0" : NULL;
     if (!*why)
         *why = unfit_dims(problem);
     if (!*why)
@@ -78,7 +82,8 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
     if (!*why && SMEM > machine->gpu->smem_block)
         *why = "needs more shared memory than a block can have";
     return !*why && heed_cuda_can_map(problem, why) &&
-           heed_cuda_fits(problem, HEED_PAIR_ROWS, config->value[SPLITS], why);
+           heed_cuda_fits(problem, HEED_PAIR_ROWS * config->value[CLUSTER], config->value[SPLITS],
+                          why);
 }
 
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
@@ -91,7 +96,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
 
 /* ---- Cost ---- */
 
-/* Blocks go on in rounds, one on a multiprocessor; each loads its keys beside their products. */
+/* Blocks run in rounds, one per multiprocessor; each overlaps the loads of its keys with their
+ * products. */
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
@@ -119,10 +125,10 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config,
                          heed_cuda_facts *result)
 {
-    const heed_define defines[] = { { "HEED_BF16", problem->type == HEED_BF16 } };
+    const heed_define defines[] = { { "HEED_BF16", problem->type == HEED_BF16 },
+                                    { "HEED_CLUSTER", config->value[CLUSTER] } };
     (void)kernel;
     (void)machine;
-    (void)config;
     result->source = "attn_mla.cu";
     result->launch.entry = "heed_attend";
     result->launch.threads = HEED_PAIR_THREADS;
@@ -131,7 +137,8 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 }
 
 const heed_algorithm heed_algorithm_cuda_mla = {
-    .knobs = { { 'p', "SPLITS", HEED_PAIR_SPLITS } },
+    .knobs = { { 'p', "SPLITS", HEED_PAIR_SPLITS }, { 'c', "CLUSTER", { 1, 2 } } },
+    .quiet = 1u << CLUSTER,
     .config_at = config_at,
     .config_count = HEED_PAIR_SPLIT_VALUES,
     .modifies = true,

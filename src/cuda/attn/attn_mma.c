@@ -1,5 +1,5 @@
 /*
- * attn_mma.c - attn_mma.cu as the planner sees it: its configs, what they need, what is legal
+ * attn_mma.c - host half of attn_mma.cu: configs, their resources and limits
  */
 #include "attn_mma.h"
 
@@ -10,22 +10,22 @@
 
 #define SLICE_MAX 256        /* columns of a warp, */
 #define SINGLE_SLICE_MAX 128 /* and in float32 */
-#define SINGLE_DIM_MIN 16    /* of Q and K in float32: sums of fewer products err too much */
+#define SINGLE_DIM_MIN 16    /* of Q and K in float32: sums of fewer products are too inaccurate */
 #define NARROW_MAX 256
 #define THREADS_MAX 1024
-#define BARRIERS 15 /* named ones of a block, one for each group */
+#define BARRIERS 15 /* named barriers of a block, one per group */
 
-/* A config that planning looks at, and the larger of the two padded head dims that it is for; and
- * those that it is for in float32, if any. */
+/* A config that planning considers, and the range of the larger padded head dim that it is for; and
+ * that for float32, if any. */
 typedef struct shipped {
     int dim_min, dim_max;
     int single_min, single_max;
     int value[KNOBS];
 } shipped;
 
-/* Wide blocks are for many rows, groups for few of them; those with 16 rows are for decoding. For
- * head dims to 256 there are some that need 48 KiB of shared memory or less. Beyond, warps that
- * share rows have slices of V, but where V is narrow. */
+/* Wide blocks are for many rows, groups for few; those with 16 rows are for decoding. For head dims
+ * up to 256 there are some that need 48 KiB of shared memory or less. Above that, warps that share
+ * rows have slices of V, unless V is narrow. */
 static const shipped table[] = {
     { 32, 64, 0, 0, { 128, 64, 4, 1, 2, 2, 1, 2, 1, 1, 1, 1 } },
     { 32, 64, 0, 0, { 64, 64, 4, 1, 2, 2, 1, 3, 1, 1, 1, 1 } },
@@ -89,8 +89,8 @@ static void config_at(int index, heed_config *config)
     config->value[SPLITS] = split_values[index % SPLIT_VALUES];
 }
 
-/* The config for addresses that are not aligned, small enough for every device and head dim to 256;
- * beyond, the simple kernel takes over. */
+/* The fallback config for unaligned addresses, small enough for every device and head dims up to
+ * 256; above that, the simple kernel is used. */
 static const heed_config fallback = { { 64, 16, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } };
 
 static bool is_single(const heed_problem *problem)
@@ -98,7 +98,7 @@ static bool is_single(const heed_problem *problem)
     return problem->type == HEED_F32;
 }
 
-/* Columns that a warp has sums for, at most. */
+/* Maximum number of columns that a warp accumulates. */
 static int slice_max(const heed_problem *problem)
 {
     return is_single(problem) ? SINGLE_SLICE_MAX : SLICE_MAX;
@@ -110,7 +110,7 @@ static bool is_narrow(const heed_problem *problem)
     return problem->dim_qk <= most && problem->dim_v <= most;
 }
 
-/* Each warp looks through all batch elements. */
+/* Each warp searches all batch elements. */
 #define SPREAD_BATCH_MAX 1024
 
 bool heed_mma_spreads(const heed_problem *problem, const int *v)
@@ -150,7 +150,7 @@ static int pad(int64_t dim, int unit)
     return (int)heed_div_up(dim, unit) * unit;
 }
 
-/* The larger head dim, as the table counts it. */
+/* The larger head dim, as in the table. */
 static int widest(const heed_problem *problem)
 {
     return larger(pad(problem->dim_qk, 32), pad(problem->dim_v, 32));
@@ -193,9 +193,9 @@ int64_t heed_mma_smem(const heed_problem *problem, const int *v)
     return q + bad + shared + weights + fold + (stages > merge ? stages : merge);
 }
 
-/* Of float32, beside the sums of values: in the products of a tile with V the weights, each as two
- * parts, and the sums of two times 8 columns, each as two; or with Q the scores, and the sums of
- * their two parts. */
+/* Registers for float32, besides the sums of values: in the products with V the weights, each as
+ * two parts, and the sums of two times 8 columns, each as two; or in those with Q the scores, and
+ * the sums of their two parts. */
 static int single_registers(int rows16, int keys, int tile_keys)
 {
     int values = rows16 * (tile_keys + 16) + 12, scores = rows16 * (3 * keys / 2 + 12) + 12;
@@ -218,8 +218,8 @@ int heed_mma_registers(const heed_problem *problem, const int *v)
     return sums + q + products + 48 + steps;
 }
 
-/* A config of the table is for the types and head dims that it stands there with; any other one may
- * be tried. */
+/* A config of the table is only for its types and head dims there; any other config may be
+ * tried. */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
     int dim = widest(problem);
@@ -238,12 +238,12 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
     return listed;
 }
 
-/* Has the kernel code for this config and problem, on any device? */
+/* Returns why the kernel has no code for this config and problem on any device; NULL: it has. */
 static const char *misfit(const heed_problem *problem, const int *v)
 {
     int row_warps = v[GROUP_WARPS] / v[VALUE_WARPS];
     if (row_warps * v[VALUE_WARPS] != v[GROUP_WARPS])
-        return "the warps of a group are no multiple of those that share rows";
+        return "the warps of a group are not a multiple of those that share rows";
     int rows = v[BLOCK_ROWS] / row_warps;
     if (rows * row_warps != v[BLOCK_ROWS] || (rows != 16 && rows != 32))
         return "a warp takes 16 or 32 rows";
@@ -251,25 +251,24 @@ static const char *misfit(const heed_problem *problem, const int *v)
         return is_single(problem) ? "a warp has sums for 128 columns of V at most, in float32"
                                   : "a warp has sums for 256 columns of V at most";
     if (is_single(problem) && problem->dim_qk < SINGLE_DIM_MIN)
-        return "float32 is for a dim_qk from 16";
+        return "float32 needs a dim_qk of 16 or more";
     if (is_single(problem) && v[STEP_ORDER] != 1)
-        return "float32 is for order 1";
+        return "float32 needs order 1";
     if (problem->dim_qk > NARROW_MAX && v[Q_PLACE] == 2)
-        return "Q in registers is for a dim_qk to 256";
+        return "Q in registers needs a dim_qk up to 256";
     if (v[VALUE_WARPS] > 1 && (v[KEY_GROUPS] > 1 || v[STEP_ORDER] != 1 || v[HALF_SUMS] == 2))
-        return "warps that share rows are for one group, order 1 and float32 sums";
+        return "warps that share rows need one group, order 1 and float32 sums";
     if (heed_mma_threads(v) > THREADS_MAX || v[KEY_GROUPS] > BARRIERS)
         return "too many warps for a block";
     if (v[HALF_SUMS] == 2 && problem->accumulate != HEED_ACC_F16)
         return "sums in half precision need acc=f16";
     if (v[HALF_SUMS] == 2 && v[STEP_ORDER] != 1)
-        return "sums in half precision are for order 1";
+        return "sums in half precision need order 1";
     return NULL;
 }
 
-/* The compiler spills a few registers of these, for want of a better order; see
- * tests/src/cuda/test_configs.c.
- */
+/* Configs for which the compiler spills a few registers because of its instruction order; see
+ * tests/src/cuda/test_configs.c. */
 static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int dim = widest(problem);
@@ -280,14 +279,14 @@ static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *
            gpu->arch >= 90;
 }
 
-/* Registers that a thread can have where @blocks blocks share a multiprocessor's. */
+/* Registers available to a thread if @blocks blocks share a multiprocessor. */
 static int registers_there(const heed_gpu *gpu, const int *v, int blocks)
 {
     int share = gpu->registers / (heed_mma_threads(v) * blocks) / 8 * 8;
     return share < 255 ? share : 255;
 }
 
-/* Are there blocks enough without splitting keys? */
+/* True if there are enough blocks without splitting keys. */
 static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int64_t rows = problem->seq_q * heed_problem_group(problem);
@@ -309,8 +308,8 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
     return !*why && heed_cuda_fits(problem, v[BLOCK_ROWS], v[SPLITS], why);
 }
 
-/* Without a cap, the compiler spills what the blocks leave no room for; a config that sets a cap
- * does so to see the spills. */
+/* Without a cap, the compiler spills registers that the blocks leave no room for; a config that
+ * sets a cap does so to study the spills. */
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config, const char **why)
 {
@@ -324,7 +323,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: is for other head dims or types";
     else if (!heed_mma_cap(v) &&
              heed_mma_registers(problem, v) > registers_there(gpu, v, v[BLOCKS_PER_SM]))
-        *why = "not worthwhile: needs more registers than its blocks leave it";
+        *why = "not worthwhile: needs more registers than its blocks leave";
     else if (spills(problem, gpu, v))
         *why = "not worthwhile: spills registers there";
     else if (v[SPLITS] > 1 && busy(problem, gpu, v) && !heed_mma_spreads(problem, v))

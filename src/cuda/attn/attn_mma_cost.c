@@ -1,5 +1,5 @@
 /*
- * attn_mma_cost.c - how long attn_mma.cu may take
+ * attn_mma_cost.c - cost model of attn_mma.cu
  */
 #include <math.h>
 
@@ -8,38 +8,39 @@
 #include "../score/score.h"
 #include "attn_mma.h"
 
-#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16, or of two of tf32 in twice the time */
+#define MMA_OPERATIONS 4096.0 /* of an mma.m16n8k16, or of two tf32 ones in twice the time */
 #define SCHEDULERS 4          /* of a multiprocessor */
 
-/* Instructions of the kernel, about: for each score of a warp, load of a fragment, and step. */
+/* Approximate instructions of the kernel: for each score of a warp, load of a fragment, and
+ * step. */
 #define SCORE_INSTRUCTIONS 4.5
 #define LOAD_INSTRUCTIONS 4
 #define STEP_INSTRUCTIONS 60
-#define PAGE_INSTRUCTIONS 12  /* for a row that lies in a page */
+#define PAGE_INSTRUCTIONS 12  /* for a row in a page */
 #define SHARE_INSTRUCTIONS 50 /* to exchange maxima and weights */
-#define SPLIT_INSTRUCTIONS 3  /* to make two parts of an element of float32 */
+#define SPLIT_INSTRUCTIONS 3  /* to split a float32 element into two parts */
 
-/* As combine.cuh has them. */
-#define COMBINE_LONG 256 /* columns of a row, beyond which a launch apart merges its parts, */
-#define COMBINE_PARTS 16 /* and so many at a time are on their way to a block of it */
+/* As in combine.cuh. */
+#define COMBINE_LONG 256 /* columns of a row above which a separate launch merges its parts, */
+#define COMBINE_PARTS 16 /* and parts in flight per block of it */
 
-/* Instructions mma that 16 columns take, by HEED_PRODUCTS. */
+/* Number of mma instructions for 16 columns, by HEED_PRODUCTS. */
 static const int mma_count[] = { 1, 2, 3, 6 };
 
-/* Clocks of one step of one warp: @own when alone, @busy of its scheduler. */
+/* Clocks of one step of one warp: @own when alone, @busy on its scheduler. */
 typedef struct step_cost {
     double own;
     double busy;
 } step_cost;
 
-/* Tensor cores that are slower than that keep their schedulers waiting. */
+/* Slower tensor cores keep their schedulers waiting. */
 static double mma_clocks(const heed_gpu *gpu)
 {
     double clocks = MMA_OPERATIONS * SCHEDULERS * gpu->multiprocessors * gpu->clock / gpu->matrix;
     return clocks > gpu->costs->mma->mma_clocks ? clocks : gpu->costs->mma->mma_clocks;
 }
 
-/* Registers that a cap leaves no room for, about. */
+/* Estimated registers above a cap. */
 static int spilled_of(const heed_problem *problem, const int *v)
 {
     int missing = heed_mma_registers(problem, v) - 8 - heed_mma_cap(v);
@@ -78,8 +79,7 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
         others += SPLIT_INSTRUCTIONS * (keys / 4 * qk16 * 2 + v[TILE_KEYS] / 4.0 * v8 +
                                         rows16 * (qk16 * 8 + v[TILE_KEYS] / 2.0)) +
                   rows16 * (keys * qk16 / 4 + 8 * v8);
-    if (v[HALF_SUMS] ==
-        2) /* conversions and additions; no device that is known has a faster mma for it */
+    if (v[HALF_SUMS] == 2) /* conversions and additions; no known device has a faster mma for it */
         others += scores + 8 * rows16 * v8;
     double busy = mma_clocks(gpu) * mma + costs->other_clocks * others;
     double exps = costs->exp_clocks * scores * (1 + needs.exponentials);
@@ -91,7 +91,7 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
                         .busy = busy };
 }
 
-/* Blocks of a multiprocessor, by shared memory and by the registers that the config allots. */
+/* Resident blocks per multiprocessor, by shared memory and the config's registers. */
 static int resident_of(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int64_t by_smem = gpu->smem / (heed_mma_smem(problem, v) + gpu->smem_reserved);
@@ -115,7 +115,7 @@ static double clocks_of_blocks(const heed_mma_costs *costs, const int *v, step_c
     return blocks / resident * block;
 }
 
-/* Bytes that @running blocks keep in flight: all stages but the one that is worked on. */
+/* Bytes that @running blocks keep in flight: all stages except the one being processed. */
 static double in_flight(const heed_problem *problem, const int *v, double running)
 {
     const heed_mma_dims dims = heed_mma_dims_of(problem, v);
@@ -123,8 +123,8 @@ static double in_flight(const heed_problem *problem, const int *v, double runnin
     return running * v[KEY_GROUPS] * (v[STAGES] - 1) * stage;
 }
 
-/* Time to load what @blocks blocks read, @slots at a time: those of the last round, which may be
- * few, keep less in flight. */
+/* Time of the loads of @blocks blocks, @slots at a time: the blocks of the last round may be few
+ * and keep less in flight. */
 static double loading_seconds(const heed_gpu *gpu, const heed_problem *problem, const int *v,
                               double blocks, double slots)
 {
@@ -138,9 +138,9 @@ static double loading_seconds(const heed_gpu *gpu, const heed_problem *problem, 
     return seconds;
 }
 
-/* Both at the same time, @tiles of all keys; but how the last blocks end is not beside any loading,
- * which is why fewer groups are better where memory binds: b16 h32/8 s1/8192 d128 takes 121 us of
- * an H200 with two, 123 with four, which compute in half the time. */
+/* Computing and loading overlapped, @tiles for all keys; but the end of the last blocks does not
+ * overlap with any loads, which is why fewer groups are better when memory-bound: b16 h32/8 s1/8192
+ * d128 takes 121 us on an H200 with two groups, 123 with four, which compute in half the time. */
 static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, double computing,
                              double loading)
 {
@@ -152,7 +152,7 @@ static double beside_loading(const heed_gpu *gpu, const int *v, double tiles, do
     return longer + share * (computing + loading + end - longer);
 }
 
-/* All parts of the rows, in single precision, are written and read. */
+/* Time to write and read all parts of the rows, in single precision. */
 static double moving_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits)
 {
     double parts = 4.0 * splits * (double)problem->dim_v * (double)problem->batch *
@@ -172,9 +172,9 @@ double heed_cuda_merge_apart_seconds(const heed_problem *problem, const heed_gpu
     return costs->merge_launch + (waiting > moving ? waiting : moving);
 }
 
-/* Time of the last block of @rows rows to merge what was split, and of all blocks, which come in
- * @rounds, to leave it. A warp takes one or four rows at a time, and as many of their parts as
- * combine.cuh has room for. All parts are written and read by then. */
+/* Time of the last block of @rows rows to merge the parts, and of all blocks, in @rounds, to store
+ * them. A warp merges one or four rows at a time, and as many of their parts as combine.cuh has
+ * room for. It takes at least as long as writing and reading all parts. */
 static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
                             int64_t rows, double rounds)
 {
@@ -194,8 +194,9 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
     return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 
-/* Blocks of the last round on the busiest multiprocessor. Threes are uneven on an H200: 256 blocks
- * of b2 h8 s512 d64 take 11.0 us with room for three, and 8.3 to 8.5 with room for two or four. */
+/* Blocks of the last round on the busiest multiprocessor. The distribution is uneven on an H200
+ * with room for three: 256 blocks of b2 h8 s512 d64 take 11.0 us then, and 8.3 to 8.5 with room for
+ * two or four. */
 static int last_of(const heed_gpu *gpu, double rest, int resident)
 {
     int last = (int)heed_div_up((int64_t)rest, gpu->multiprocessors);
@@ -217,17 +218,16 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     double seen = (double)heed_problem_pairs(problem) /
                   ((double)problem->seq_q * (double)problem->seq_k);
 
-    /* Tiles that a mask cuts through are computed as a whole, and take longer. */
+    /* Tiles on the edge of a mask are computed in full, and take longer. */
     int edges = heed_problem_hides_first(problem) ? 2 : 1;
     double cut_through = seen < 1 ? edges * (double)heed_div_up(v[BLOCK_ROWS], v[TILE_KEYS]) : 0;
     double masked = costs->mask_steps * (double)heed_div_up((int64_t)cut_through, v[KEY_GROUPS]);
     double longest = (double)heed_div_up(most, v[SPLITS]) / v[KEY_GROUPS] + masked;
     double steps = (tiles * seen + cut_through / 2) / v[KEY_GROUPS] + masked;
     if (v[KEY_GROUPS] > 1)
-        steps += 0.5; /* groups do not share tiles out evenly */
+        steps += 0.5; /* tiles are not distributed evenly among groups */
 
-    /* Full rounds, then a last one with what is left, which fewer blocks of a multiprocessor share.
-     */
+    /* Full rounds, then a last one with fewer blocks per multiprocessor. */
     step_cost step = cost_of_step(problem, gpu, v);
     int resident = resident_of(problem, gpu, v);
     double slots = (double)gpu->multiprocessors * resident;

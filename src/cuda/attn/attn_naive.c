@@ -1,5 +1,5 @@
 /*
- * attn_naive.c - attn_naive.cu as the planner sees it
+ * attn_naive.c - host half of attn_naive.cu: limits and cost model
  */
 #include "../backend.h"
 #include "../score/score.h"

@@ -1,5 +1,5 @@
 /*
- * attn_wgmma.c - attn_wgmma.cu as the planner sees it: its configs, what they need, what is legal
+ * attn_wgmma.c - host half of attn_wgmma.cu: configs, their resources and limits
  */
 #include "attn_wgmma.h"
 
@@ -9,18 +9,18 @@
 #include "../maps.h"
 #include "../score/score.h"
 
-#define ARCH 90 /* no later device runs what is compiled for sm_90a */
+#define ARCH 90 /* sm_90a code only runs on this architecture */
 #define DIM_MAX 256
 #define DIM_UNIT 8
 #define GROUP_THREADS 128
 #define CONSUMERS_MAX 4
-#define PANEL 64      /* columns of a tile that lie together, */
+#define PANEL 64      /* columns of a panel of a tile, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
 #define BAD_BYTES 16  /* for the first bad key */
-#define LEFT_EXTRA 40 /* bytes that a team leaves of a row beside its sums */
+#define LEFT_EXTRA 40 /* bytes that a team stores per row besides its sums */
 
-/* The work on a score between the products and the exponential. */
+/* The work per score between the products and the exponential. */
 typedef enum logits {
     PLAIN = 1,   /* two instructions at most */
     STEPS = 2,   /* more of them */
@@ -28,16 +28,15 @@ typedef enum logits {
     ANY = PLAIN | STEPS | SPECIAL
 } logits;
 
-/* A config that planning looks at: the larger of the two head dims and the logits that it is for.
- */
+/* A config that planning considers, and the larger head dim and the logits that it is for. */
 typedef struct shipped {
     int dim_min, dim_max;
     int value[KNOBS];
     logits logits;
 } shipped;
 
-/* Row groups are for many rows, key groups for few of them, and one warpgroup for 64; order 1 is
- * for few tiles, orders 2 and 3 for many; tiles of their own are for row groups under a mask. */
+/* Row groups are for many rows, key groups for few, and one warpgroup for 64; order 1 is for few
+ * tiles, orders 2 and 3 for many; own tiles are for row groups under a mask. */
 /* clang-format off */
 static const shipped table[] = {
     { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 2 }, ANY },
@@ -84,8 +83,8 @@ static void config_at(int index, heed_config *config)
         config->value[i] = table[index].value[i];
 }
 
-/* Where addresses are not aligned the small config of attn_mma.cu takes over, or what does so for
- * that. */
+/* The fallback for unaligned addresses is the small config of attn_mma.cu, or that one's
+ * fallback. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     const int64_t rows = (int64_t)HEED_WGMMA_ROWS * config->value[ROW_GROUPS];
@@ -114,7 +113,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- The resources of a config, as in wgmma/sizes.cuh says ---- */
+/* ---- The resources of a config, as in wgmma/sizes.cuh ---- */
 
 static int consumers_of(const int *v)
 {
@@ -156,7 +155,7 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
     return heed_div_up(larger(stages, left), 1024) * 1024 + q + bad + BARRIERS_BYTES;
 }
 
-/* Registers that a thread that computes can have. */
+/* Registers available to a computing thread. */
 static int registers_there(const heed_problem *problem, const int *v)
 {
     static const int shared_by[] = { 255, 255, 240, 160, 112 };
@@ -167,11 +166,13 @@ static int registers_there(const heed_problem *problem, const int *v)
     return consumers_of(v) == 2 && fewer ? registers - 8 : registers;
 }
 
-/* And those that it needs, about: sums, scores, weights and what is beside these, and the rest. */
+/* Estimated registers that it needs: sums, scores, weights and values kept next to these, and
+ * others. */
 static int registers_of(const heed_problem *problem, const int *v)
 {
     static const int quarters[] = { 0, 2, 3, 3 }; /* of a register per key, by the order */
-    int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 makes scores again beside products */
+    int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 computes scores while other products
+                                                     run */
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     int steps = needs.registers + (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) +
                 (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
@@ -189,8 +190,7 @@ static const shipped *find_shipped(const int *v, const shipped *from)
     return from < table + TABLE ? from : NULL;
 }
 
-/* A config of the table is for the head dims that it stands there with; any other one may be tried.
- */
+/* A config of the table is only for its head dims there; any other config may be tried. */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
     int64_t dim = larger(problem->dim_qk, problem->dim_v);
@@ -202,7 +202,7 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
     return listed;
 }
 
-/* So it is with logits. */
+/* The same for logits. */
 static bool for_other_logits(const heed_problem *problem, const int *v)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
@@ -219,11 +219,11 @@ static const char *unfit_problem(const heed_problem *problem)
     if (problem->dim_qk > DIM_MAX || problem->dim_v > DIM_MAX)
         return "a head dim is above 256";
     if (problem->page % DIM_UNIT)
-        return "a page has no multiple of 8 keys";
+        return "page is not a multiple of 8";
     return heed_cuda_can_map(problem, &why) ? NULL : why;
 }
 
-/* The compiler spills some registers of these, whatever they are allotted; see
+/* Configs for which the compiler spills some registers, however many are allocated; see
  * tests/src/cuda/test_configs.c. */
 static bool spills(const heed_problem *problem, const int *v)
 {
@@ -233,7 +233,7 @@ static bool spills(const heed_problem *problem, const int *v)
     return v[TILE_KEYS] > 64 && widest && masked;
 }
 
-/* Has the kernel code for this config and problem? */
+/* Returns why the kernel has no code for this config and problem; NULL: it has. */
 static const char *unfit_config(const heed_problem *problem, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
@@ -241,7 +241,7 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
     if (v[STAGES] % v[KEY_GROUPS] != 0 || v[STAGES] < (v[STEP_ORDER] == 2 ? 2 : 1) * v[KEY_GROUPS])
         return "stages must be a multiple of the key groups, with order 2 twice that or more";
     if (problem->page > 0 && v[TILE_KEYS] % problem->page != 0 && problem->page % v[TILE_KEYS] != 0)
-        return "tiles are neither of whole pages nor parts of one";
+        return "tiles are neither whole pages nor part of one";
     if (v[TURNS] != 1 && v[ROW_GROUPS] == 1)
         return "turns are for several row groups";
     if (v[OWN_TILES] == 2 && (v[KEY_GROUPS] > 1 || !heed_cuda_masked(problem)))
@@ -267,7 +267,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
     else if (for_other_logits(problem, v))
         *why = "not worthwhile: is for logits that take more or fewer instructions";
     else if (registers_of(problem, v) > registers_there(problem, v))
-        *why = "not worthwhile: needs more registers than its warpgroups leave it";
+        *why = "not worthwhile: needs more registers than its warpgroups leave";
     else if (spills(problem, v))
         *why = "not worthwhile: spills registers";
     return !*why;
@@ -278,7 +278,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
 {
     const int *v = config->value;
     (void)kernel;
-    *why = machine->gpu->arch != ARCH ? "is for compute capability 9.0 alone" : NULL;
+    *why = machine->gpu->arch != ARCH ? "is only for compute capability 9.0" : NULL;
     if (!*why)
         *why = unfit_problem(problem);
     if (!*why)

@@ -1,5 +1,5 @@
 /*
- * attn_wgmma.h - a config of attn_wgmma.cu, for attn_wgmma.c and attn_wgmma_cost.c alone
+ * attn_wgmma.h - configs of attn_wgmma.cu, shared by attn_wgmma.c and attn_wgmma_cost.c
  */
 #ifndef HEED_CUDA_ATTN_WGMMA_H
 #define HEED_CUDA_ATTN_WGMMA_H
@@ -8,29 +8,28 @@
 
 #define HEED_WGMMA_ROWS 64 /* of a warpgroup */
 
-/* The knobs, in the order in which a config has them; each is a macro, HEED_ROW_GROUPS and so
- * on. */
+/* The knobs, in the order of a config's values; each is a macro, HEED_ROW_GROUPS and so on. */
 enum {
-    ROW_GROUPS, /* row groups: warpgroups with rows of their own */
-    KEY_GROUPS, /* key groups: warpgroups that take turns at the tiles of the same rows */
+    ROW_GROUPS, /* row groups: warpgroups with separate rows */
+    KEY_GROUPS, /* key groups: warpgroups that alternate between the tiles of the same rows */
     TILE_KEYS,  /* keys of a tile */
     STAGES,     /* stages */
     STEP_ORDER, /* 1: the maxima of each tile first; 2: the scores of the next tile along with the
-                   values of this one; 3: as 1, but new maxima only where old ones will not do */
+                   values of this one; 3: as 1, but new maxima only when needed */
     TURNS,      /* turns: 1 none, 2 of row groups at starting products, 3 at exponentials */
     OWN_TILES,  /* 2: row groups skip the tiles that their rows do not see */
-    SCHEDULE,   /* 2: as many blocks as multiprocessors, which take items in turn; 3: two blocks fit
-                   on one; 4: and two share an item */
+    SCHEDULE,   /* 2: persistent, as many blocks as multiprocessors; 3: two blocks fit on one; 4:
+                   and two share an item */
     KNOBS
 };
 
-/* Blocks that a multiprocessor has room for. */
+/* Resident blocks per multiprocessor. */
 static inline int heed_wgmma_resident(const int *v)
 {
     return v[SCHEDULE] >= 3 ? 2 : 1;
 }
 
-/* Those that share an item. */
+/* Blocks that share an item. */
 static inline int heed_wgmma_pair(const int *v)
 {
     return v[SCHEDULE] == 4 ? 2 : 1;

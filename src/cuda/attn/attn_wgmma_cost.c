@@ -1,5 +1,5 @@
 /*
- * attn_wgmma_cost.c - how long attn_wgmma.cu may take
+ * attn_wgmma_cost.c - cost model of attn_wgmma.cu
  *
  * A multiprocessor has one block or two, whose warpgroups share its tensor cores and special
  * function units.
@@ -10,13 +10,13 @@
 #include "../score/score.h"
 #include "attn_wgmma.h"
 
-#define LANES 128.0 /* of a multiprocessor, each of which starts an instruction a clock */
+#define LANES 128.0 /* of a multiprocessor, each of which issues one instruction per clock */
 
-/* Seconds of a warpgroup's tile: its products, and its softmax, each if it had the multiprocessor
- * to itself. */
+/* Seconds of a warpgroup's tile: its products, and its softmax, each running alone on the
+ * multiprocessor. */
 typedef struct tile_cost {
     double products, softmax;
-    double steps; /* the share of the softmax that changes logits */
+    double steps; /* the part of the softmax for changes of logits */
 } tile_cost;
 
 static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, const int *v)
@@ -35,7 +35,7 @@ static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, 
     };
 }
 
-/* Seconds of a tile of keys with all row groups of a block, and of @beside blocks on the same
+/* Seconds of a tile of keys for all row groups of a block, with @beside blocks on the same
  * multiprocessor. */
 static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
                                  int beside)
@@ -56,10 +56,10 @@ static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gp
     return seconds > loads ? seconds : loads;
 }
 
-/* Tiles of an item: of one in the middle, and of the longest. */
+/* Tiles per item: of an average item, and of the longest. */
 typedef struct item_tiles {
     double middle, longest;
-    bool equal; /* all items have as many */
+    bool equal; /* all items have the same number */
 } item_tiles;
 
 static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem *seen,
@@ -70,12 +70,12 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
     double share = (double)heed_problem_pairs(problem) /
                    ((double)problem->seq_q * (double)problem->seq_k);
     int64_t rows = (int64_t)HEED_WGMMA_ROWS *
-                   (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* that are masked as one */
+                   (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* masked together */
     int64_t queries = heed_div_up(rows, heed_problem_group(seen));
     int edges = heed_problem_hides_first(problem) ? 2 : 1;
     double cut_through = share < 1 ? edges * (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
     double idle = 0.5 *
-                  (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* teams do not share out evenly */
+                  (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* uneven distribution among teams */
     double middle = tiles * share + cut_through * (0.5 + costs->order[v[STEP_ORDER]].mask) + idle;
     return (item_tiles){ .middle = middle / heed_wgmma_pair(v),
                          .longest = (most + cut_through * costs->order[v[STEP_ORDER]].mask + idle) /
@@ -100,15 +100,16 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     double rounds = (double)(int64_t)(items / at_once);
     double rest = items - rounds * at_once;
     double seconds = rounds * (tiles.middle * tile + each);
-    if (rest > 0) /* of unequal items the short ones come last, to those that have had long ones */
+    if (rest > 0) /* if items are unequal, the short ones come last, for blocks that had long
+                     ones */
         seconds += (rounds > 0 && !tiles.equal ? tiles.middle * rest / at_once : tiles.longest) *
                        tile +
                    each;
     return seconds + (v[SCHEDULE] == 2 ? costs->block : 0);
 }
 
-/* Bytes that @running blocks keep in flight: all stages but the one that is worked on, as far as
- * the memory serves so many blocks. b8 h32/8 s4/4096 d128 takes 63 us by any config. */
+/* Bytes that @running blocks keep in flight: all stages except the one being processed, up to a
+ * limit for all blocks together. b8 h32/8 s4/4096 d128 takes 63 us with any config. */
 static double in_flight(const heed_problem *problem, const heed_wgmma_costs *costs, const int *v,
                         double running)
 {
@@ -118,9 +119,10 @@ static double in_flight(const heed_problem *problem, const heed_wgmma_costs *cos
     return stages < most ? stages : most;
 }
 
-/* Do two blocks of a launch come to the same multiprocessor though there are enough? So it seems
- * where blocks begin early, wait for stages and each read keys of their own, and therefore do not
- * end together: b4 h32 s1/2048 d64 takes 31 us then, 18 with one block for each. */
+/* True if two blocks of a launch may run on the same multiprocessor although there are enough
+ * multiprocessors. This seems to happen if blocks begin early, wait for stages and each read
+ * separate keys, and therefore do not end together: b4 h32 s1/2048 d64 takes 31 us then, 18 with
+ * one block per multiprocessor. */
 static bool meet(const heed_problem *problem, const heed_gpu *gpu, const int *v, double items,
                  double heads)
 {

@@ -1,5 +1,5 @@
 /*
- * attn_wide.c - attn_wide.cu as the planner sees it: its configs, what is legal, how long they take
+ * attn_wide.c - host half of attn_wide.cu: configs, limits and cost model
  */
 #include <math.h>
 
@@ -10,13 +10,13 @@
 
 #define DIM_MIN 264
 #define DIM_MAX 1024
-#define PANEL 64      /* columns that are loaded at once, */
+#define PANEL 64      /* columns loaded at once, */
 #define PANEL_ROW 128 /* and their bytes */
-#define SLICE 512     /* columns of V, at most */
-#define WHOLE 512     /* keys of a tile that is all that a block sees */
+#define SLICE 512     /* maximum columns of V */
+#define WHOLE 512     /* keys of the tile of a block that has only one */
 #define WEIGHT 2      /* bytes */
 
-/* The knobs, in the order in which a config has them. */
+/* The knobs, in the order of a config's values. */
 enum {
     TILE_KEYS, /* n */
     SPLITS,    /* p: blocks that share the keys of the same rows */
@@ -32,7 +32,7 @@ static void config_at(int index, heed_config *config)
     config->value[SPLITS] = heed_pair_splits[index % HEED_PAIR_SPLIT_VALUES];
 }
 
-/* ---- Sizes, as wide/sizes.cuh counts them ---- */
+/* ---- Sizes, as in wide/sizes.cuh ---- */
 
 typedef struct sizes {
     int64_t qk_panels;
@@ -59,7 +59,7 @@ static sizes sizes_of(const heed_problem *problem, const int *v)
     return s;
 }
 
-/* Where addresses are not aligned the simple kernel takes over. */
+/* The fallback for unaligned addresses is the simple kernel. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS,
@@ -96,7 +96,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
     (void)kernel;
-    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is for compute capability 9.0 alone" : NULL;
+    *why = machine->gpu->arch != HEED_PAIR_ARCH ? "is only for compute capability 9.0" : NULL;
     if (!*why)
         *why = unfit(problem, config->value);
     if (!*why && sizes_of(problem, config->value).smem > machine->gpu->smem_block)
@@ -105,7 +105,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
            heed_cuda_fits(problem, HEED_PAIR_ROWS, config->value[SPLITS], why);
 }
 
-/* Splits that a tile of all keys needs are no waste. */
+/* Splits that a tile of all keys requires are always worthwhile. */
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config, const char **why)
 {
@@ -123,8 +123,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
 
 /* ---- Cost ---- */
 
-/* Clocks of a multiprocessor for the tiles of a block: of its tensor cores, or to get what they
- * need from the L2; and for the weights, which nothing else goes on beside. */
+/* Clocks of a multiprocessor for the tiles of a block: of its tensor cores or of their loads from
+ * the L2, and for the weights, which do not overlap with anything. */
 static double tile_clocks(const heed_problem *problem, const heed_gpu *gpu, const int *v,
                           double tiles)
 {
@@ -141,7 +141,7 @@ static double tile_clocks(const heed_problem *problem, const heed_gpu *gpu, cons
     return tiles * ((products > loads ? products : loads) + weights);
 }
 
-/* Blocks go on in rounds, one on a multiprocessor. */
+/* Blocks run in rounds, one per multiprocessor. */
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {

@@ -1,6 +1,5 @@
 /*
- * attn_wide32.c - attn_wide32.cu as the planner sees it: its configs, what is legal, how long they
- * take
+ * attn_wide32.c - host half of attn_wide32.cu: configs, limits and cost model
  */
 #include <math.h>
 
@@ -11,19 +10,19 @@
 
 #define DIM_UNIT 4 /* elements of 16 bytes */
 #define DIM_MAX 1024
-#define NARROW_MAX 256 /* to which attn_mma goes by itself */
-#define MERGED_DIM 256 /* to which splits are merged within the launch */
+#define NARROW_MAX 256 /* limit of attn_mma without shared rows */
+#define MERGED_DIM 256 /* up to here splits are merged within the launch */
 #define ROWS 64
 #define THREADS 256
 #define PANEL 32 /* columns, */
 #define PANEL_ROW 128
 #define PASS 256 /* keys, */
 #define PART 32
-#define SLICE 256 /* and columns of V, at most, that are worked on at once */
+#define SLICE 256 /* and maximum columns of V that are processed at once */
 #define STAGES 2
 #define STATS 5 /* words of a row */
 
-/* The knobs, in the order in which a config has them. */
+/* The knobs, in the order of a config's values. */
 enum {
     TILE_KEYS, /* n: keys of a block */
     SPLITS,    /* p: blocks that share the keys of the same rows */
@@ -39,7 +38,7 @@ static void config_at(int index, heed_config *config)
     config->value[SPLITS] = heed_pair_splits[index % HEED_PAIR_SPLIT_VALUES];
 }
 
-/* As wide32/sizes.cuh counts it. */
+/* As in wide32/sizes.cuh. */
 static int64_t smem_of(const int *v)
 {
     int64_t pass = v[TILE_KEYS] < PASS ? v[TILE_KEYS] : PASS;
@@ -48,7 +47,7 @@ static int64_t smem_of(const int *v)
            (int64_t)ROWS * STATS * 4;
 }
 
-/* Where addresses are not aligned the simple kernel takes over. */
+/* The fallback for unaligned addresses is the simple kernel. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
@@ -111,11 +110,11 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
 
 /* ---- Cost ---- */
 
-/* Clocks of a multiprocessor for a block: of its tensor cores, or to get what they need from the
- * L2; and for the softmax, beside which nothing goes on. */
+/* Clocks of a multiprocessor for a block: of its tensor cores or of their loads from the L2, and
+ * for the softmax, which does not overlap with anything. */
 static double block_clocks(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
-    static const double times[] = { [1] = 2, [2] = 3, [3] = 6 }; /* that of a product of 16 bits */
+    static const double times[] = { [1] = 2, [2] = 3, [3] = 6 }; /* relative to a 16-bit product */
     const heed_wide32_costs *costs = gpu->costs->wide32;
     double qk = PANEL * (double)heed_div_up(problem->dim_qk, PANEL);
     double dim_v = SLICE * (double)heed_div_up(problem->dim_v, SLICE);
@@ -126,7 +125,7 @@ static double block_clocks(const heed_problem *problem, const heed_gpu *gpu, con
     return (products > loads ? products : loads) + costs->tile + costs->key * keys;
 }
 
-/* Blocks go on in rounds, one on a multiprocessor. */
+/* Blocks run in rounds, one per multiprocessor. */
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {

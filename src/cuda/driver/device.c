@@ -1,5 +1,5 @@
 /*
- * device.c - one CUDA device: its facts, its context, and launches
+ * device.c - a CUDA device: its properties, its context, and launches
  */
 #include "device.h"
 
@@ -19,7 +19,7 @@ static heed_status fail_lost(const heed_cuda *cuda)
                      cuda->ordinal, cuda->reason);
 }
 
-/* Keeps the first reason, and lets no later call reach the device. */
+/* Stores the first reason, and keeps later calls from using the device. */
 static void latch(heed_cuda *cuda, const char *reason)
 {
     pthread_mutex_lock(&cuda->lost_lock);
@@ -39,8 +39,8 @@ static heed_status fail_inherited(const heed_cuda *cuda)
 {
     return heed_fail(
         HEED_ERR_INVALID,
-        "cuda:%d was opened by process %ld, which forked this one; CUDA serves no such "
-        "child: start it by exec, or before CUDA is used",
+        "cuda:%d was opened by process %ld, which forked this one; CUDA does not work in "
+        "such a child: start it with exec, or before CUDA is used",
         cuda->ordinal, (long)cuda->process);
 }
 
@@ -57,7 +57,7 @@ heed_status heed_cuda_result(heed_cuda *cuda, int result, const char *what)
 /* Facts of the device                                                        */
 /* -------------------------------------------------------------------------- */
 
-/* An attribute of the device; keeps the first failure in *@result. */
+/* Returns an attribute of the device; stores the first failure in *@result. */
 static int ask(const heed_cuda *cuda, int attribute, int *result)
 {
     int value = 0;
@@ -67,8 +67,8 @@ static int ask(const heed_cuda *cuda, int attribute, int *result)
     return value;
 }
 
-/* Drivers of the latest devices no longer tell clocks, and none tells matrix rates: then the data
- * sheet of the device has to do, or of one of its architecture. */
+/* Drivers of the latest devices no longer report clocks, and none reports matrix rates: use the
+ * data sheet of the device, or of another one of its architecture. */
 static void guess_rates(heed_gpu *gpu)
 {
     heed_gpu known;
@@ -104,7 +104,7 @@ static heed_status read_facts(heed_cuda *cuda)
     gpu->l2_window = ask(cuda, CU_DEVICE_L2_PERSISTING, &result);
     cuda->window_max = (size_t)ask(cuda, CU_DEVICE_WINDOW, &result);
     gpu->clock = 1e3 * ask(cuda, CU_DEVICE_CLOCK_RATE, &result);
-    /* both edges of the clock carry data */
+    /* double data rate */
     gpu->bandwidth = 2e3 * ask(cuda, CU_DEVICE_MEMORY_CLOCK_RATE, &result) *
                      ask(cuda, CU_DEVICE_MEMORY_BUS_WIDTH, &result) / 8;
     gpu->memory = (int64_t)memory;
@@ -112,7 +112,7 @@ static heed_status read_facts(heed_cuda *cuda)
     gpu->costs = heed_costs_find(heed_cost_rows, gpu->name, gpu->arch);
     if (result == CU_SUCCESS)
         guess_rates(gpu);
-    return heed_driver_fail(cuda->driver, result, "asking what the CUDA device is");
+    return heed_driver_fail(cuda->driver, result, "querying the CUDA device");
 }
 
 const heed_gpu *heed_cuda_gpu(const heed_cuda *cuda)
@@ -156,7 +156,7 @@ static heed_status check_age(const heed_cuda *cuda)
                      HEED_ARCH_NEEDED / 10, HEED_ARCH_NEEDED % 10);
 }
 
-/* Says what the missing driver was wanted for. */
+/* Adds to the message what the missing driver was needed for. */
 static heed_status fail_driver(heed_status status, int ordinal)
 {
     char why[512];
@@ -215,9 +215,8 @@ void heed_cuda_close(heed_cuda *cuda)
 /* The current context                                                        */
 /* -------------------------------------------------------------------------- */
 
-/* Whether the last calls of heed_cuda_enter() on this thread that are still open had to push the
- * context, the last one in the lowest bit. Like the current context itself it belongs to the
- * thread. */
+/* A bit for each open heed_cuda_enter() of this thread, the last one lowest: set if it pushed the
+ * context. Thread-local, as the current context is. */
 static _Thread_local uint64_t pushed;
 
 heed_status heed_cuda_enter(heed_cuda *cuda)
@@ -257,16 +256,17 @@ heed_status heed_cuda_check_pointer(heed_cuda *cuda, const char *field, const vo
     void *values[] = { &type, &device, &managed };
     int result = cuda->driver->pointer_attributes(3, asked, values, (cu_address)(uintptr_t)pointer);
     if (result != CU_SUCCESS)
-        return heed_cuda_result(cuda, result, "asking what a pointer is");
+        return heed_cuda_result(cuda, result, "querying a pointer");
     if (type == 0)
-        return heed_fail(HEED_ERR_INVALID,
-                         "%s is %p, host memory that CUDA does not know; it must be memory that "
-                         "cuda:%d can reach",
-                         field, pointer, cuda->ordinal);
+        return heed_fail(
+            HEED_ERR_INVALID,
+            "%s is %p, host memory that is not registered with CUDA; it must be memory "
+            "that cuda:%d can access",
+            field, pointer, cuda->ordinal);
     if (type == CU_MEMORY_DEVICE && !(managed & 0xff) && device != cuda->ordinal)
         return heed_fail(HEED_ERR_INVALID,
-                         "%s is %p, memory of cuda:%d; the plan is for cuda:%d, which needs memory "
-                         "of its own",
+                         "%s is %p, memory of cuda:%d; the plan is for cuda:%d, and needs that "
+                         "device's memory",
                          field, pointer, device, cuda->ordinal);
     return HEED_OK;
 }
@@ -292,7 +292,7 @@ heed_status heed_cuda_is_captured(heed_cuda *cuda, void *stream, bool *captured)
     int state = 0;
     int result = cuda->driver->capture_state(stream, &state);
     *captured = state != 0;
-    return heed_cuda_result(cuda, result, "asking whether a stream is captured");
+    return heed_cuda_result(cuda, result, "querying whether a stream is captured");
 }
 
 heed_status heed_cuda_allow_window(heed_cuda *cuda)
@@ -311,7 +311,7 @@ heed_status heed_cuda_allow_window(heed_cuda *cuda)
     return status;
 }
 
-/* The lines of the window that stay are as many as there is room for, spread evenly. */
+/* As many lines of the window as fit stay in the L2, spread evenly. */
 static cu_launch_attribute window_attribute(const heed_cuda *cuda, const heed_cuda_launch *launch)
 {
     size_t size = launch->window_size < cuda->window_max ? launch->window_size : cuda->window_max;

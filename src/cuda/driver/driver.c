@@ -1,5 +1,5 @@
 /*
- * driver.c - NVIDIA's driver API, loaded when it is first needed
+ * driver.c - NVIDIA's driver API, loaded on first use
  */
 #include "driver.h"
 
@@ -14,8 +14,8 @@
 /* Entries                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* The version of CUDA that brought an entry its prototype: the driver has several of some. One that
- * is newer than what is needed may be absent. */
+/* The CUDA version in which an entry got its prototype: the driver has several versions of some.
+ * One that is newer than the required version may be absent. */
 static const struct {
     const char *name;
     int version;
@@ -82,7 +82,7 @@ static const struct {
 
 typedef int find_entry_fn(const char *name, void **entry, int version, uint64_t flags, int *found);
 
-/* Functions as data pointers, which POSIX allows and ISO C does not know. */
+/* Functions as data pointers, which POSIX allows but ISO C does not define. */
 static bool find_symbol(void *library, const char *name, void *field)
 {
     void *symbol = dlsym(library, name);
@@ -191,7 +191,7 @@ heed_status heed_driver_get(const heed_driver **driver)
 /* Results                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Results that mean something else than a refusal. */
+/* Results other than HEED_ERR_DEVICE. */
 static const struct {
     int result;
     heed_status status;
@@ -227,9 +227,9 @@ void heed_driver_words(const heed_driver *driver, int result, char *text, size_t
 {
     const char *name = NULL, *words = NULL;
     if (driver->error_name(result, &name) != CU_SUCCESS || !name)
-        name = "an error without a name";
+        name = "unnamed error";
     if (driver->error_string(result, &words) != CU_SUCCESS || !words)
-        words = "the driver has no words for it";
+        words = "the driver has no description of it";
     snprintf(text, size, "%s (%s, %d)", words, name, result);
 }
 

@@ -1,9 +1,9 @@
 /*
- * driver.h - NVIDIA's driver API, loaded when it is first needed
+ * driver.h - NVIDIA's driver API, loaded on first use
  *
  * libcuda comes with the driver, so it is not linked: one libheed runs on machines with and without
- * a GPU. Its types and prototypes are declared here by hand, as many as heed uses. Their layout is
- * that of CUDA 12.0, which later drivers keep.
+ * a GPU. The types and prototypes that heed uses are declared here by hand. Their layout is that of
+ * CUDA 12.0, which later drivers keep.
  */
 #ifndef HEED_CUDA_DRIVER_H
 #define HEED_CUDA_DRIVER_H
@@ -13,13 +13,13 @@
 
 #include "../../internal.h"
 
-/* CUDA's version, 1000 * major + 10 * minor, of the oldest driver that will do. */
+/* CUDA version, 1000 * major + 10 * minor, of the oldest supported driver. */
 #define HEED_DRIVER_NEEDED 12000
 
-/* Compute capability, 10 * major + minor, of the oldest device that will do. */
+/* Compute capability, 10 * major + minor, of the oldest supported device. */
 #define HEED_ARCH_NEEDED 80
 
-/* Results that are told apart; heed_driver_status() knows more. */
+/* Results that the code checks for; heed_driver_status() handles more. */
 enum {
     CU_SUCCESS = 0,
     CU_OUT_OF_MEMORY = 2,
@@ -68,16 +68,16 @@ enum {
     CU_MEMORY_DEVICE = 2
 };
 
-/* Everything else that has a number. */
+/* Other constants. */
 enum {
     CU_LIMIT_PERSISTING_L2 = 6,
-    CU_FUNCTION_SMEM = 8, /* dynamic shared memory that a function may ask for */
+    CU_FUNCTION_SMEM = 8, /* maximum dynamic shared memory of a function */
     CU_JIT_ERROR_LOG = 5,
     CU_JIT_ERROR_LOG_SIZE = 6,
     CU_STREAM_APART = 1,         /* not ordered with the default stream */
-    CU_CAPTURE_GLOBAL = 0,       /* nobody may do what could disturb a capture; */
-    CU_CAPTURE_THREAD_LOCAL = 1, /* the thread that captures may not; */
-    CU_CAPTURE_RELAXED = 2,      /* everybody may, or of a thread: it may */
+    CU_CAPTURE_GLOBAL = 0,       /* no thread may make unsafe calls; */
+    CU_CAPTURE_THREAD_LOCAL = 1, /* the capturing thread may not; */
+    CU_CAPTURE_RELAXED = 2,      /* all threads may, or the thread may */
     CU_LOCATION_DEVICE = 1,
     CU_ALLOCATION_PINNED = 1,
     CU_ACCESS_READ_WRITE = 3,
@@ -87,7 +87,7 @@ enum {
     CU_PROPERTY_PERSISTING = 2
 };
 
-/* Constants for maps of tensors. */
+/* Constants for tensor maps. */
 enum {
     CU_MAP_F16 = 6, /* types of its elements */
     CU_MAP_BF16 = 9,
@@ -144,7 +144,7 @@ typedef struct cu_access {
     int flags; /* CU_ACCESS_... */
 } cu_access;
 
-/* A loaded driver: its entries, named as the driver names them. */
+/* A loaded driver: its entries, with the driver's names. */
 typedef struct heed_driver {
     int (*init)(unsigned flags);
     int (*driver_version)(int *version);
@@ -196,7 +196,7 @@ typedef struct heed_driver {
     int (*memory_access)(cu_address address, size_t size, const cu_access *access, size_t count);
 
     /* @map is 128 bytes at a multiple of 64; @strides, in bytes, begin with that of the second
-     * dimension. Both are functions of the host's, but need a current context. */
+     * dimension. Both run on the host, but need a current context. */
     int (*map_encode)(void *map, int type, unsigned rank, void *address, const uint64_t *dims,
                       const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
                       int interleave, int swizzle, int l2, int fill);
@@ -205,10 +205,10 @@ typedef struct heed_driver {
     int (*stream_create)(cu_stream **stream, unsigned flags);
     int (*stream_destroy)(cu_stream *stream);
     int (*stream_wait)(cu_stream *stream);
-    int (*capture_exchange)(int *mode); /* the calling thread's, for the one that it had */
+    int (*capture_exchange)(int *mode); /* swaps the calling thread's mode */
     int (*capture_begin)(cu_stream *stream, int mode);
     int (*capture_end)(cu_stream *stream, cu_graph **graph);
-    int (*capture_state)(cu_stream *stream, int *state); /* 0: it is not captured */
+    int (*capture_state)(cu_stream *stream, int *state); /* 0: not captured */
     int (*graph_destroy)(cu_graph *graph);
     int (*graph_instantiate)(cu_graph_exec **exec, cu_graph *graph, unsigned long long flags);
     int (*graph_upload)(cu_graph_exec *exec, cu_stream *stream);
@@ -221,30 +221,30 @@ typedef struct heed_driver {
     int (*event_elapsed)(float *milliseconds, cu_event *start, cu_event *stop);
 
     void *library;
-    char path[256]; /* of the file, as far as it is known */
+    char path[256]; /* of the file, if known */
     int version;    /* CUDA's: 1000 * major + 10 * minor; also set where it is too old */
-    bool empty;     /* no device was found; it answers nothing more */
+    bool empty;     /* no device was found; nothing else may be called */
 } heed_driver;
 
-/* heed_driver_get() sets *@driver to the process's driver, which the first call loads and starts
- * and which stays loaded: the file that HEED_LIBCUDA names, else libcuda.so.1. Returns HEED_OK, or
- * HEED_ERR_DEVICE if there is none, it is too old or it does not start, the same at every call; no
- * device is no failure. Any thread. */
+/* heed_driver_get() sets *@driver to the process's driver, which the first call loads and
+ * initializes and which stays loaded: the file that HEED_LIBCUDA names, else libcuda.so.1. Returns
+ * HEED_OK, or HEED_ERR_DEVICE if there is none, it is too old or fails to initialize, the same at
+ * every call; a missing device is not a failure. Thread-safe. */
 heed_status heed_driver_get(const heed_driver **driver);
 
-/* heed_driver_load() is that, not remembered, into @driver, which the caller has. */
+/* heed_driver_load() does the same without caching, into the caller's @driver. */
 heed_status heed_driver_load(heed_driver *driver);
 
-/* heed_driver_status() returns what a result of the driver's means to the caller of the library:
- * HEED_ERR_LOST for one after which nothing can run in this process any more. */
+/* heed_driver_status() returns the heed_status for a driver result: HEED_ERR_LOST for one after
+ * which nothing can run in this process any more. */
 heed_status heed_driver_status(int result);
 
-/* heed_driver_words() writes @result as the driver calls it, such as "an illegal memory access was
- * encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)". */
+/* heed_driver_words() writes the driver's description of @result, such as "an illegal memory access
+ * was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, 700)". */
 void heed_driver_words(const heed_driver *driver, int result, char *text, size_t size);
 
-/* heed_driver_fail() makes @result, if it is not success, the thread's message, after @what was
- * tried, and returns its status. */
+/* heed_driver_fail() sets the thread's message to @what, which was tried, and @result, if that is
+ * not success, and returns its status. */
 heed_status heed_driver_fail(const heed_driver *driver, int result, const char *what);
 
 #endif /* HEED_CUDA_DRIVER_H */

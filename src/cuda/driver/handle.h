@@ -14,7 +14,7 @@
 struct heed_cuda {
     const heed_driver *driver;
     cu_context *context; /* the device's primary one */
-    pid_t process;       /* that opened it: CUDA serves no child after fork() */
+    pid_t process;       /* that opened it: CUDA does not work in a child after fork() */
     int ordinal, device;
     heed_gpu gpu;
     size_t window_max; /* bytes of an access policy's window */
@@ -22,19 +22,19 @@ struct heed_cuda {
 
     atomic_bool lost;          /* from then on ... */
     char reason[512];          /* ... this is set, and never changes */
-    pthread_mutex_t lost_lock; /* for who sets it */
+    pthread_mutex_t lost_lock; /* held while it is set */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     struct heed_cuda_module *modules;
     bool window_allowed;
 };
 
-/* heed_cuda_inherited() tells whether a process that forked this one opened @cuda: then no lock of
- * it may be taken and the driver not be asked. */
+/* heed_cuda_inherited() returns true if a parent process opened @cuda before fork(): then none of
+ * its locks may be taken and the driver must not be called. */
 bool heed_cuda_inherited(const heed_cuda *cuda);
 
-/* heed_cuda_result() makes @result, if it is not success, the thread's message, after @what was
- * tried, latches a lost device, and returns the status. */
+/* heed_cuda_result() sets the thread's message to @what, which was tried, and @result, if that is
+ * not success, latches a lost device, and returns the status. */
 heed_status heed_cuda_result(heed_cuda *cuda, int result, const char *what);
 
 /* module.c */

@@ -1,5 +1,5 @@
 /*
- * memory.c - memory of a CUDA device
+ * memory.c - memory of a CUDA device: allocate, copy, clear, reserve between walls
  */
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ heed_status heed_cuda_allocate(heed_cuda *cuda, size_t size, void **memory)
 void heed_cuda_free(heed_cuda *cuda, void *memory)
 {
     if (!memory || heed_cuda_enter(cuda) != HEED_OK)
-        return; /* a lost device has lost its memory too */
+        return; /* the memory is lost with the device */
     cuda->driver->memory_free(address_of(memory));
     heed_cuda_leave(cuda);
 }
@@ -38,7 +38,7 @@ void heed_cuda_free(heed_cuda *cuda, void *memory)
 /* Copies                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* The driver may return while the last bytes are under way to the device. */
+/* The driver may return before the last bytes have reached the device. */
 heed_status heed_cuda_upload(heed_cuda *cuda, void *to, const void *from, size_t size)
 {
     heed_status status = heed_cuda_enter(cuda);
@@ -101,15 +101,15 @@ heed_status heed_cuda_wait(heed_cuda *cuda)
 /* Memory between walls                                                       */
 /* -------------------------------------------------------------------------- */
 
-/* A range of addresses: a wall, the room that memory is mapped to, a wall. */
+/* A range of addresses: a wall, the room to which memory is mapped, a wall. */
 typedef struct walled {
     cu_allocation allocation;
-    size_t wall; /* the unit in which memory is mapped */
+    size_t wall; /* the granularity of mappings */
     size_t room;
     cu_address address; /* of the lower wall */
 } walled;
 
-/* The sizes of a range for @size bytes. */
+/* Computes the sizes of a range for @size bytes. */
 static int measure_range(const heed_cuda *cuda, size_t size, walled *range)
 {
     range->allocation = (cu_allocation){ .type = CU_ALLOCATION_PINNED,
@@ -123,7 +123,7 @@ static int measure_range(const heed_cuda *cuda, size_t size, walled *range)
     return CU_SUCCESS;
 }
 
-/* Fills the room. The memory belongs to the mapping from then on, or to nobody. */
+/* Maps memory to the room. On success the mapping owns the memory; on failure it is released. */
 static int map_memory(const heed_driver *driver, const walled *range)
 {
     cu_access access = { range->allocation.location, CU_ACCESS_READ_WRITE };

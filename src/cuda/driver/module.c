@@ -1,8 +1,8 @@
 /*
- * module.c - code loaded into a CUDA device
+ * module.c - load and unload code on a CUDA device
  *
- * Plans of one kind share their code: a module is known by the key of its cubin, and stays loaded
- * while one of its functions has a user.
+ * Plans of one kind share code: a module is identified by the key of its cubin, and stays loaded
+ * while one of its functions is in use.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct heed_cuda_function {
     heed_cuda_module *module;
     cu_function *handle;
     int users;
-    int64_t smem; /* bytes of dynamic shared memory that it may use so far */
+    int64_t smem; /* current limit of dynamic shared memory, bytes */
     char name[64];
 };
 
@@ -44,7 +44,8 @@ cu_function *heed_cuda_function_handle(const heed_cuda_function *function)
 /* Modules                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* A driver may refuse the code of a compiler of a later major version: says what to do then. */
+/* A driver may refuse the code of a compiler of a later major version: adds advice to the
+ * message. */
 static void hint_at_compiler(const heed_cuda *cuda, const heed_cubin *cubin, char *text,
                              size_t size)
 {
@@ -53,7 +54,7 @@ static void hint_at_compiler(const heed_cuda *cuda, const heed_cubin *cubin, cha
     *text = '\0';
     if (cubin->shipped)
         snprintf(text, size,
-                 " that came with heed (HEED_CUBINS= in the environment leaves it out)");
+                 " that was shipped with heed (HEED_CUBINS= in the environment disables it)");
     else if (heed_nvrtc_get(&nvrtc) == HEED_OK && nvrtc->major > driver)
         snprintf(text, size,
                  " by NVRTC %d.%d, which is newer than the driver for CUDA %d.%d (update the "
@@ -61,7 +62,7 @@ static void hint_at_compiler(const heed_cuda *cuda, const heed_cubin *cubin, cha
                  nvrtc->major, nvrtc->minor, driver, cuda->gpu.driver % 1000 / 10, driver, driver);
 }
 
-/* Fails with the driver's words about code that it refuses, then its compiler's. */
+/* Fails with the driver's error for code that it refuses, and its compiler's log. */
 static heed_status fail_load(heed_cuda *cuda, const heed_cubin *cubin, int result, const char *log)
 {
     char what[1024], hint[192];
@@ -102,7 +103,7 @@ static heed_status find_module(heed_cuda *cuda, const heed_cubin *cubin, heed_cu
     return HEED_OK;
 }
 
-/* Unloads @module unless one of its functions is there. A lost device is not asked. */
+/* Unloads @module unless one of its functions is in use. A lost device is not accessed. */
 static void drop_module(heed_cuda *cuda, heed_cuda_module *module)
 {
     if (module->functions)
@@ -120,7 +121,8 @@ static void drop_module(heed_cuda *cuda, heed_cuda_module *module)
 /* Functions                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* Drivers load a function when it is first used; that must not be while a stream is captured. */
+/* Gets a function and makes the driver load it, which by default it does on first use; that must
+ * not happen while a stream is captured. */
 static int get_function(const heed_driver *driver, cu_function **handle, cu_module *module,
                         const char *name)
 {
@@ -155,7 +157,7 @@ static heed_status find_function(heed_cuda *cuda, heed_cuda_module *module, cons
     return HEED_OK;
 }
 
-/* Frees @function unless it has a user. */
+/* Frees @function unless it is in use. */
 static void drop_function(heed_cuda_function *function)
 {
     if (function->users)
@@ -227,8 +229,8 @@ heed_status heed_cuda_load(heed_cuda *cuda, const heed_cubin *cubin, const char 
 void heed_cuda_unload(heed_cuda *cuda, heed_cuda_function *function)
 {
     if (!function || heed_cuda_inherited(cuda))
-        return;                                     /* it is the other process's */
-    bool inside = heed_cuda_enter(cuda) == HEED_OK; /* not on a lost device */
+        return;                                     /* it belongs to the parent process */
+    bool inside = heed_cuda_enter(cuda) == HEED_OK; /* false for a lost device */
     pthread_mutex_lock(&cuda->lock);
     heed_cuda_module *module = function->module;
     function->users--;

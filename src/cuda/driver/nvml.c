@@ -1,5 +1,5 @@
 /*
- * nvml.c - NVIDIA's management library: clocks, power, who else uses a GPU
+ * nvml.c - NVIDIA's management library (NVML): clocks, power, other processes on a GPU
  */
 #include "nvml.h"
 
@@ -19,8 +19,8 @@
 /* Loading                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Entries, and what they are called in libraries that know them by another name. An entry that only
- * tells a figure may be absent; then the figure is unknown. */
+/* Entries, with alternative names in other library versions. An entry that only returns a figure
+ * may be absent; then the figure is unknown. */
 static const struct {
     const char *name, *other_name;
     bool needed;
@@ -39,7 +39,7 @@ static const struct {
     { "nvmlDeviceGetMigMode", NULL, false, offsetof(heed_nvml, mig_mode) },
 };
 
-/* Functions as data pointers, which POSIX allows and ISO C does not know. */
+/* Functions as data pointers, which POSIX allows but ISO C does not define. */
 static heed_status find_entries(heed_nvml *nvml, const char *name)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
@@ -100,7 +100,7 @@ heed_status heed_nvml_get(const heed_nvml **nvml)
 /* A device                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Bits of the reasons for which clocks are below their highest. */
+/* Bits of the reasons for reduced clocks. */
 static const struct {
     unsigned long long bit;
     const char *name;
@@ -131,7 +131,7 @@ static void describe_throttle(unsigned long long bits, char *out, size_t size)
         heed_text_add(&text, "none");
 }
 
-/* The device at @bus_id; NULL if it cannot be asked. */
+/* The device at @bus_id; NULL if it cannot be queried. */
 static nvml_device *find_device(const heed_nvml **nvml, const char *bus_id)
 {
     nvml_device *device = NULL;
@@ -147,7 +147,7 @@ static double read_clock(const heed_nvml *nvml, nvml_device *device, int type)
     return nvml->clock && nvml->clock(device, type, &mhz) == NVML_SUCCESS ? 1e6 * mhz : -1;
 }
 
-/* The count is right even where there is no room for them all. */
+/* The count is correct even if not all processes fit. */
 static int count_processes(const heed_nvml *nvml, nvml_device *device)
 {
     nvml_process list[PROCESSES_MAX];

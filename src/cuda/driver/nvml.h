@@ -1,8 +1,8 @@
 /*
- * nvml.h - NVIDIA's management library: clocks, power, who else uses a GPU
+ * nvml.h - NVIDIA's management library (NVML): clocks, power, other processes on a GPU
  *
- * It comes with the driver and is loaded when it is first needed. Nothing depends on it but what is
- * recorded beside a measurement, so where it is absent figures are unknown.
+ * It comes with the driver and is loaded on first use. It is only used for figures that are
+ * recorded with measurements; without it they are unknown.
  */
 #ifndef HEED_CUDA_NVML_H
 #define HEED_CUDA_NVML_H
@@ -20,7 +20,7 @@ typedef struct nvml_process {
     unsigned compute_instance;
 } nvml_process;
 
-/* The loaded library: its entries, those that only tell a figure NULL if it lacks them. */
+/* The loaded library: its entries. Those that only return a figure are NULL if missing. */
 typedef struct heed_nvml {
     int (*init)(void);
     const char *(*error_string)(int result);
@@ -37,17 +37,18 @@ typedef struct heed_nvml {
     char release[96]; /* of the driver, such as "580.65.06" */
 } heed_nvml;
 
-/* heed_nvml_get() sets *@nvml to the process's library, which the first call loads and starts: the
- * file that HEED_NVML names, else libnvidia-ml.so.1. Returns HEED_OK or HEED_ERR_DEVICE, the same
- * at every call. Any thread. */
+/* heed_nvml_get() sets *@nvml to the process's library, which the first call loads and initializes:
+ * the file that HEED_NVML names, else libnvidia-ml.so.1. Returns HEED_OK or HEED_ERR_DEVICE, the
+ * same at every call. Thread-safe. */
 heed_status heed_nvml_get(const heed_nvml **nvml);
 
-/* heed_nvml_read_state() fills @state with what is known of the device at @bus_id. Its
- * other_processes are all that compute there, the caller's own included. Returns false if there is
- * no library or no such device, or @bus_id is NULL; all is unknown then. */
+/* heed_nvml_read_state() fills @state with the known figures of the device at @bus_id. Its
+ * other_processes counts all that compute there, including the caller. Returns false if there is no
+ * library or no such device, or @bus_id is NULL; all figures are unknown then. */
 bool heed_nvml_read_state(const char *bus_id, heed_device_state *state);
 
-/* heed_nvml_is_divided() says whether the device at @bus_id is divided into instances (MIG). */
+/* heed_nvml_is_divided() returns true if the device at @bus_id is partitioned into instances
+ * (MIG). */
 bool heed_nvml_is_divided(const char *bus_id);
 
 #endif /* HEED_CUDA_NVML_H */

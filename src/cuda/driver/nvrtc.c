@@ -1,5 +1,5 @@
 /*
- * nvrtc.c - NVIDIA's run-time compiler, found and loaded when it is first needed
+ * nvrtc.c - NVIDIA's runtime compiler (NVRTC), found and loaded on first use
  */
 #include "nvrtc.h"
 
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#include "places.h"
 
 /* -------------------------------------------------------------------------- */
 /* One library                                                                */
@@ -38,7 +39,7 @@ static const struct {
     { "nvrtcGetPTX", offsetof(heed_nvrtc, ptx) },
 };
 
-/* Functions as data pointers, which POSIX allows and ISO C does not know. */
+/* Functions as data pointers, which POSIX allows but ISO C does not define. */
 static bool find_entries(heed_nvrtc *nvrtc, char *why, size_t size)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
@@ -58,20 +59,20 @@ static bool ask_about_itself(heed_nvrtc *nvrtc, char *why, size_t size)
     bool answers = nvrtc->version(&nvrtc->major, &nvrtc->minor) == NVRTC_SUCCESS &&
                    nvrtc->arch_count(&count) == NVRTC_SUCCESS;
     if (answers && (count < 1 || count > HEED_NVRTC_ARCHS_MAX)) {
-        snprintf(why, size, "it knows %d architectures; 1 to %d are expected", count,
+        snprintf(why, size, "it supports %d architectures; 1 to %d are expected", count,
                  HEED_NVRTC_ARCHS_MAX);
         return false;
     }
     if (!answers || nvrtc->archs(nvrtc->supported) != NVRTC_SUCCESS) {
-        snprintf(why, size, "it does not say its version and architectures");
+        snprintf(why, size, "it does not return its version and architectures");
         return false;
     }
     nvrtc->supported_count = count;
     return true;
 }
 
-/* Notes where the library lies, and loads the one that it opens by its bare name while it compiles:
- * a Python package is in no path of the linker. */
+/* Stores the library's path, and loads the library that it opens by SONAME when it compiles: the
+ * loader does not search Python packages. */
 static void find_neighbour(heed_nvrtc *nvrtc)
 {
     const struct link_map *map = NULL;
@@ -86,11 +87,11 @@ static void find_neighbour(heed_nvrtc *nvrtc)
     int folder = slash ? (int)(slash - nvrtc->path) : 0;
     snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", folder, nvrtc->path,
              nvrtc->major, nvrtc->minor);
-    dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* where it is elsewhere, NVRTC finds it itself */
+    dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* if it is elsewhere, NVRTC finds it itself */
 }
 
-/* Opens the library @name and makes it *@nvrtc, or says why not. Never closes one that did open:
- * CUDA's libraries do not take that well. */
+/* Opens the library @name into *@nvrtc, or writes the reason to @why. Never closes a library that
+ * was opened: CUDA's libraries do not support that well. */
 static bool open_library(heed_nvrtc *nvrtc, const char *name, int mode, char *why, size_t size)
 {
     heed_nvrtc found = { .library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | mode) };
@@ -111,20 +112,9 @@ static bool open_library(heed_nvrtc *nvrtc, const char *name, int mode, char *wh
 /* Places                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* How the names of a place are made. */
-typedef enum root_kind {
-    ROOT_FILE,   /* the variable names the file itself, and must be right */
-    ROOT_LOADED, /* libraries of the process, by SONAME */
-    ROOT_FOLDER, /* the pattern below the folder that the variable names */
-    ROOT_PYTHON, /* the pattern below the folder that has the bin/ with the python3 of PATH */
-    ROOT_REAL,   /* the same, after symbolic links */
-    ROOT_FIXED,  /* the pattern alone */
-    ROOT_SYSTEM  /* the linker's own search, by SONAME */
-} root_kind;
-
 typedef struct search_place {
     const char *name;
-    root_kind kind;
+    heed_root kind;
     const char *variable;
     const char *pattern; /* of glob(3) */
 } search_place;
@@ -136,102 +126,39 @@ typedef struct search_place {
 #define DEBIAN_13 "/lib/python3*/dist-packages/nvidia/cu1[3-9]/lib" LIBRARY
 
 static const search_place places[] = {
-    { "HEED_NVRTC", ROOT_FILE, "HEED_NVRTC", NULL },
-    { "this process", ROOT_LOADED, NULL, NULL },
-    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_13 },
-    { "VIRTUAL_ENV", ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_12 },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", WHEEL_13 },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", WHEEL_12 },
-    { "CONDA_PREFIX", ROOT_FOLDER, "CONDA_PREFIX", "/lib" LIBRARY },
-    { "python3", ROOT_PYTHON, NULL, WHEEL_13 },
-    { "python3", ROOT_PYTHON, NULL, WHEEL_12 },
-    { "python3", ROOT_PYTHON, NULL, DEBIAN_13 },
-    { "python3", ROOT_PYTHON, NULL, DEBIAN_12 },
-    { "python3", ROOT_REAL, NULL, WHEEL_13 },
-    { "python3", ROOT_REAL, NULL, WHEEL_12 },
-    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_13 },
-    { "python3 of the user", ROOT_FOLDER, "HOME", "/.local" WHEEL_12 },
-    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" DEBIAN_13 },
-    { "python3 of the system", ROOT_FIXED, NULL, "/usr/local" DEBIAN_12 },
-    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/lib64" LIBRARY },
-    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/lib" LIBRARY },
-    { "CUDA_HOME", ROOT_FOLDER, "CUDA_HOME", "/targets/*/lib" LIBRARY },
-    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/lib64" LIBRARY },
-    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/lib" LIBRARY },
-    { "CUDA_PATH", ROOT_FOLDER, "CUDA_PATH", "/targets/*/lib" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda/lib64" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda/lib" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/lib64" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/lib" LIBRARY },
-    { "/usr/local/cuda", ROOT_FIXED, NULL, "/usr/local/cuda-*/targets/*/lib" LIBRARY },
-    { "the system", ROOT_SYSTEM, NULL, NULL },
+    { "HEED_NVRTC", HEED_ROOT_FILE, "HEED_NVRTC", NULL },
+    { "this process", HEED_ROOT_LOADED, NULL, NULL },
+    { "VIRTUAL_ENV", HEED_ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_13 },
+    { "VIRTUAL_ENV", HEED_ROOT_FOLDER, "VIRTUAL_ENV", WHEEL_12 },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", WHEEL_13 },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", WHEEL_12 },
+    { "CONDA_PREFIX", HEED_ROOT_FOLDER, "CONDA_PREFIX", "/lib" LIBRARY },
+    { "python3", HEED_ROOT_PYTHON, NULL, WHEEL_13 },
+    { "python3", HEED_ROOT_PYTHON, NULL, WHEEL_12 },
+    { "python3", HEED_ROOT_PYTHON, NULL, DEBIAN_13 },
+    { "python3", HEED_ROOT_PYTHON, NULL, DEBIAN_12 },
+    { "python3", HEED_ROOT_REAL, NULL, WHEEL_13 },
+    { "python3", HEED_ROOT_REAL, NULL, WHEEL_12 },
+    { "python3 of the user", HEED_ROOT_FOLDER, "HOME", "/.local" WHEEL_13 },
+    { "python3 of the user", HEED_ROOT_FOLDER, "HOME", "/.local" WHEEL_12 },
+    { "python3 of the system", HEED_ROOT_FIXED, NULL, "/usr/local" DEBIAN_13 },
+    { "python3 of the system", HEED_ROOT_FIXED, NULL, "/usr/local" DEBIAN_12 },
+    { "CUDA_HOME", HEED_ROOT_FOLDER, "CUDA_HOME", "/lib64" LIBRARY },
+    { "CUDA_HOME", HEED_ROOT_FOLDER, "CUDA_HOME", "/lib" LIBRARY },
+    { "CUDA_HOME", HEED_ROOT_FOLDER, "CUDA_HOME", "/targets/*/lib" LIBRARY },
+    { "CUDA_PATH", HEED_ROOT_FOLDER, "CUDA_PATH", "/lib64" LIBRARY },
+    { "CUDA_PATH", HEED_ROOT_FOLDER, "CUDA_PATH", "/lib" LIBRARY },
+    { "CUDA_PATH", HEED_ROOT_FOLDER, "CUDA_PATH", "/targets/*/lib" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda/lib64" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda/lib" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/lib64" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/lib" LIBRARY },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/targets/*/lib" LIBRARY },
+    { "the system", HEED_ROOT_SYSTEM, NULL, NULL },
 };
 
-/* Names of the library. All of CUDA 11.2 to 11.8 is 11.2. */
+/* Names of the library. CUDA 11.2 to 11.8 all use 11.2. */
 static const char *const sonames[] = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2" };
-
-/* Looks for python3 on PATH without running it. */
-static bool find_python(char path[PATH_MAX])
-{
-    const char *folder = getenv("PATH");
-    while (folder && *folder) {
-        size_t length = strcspn(folder, ":");
-        int needed = snprintf(path, PATH_MAX, "%.*s/python3", (int)length, folder);
-        if (length > 0 && length < PATH_MAX && needed < PATH_MAX && access(path, X_OK) == 0)
-            return true;
-        folder += length + (folder[length] == ':');
-    }
-    return false;
-}
-
-/* Cuts the last @count parts off @path. */
-static bool cut_path(char *path, int count)
-{
-    for (int i = 0; i < count; i++) {
-        char *slash = strrchr(path, '/');
-        if (!slash)
-            return false;
-        *slash = '\0';
-    }
-    return true;
-}
-
-/* The folder that @place's pattern is below; false if there is none on this machine. */
-static bool find_root(const search_place *place, char root[PATH_MAX])
-{
-    char path[PATH_MAX];
-    const char *value = place->variable ? getenv(place->variable) : NULL;
-    switch (place->kind) {
-    case ROOT_FOLDER:
-        return value && *value && snprintf(root, PATH_MAX, "%s", value) < PATH_MAX;
-    case ROOT_PYTHON:
-        return find_python(root) && cut_path(root, 2);
-    case ROOT_REAL:
-        return find_python(path) && realpath(path, root) && cut_path(root, 2);
-    case ROOT_FIXED:
-        root[0] = '\0';
-        return true;
-    case ROOT_FILE:
-    case ROOT_LOADED:
-    case ROOT_SYSTEM:
-        break;
-    }
-    return false;
-}
-
-/* Writes @root, in which nothing means more than itself, and @pattern; false if they are too long.
- */
-static bool join_pattern(const char *root, const char *pattern, char text[PATH_MAX])
-{
-    size_t at = 0;
-    for (; *root && at + 2 < PATH_MAX; root++) {
-        if (strchr("\\*?[", *root))
-            text[at++] = '\\';
-        text[at++] = *root;
-    }
-    int needed = snprintf(text + at, PATH_MAX - at, "%s", pattern);
-    return !*root && needed >= 0 && (size_t)needed < PATH_MAX - at;
-}
 
 /* -------------------------------------------------------------------------- */
 /* The search                                                                 */
@@ -271,9 +198,9 @@ static bool try_sonames(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const char
 static bool try_pattern(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const search_place *place)
 {
     char root[PATH_MAX], pattern[PATH_MAX];
-    if (!find_root(place, root))
+    if (!heed_root_find(place->kind, place->variable, root))
         return false; /* a variable that is not set is no place */
-    if (!join_pattern(root, place->pattern, pattern)) {
+    if (!heed_root_pattern(root, place->pattern, "", pattern)) {
         note_try(search, place->name, root, "the path is too long");
         return false;
     }
@@ -294,17 +221,17 @@ static bool try_place(heed_nvrtc *nvrtc, heed_nvrtc_search *search, const search
 {
     const char *value;
     switch (place->kind) {
-    case ROOT_FILE:
+    case HEED_ROOT_FILE:
         value = getenv(place->variable);
         return value && *value && try_library(nvrtc, search, place->name, value, 0);
-    case ROOT_LOADED:
+    case HEED_ROOT_LOADED:
         return try_sonames(nvrtc, search, place->name, RTLD_NOLOAD);
-    case ROOT_SYSTEM:
+    case HEED_ROOT_SYSTEM:
         return try_sonames(nvrtc, search, place->name, 0);
-    case ROOT_FOLDER:
-    case ROOT_PYTHON:
-    case ROOT_REAL:
-    case ROOT_FIXED:
+    case HEED_ROOT_FOLDER:
+    case HEED_ROOT_PYTHON:
+    case HEED_ROOT_REAL:
+    case HEED_ROOT_FIXED:
         break;
     }
     return try_pattern(nvrtc, search, place);
@@ -317,7 +244,7 @@ heed_status heed_nvrtc_load(heed_nvrtc *nvrtc, heed_nvrtc_search *search)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (try_place(nvrtc, search, &places[i]))
             return HEED_OK;
-        if (places[i].kind == ROOT_FILE && search->count > 0)
+        if (places[i].kind == HEED_ROOT_FILE && search->count > 0)
             return heed_fail(HEED_ERR_DEVICE, "HEED_NVRTC=%s is not NVRTC: %s",
                              getenv(places[i].variable), search->tries[0].outcome);
     }

@@ -1,9 +1,9 @@
 /*
- * nvrtc.h - NVIDIA's run-time compiler, found and loaded when it is first needed
+ * nvrtc.h - NVIDIA's runtime compiler (NVRTC), found and loaded on first use
  *
  * NVRTC is a shared library that needs neither a GPU nor a driver. It is not linked: one libheed
- * runs on machines with and without it. Its types and prototypes are declared here by hand, since
- * CUDA's own headers are seldom where NVRTC is.
+ * runs on machines with and without it. Its types and prototypes are declared here by hand, as
+ * CUDA's headers are rarely installed with NVRTC.
  */
 #ifndef HEED_CUDA_NVRTC_H
 #define HEED_CUDA_NVRTC_H
@@ -16,14 +16,14 @@
 enum {
     NVRTC_SUCCESS = 0,
     NVRTC_OUT_OF_MEMORY = 1,
-    NVRTC_COMPILATION = 6 /* the source is wrong; the log says where */
+    NVRTC_COMPILATION = 6 /* the source has errors, which are in the log */
 };
 
 typedef struct nvrtc_program nvrtc_program;
 
 #define HEED_NVRTC_ARCHS_MAX 64
 
-/* A loaded NVRTC: its entries, and what it said about itself. */
+/* A loaded NVRTC: its entries, version and architectures. */
 typedef struct heed_nvrtc {
     int (*version)(int *major, int *minor);
     int (*arch_count)(int *count);
@@ -42,14 +42,14 @@ typedef struct heed_nvrtc {
 
     void *library;
     char path[PATH_MAX]; /* of the file */
-    const char *place;   /* which place it was found in, such as "HEED_NVRTC" */
+    const char *place;   /* the place where it was found, such as "HEED_NVRTC" */
     int major, minor;    /* of the CUDA toolkit it belongs to */
-    long long file_size; /* in bytes: tells patch releases of one version apart; 0: unknown */
+    long long file_size; /* in bytes: distinguishes patch releases of a version; 0: unknown */
     int supported_count; /* of the architectures it compiles for: */
     int supported[HEED_NVRTC_ARCHS_MAX]; /* 10 * major + minor each, ascending */
 } heed_nvrtc;
 
-/* One place that was looked at: the library found there, or why it did not do. */
+/* One place that was searched: the library found there, or the reason why it cannot be used. */
 typedef struct heed_nvrtc_try {
     const char *place;
     char path[256]; /* the file, or the pattern that no file matched */
@@ -58,21 +58,21 @@ typedef struct heed_nvrtc_try {
 
 #define HEED_NVRTC_TRIES_MAX 64
 
-/* Everything that a search has looked at, in order, as far as it fits. */
+/* All places that were searched, in order, as far as they fit. */
 typedef struct heed_nvrtc_search {
     heed_nvrtc_try tries[HEED_NVRTC_TRIES_MAX];
     int count;
 } heed_nvrtc_search;
 
 /* heed_nvrtc_get() sets *@nvrtc to the process's NVRTC, which the first call looks for and loads
- * and which stays loaded. The places, in order: the file in HEED_NVRTC, which must do if it is set;
- * one that the process has loaded already; Python's packages in VIRTUAL_ENV, CONDA_PREFIX and
- * beside the python3 of PATH; CUDA_HOME, CUDA_PATH and /usr/local/cuda*; the system's linker.
- * Returns HEED_OK, or HEED_ERR_DEVICE if there is none, the same at every call. Any thread. */
+ * and which stays loaded. The places, in order: the file in HEED_NVRTC, which must be valid if set;
+ * one that the process has already loaded; Python packages in VIRTUAL_ENV, CONDA_PREFIX and those
+ * of the python3 in PATH; CUDA_HOME, CUDA_PATH and /usr/local/cuda*; the dynamic loader's search.
+ * Returns HEED_OK, or HEED_ERR_DEVICE if there is none, the same at every call. Thread-safe. */
 heed_status heed_nvrtc_get(const heed_nvrtc **nvrtc);
 
-/* heed_nvrtc_load() is the search itself, which is not remembered: it fills @nvrtc and @search,
- * which the caller has. Both stay valid after a failure, @nvrtc as zeros. */
+/* heed_nvrtc_load() is the search itself, without caching: it fills the caller's @nvrtc and
+ * @search. Both are valid after a failure too, @nvrtc as zeros. */
 heed_status heed_nvrtc_load(heed_nvrtc *nvrtc, heed_nvrtc_search *search);
 
 #endif /* HEED_CUDA_NVRTC_H */

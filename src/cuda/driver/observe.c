@@ -21,7 +21,7 @@ int heed_cuda_resident(heed_cuda *cuda, const heed_cuda_function *function, unsi
 
 /* A stream, and a timer before and after each call. */
 typedef struct watch {
-    cu_stream *stream; /* of its own, not ordered with the default one */
+    cu_stream *stream; /* separate, not ordered with the default one */
     cu_event **events; /* 2 * calls */
     int made;
 } watch;
@@ -57,7 +57,7 @@ static heed_status watch_call(heed_cuda *cuda, const watch *it, int index, heed_
     return heed_cuda_result(cuda, result, "stopping a timer");
 }
 
-/* The seconds from the first timer to number @event. */
+/* Reads the seconds from the first timer to number @event. */
 static int read_timer(const heed_driver *driver, const watch *it, int event, double *seconds)
 {
     float milliseconds = 0;

@@ -1,5 +1,5 @@
 /*
- * replay.c - calls captured into a graph, and timed by the device itself
+ * replay.c - calls captured into a graph, and timed by the device
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* heed_replay.captured */
 typedef struct recording {
-    cu_stream *stream; /* of its own, not ordered with the default one */
+    cu_stream *stream; /* separate, not ordered with the default one */
     cu_event *start;
     cu_event *stop;
     cu_graph_exec *exec;
@@ -24,7 +24,7 @@ static int make_capture(const heed_driver *driver, recording *capture)
     return result;
 }
 
-/* Does the work while the stream only takes notes. However that ends, so does the capture. */
+/* Captures the work on the stream. The capture ends even if the work fails. */
 static heed_status take_notes(const heed_replay *replay, heed_cuda *cuda, recording *capture,
                               cu_graph **graph)
 {
@@ -124,7 +124,7 @@ heed_status heed_cuda_replay_start(heed_replay *replay, heed_cuda *cuda, void *s
     return status;
 }
 
-/* Nothing is freed of a lost device: it is lost with it. */
+/* Nothing is freed on a lost device: it is lost with it. */
 void heed_cuda_replay_destroy(heed_replay *replay, heed_cuda *cuda)
 {
     const heed_driver *driver = cuda->driver;

@@ -1,14 +1,14 @@
 /*
- * append.cu - new keys and values into the cache, and queries rotated, ahead of attention
+ * append.cu - append new keys and values to the KV cache, and rotate queries, before attention
  *
  * A warp writes one vector: a new key to its place in K, rotated by its position, its value to V,
- * or a rotated query to the workspace, since Q is not to be changed. Rotations are computed in
- * float64, in which the products of two float32 are exact, so that contraction changes nothing and
- * every backend gives the same bits.
+ * or a rotated query to the workspace, since Q must not be changed. Rotations are computed in
+ * float64, in which products of two float32 are exact, so contraction has no effect and every
+ * backend gives the same bits.
  *
  * Macros: HEED_TYPE as in plain.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
- * without it none are read; HEED_INTERLEAVED; HEED_VARLEN, 1: queries that are rotated are packed;
- * 2: and new keys are as they are.
+ * without it none are read; HEED_INTERLEAVED; HEED_VARLEN, 1: rotated queries are packed; 2: new
+ * keys too.
  */
 #include "append_args.cuh"
 #include "unit.cuh"
@@ -20,7 +20,7 @@
 #define HEED_VARLEN 0
 #endif
 
-/* Copies the columns @first up to @end as they are. */
+/* Copies columns @first up to @end unchanged. */
 HEED_DEVICE void copy_columns(u8 *to, const u8 *from, u32 first, u32 end, const int unit)
 {
     for (u32 c = first + ptx_lane() * unit; c < end; c += 32 * unit) {
@@ -43,7 +43,7 @@ HEED_DEVICE void turn_pair(float *a, float *b, float cosine, float sine)
     *b = (float)(y * c + x * s);
 }
 
-/* Turns pairs from @c on whose first columns are @a, and second ones @b. */
+/* Rotates pairs from @c on whose first columns are @a, and second ones @b. */
 HEED_DEVICE void turn_units(const heed_cuda_append_args *args, unit_of *a, unit_of *b, i64 c,
                             const int unit)
 {
@@ -53,7 +53,7 @@ HEED_DEVICE void turn_units(const heed_cuda_append_args *args, unit_of *a, unit_
                   load_number(args->sines, c + i, HEED_TURNS));
 }
 
-/* The same of neighbours. */
+/* The same for neighbouring columns. */
 HEED_DEVICE void turn_neighbours(const heed_cuda_append_args *args, unit_of *u, i64 c,
                                  const int unit)
 {
@@ -63,7 +63,7 @@ HEED_DEVICE void turn_neighbours(const heed_cuda_append_args *args, unit_of *u, 
                   load_number(args->sines, c + i, HEED_TURNS));
 }
 
-/* Writes the columns that are rotated as they are at @position. */
+/* Writes the rotated columns, for @position. */
 HEED_DEVICE void turn_columns(const heed_cuda_append_args *args, u8 *to, const u8 *from,
                               u32 position, const int unit)
 {
@@ -114,14 +114,14 @@ HEED_DEVICE i64 length_of(const heed_cuda_append_args *args, u32 batch)
 
 #if HEED_VARLEN
 
-/* The row where packed sequence @batch begins. */
+/* The first row of packed sequence @batch. */
 HEED_DEVICE u32 sequence_begin(const heed_cuda_append_args *args, u32 batch)
 {
     return ptx_ld_ahead_4(args->cu_q + (i64)batch * args->cu_q_words);
 }
 
-/* The last packed sequence that begins at @row or ahead of it. All lanes look at once, each at the
- * first one of a share of those that are left. */
+/* The last packed sequence that begins at or before @row. The remaining sequences are split among
+ * the lanes, and each lane tests the first sequence of its share. */
 HEED_DEVICE u32 find_sequence(const heed_cuda_append_args *args, u32 row)
 {
     u32 first = 0, end = args->sequences;
@@ -135,13 +135,13 @@ HEED_DEVICE u32 find_sequence(const heed_cuda_append_args *args, u32 row)
     return first;
 }
 
-/* Where the query of row @row of packed sequence @batch stands, and its new key. */
+/* The position of the query in row @row of packed sequence @batch, and of its new key. */
 HEED_DEVICE i64 packed_position(const heed_cuda_append_args *args, u32 batch, u32 row)
 {
     return row + length_of(args, batch) - sequence_begin(args, batch + 1);
 }
 
-/* Is the row behind the last packed sequence? */
+/* True if the row is after the last packed sequence. */
 HEED_DEVICE int is_behind(const heed_cuda_append_args *args, u32 row)
 {
     return row >= sequence_begin(args, args->sequences);
@@ -149,7 +149,7 @@ HEED_DEVICE int is_behind(const heed_cuda_append_args *args, u32 row)
 
 #endif
 
-/* Where key @j of @batch is in K or V. */
+/* Offset of key @j of @batch in K or V. */
 HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_strides *s, u32 batch,
                          u32 j, u32 head)
 {
@@ -160,7 +160,7 @@ HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_stri
     return at_strides(s, (i32)number, j - page * args->page.value, head);
 }
 
-/* A new key, or the value of one: @n of those of @first in its tensor. */
+/* A new key or value, which has row @n of @first in its tensor. */
 typedef struct new_vector {
     u32 batch, head, first, n;
     u32 position;
@@ -227,7 +227,7 @@ HEED_DEVICE void write_query(const heed_cuda_append_args *args, u32 vector, cons
                  position > 0 ? (u32)position : 0, unit);
 }
 
-/* The launch ahead may write what is read here; the one behind reads what is written. */
+/* The preceding launch may write the inputs; the next one reads the outputs. */
 HEED_DEVICE void write_vector(const heed_cuda_append_args *args, const int unit)
 {
     const u32 vector = ptx_block_x() * HEED_APPEND_VECTORS + ptx_thread() / 32;

@@ -1,12 +1,12 @@
 /*
- * args.cuh - the arguments of a launch, for host and device code alike
+ * args.cuh - the arguments of a launch, for host and device code
  *
- * Everything that may differ between two executions of the same compiled kernel: lengths, strides,
+ * Everything that may differ between executions of the same compiled kernel: lengths, strides and
  * addresses, but not element type, head dims and mask. Strides are in elements.
  *
  * The query heads that read one key/value head form a group. Their queries are the rows of one tall
- * matrix: row r is query r / group of the group's head r % group, so that K and V are read once for
- * the whole group, and rows in order see ever more keys under a causal mask.
+ * matrix: row r is query r / group of the group's head r % group, so K and V are read once for the
+ * whole group, and later rows see more keys under a causal mask.
  */
 #ifndef HEED_ARGS_CUH
 #define HEED_ARGS_CUH
@@ -17,17 +17,16 @@ typedef struct heed_cuda_strides {
     long long head;
 } heed_cuda_strides;
 
-/* Division by a number that is known before the launch: n / value = n * multiplier >> 32 >>
- * shift for n below 2^31 (Granlund and Montgomery 1994), a few instructions instead of some twenty.
- */
+/* Division by a number that is known before the launch: n / value = n * multiplier >> 32 >> shift
+ * for n below 2^31 (Granlund and Montgomery 1994), a few instructions instead of about twenty. */
 typedef struct heed_cuda_divisor {
     unsigned value;
     unsigned multiplier; /* 0: the value is 1 */
     unsigned shift;
 } heed_cuda_divisor;
 
-/* Where a step of a program reads: the addresses of elements are index * stride, summed up, the
- * stride of the last index being 1. Of bits the last index counts bits, strides count words. */
+/* The source of a load in a program: the offset of an element is the sum of index * stride, where
+ * the stride of the last index is 1. For bits the last index counts bits, strides count words. */
 typedef struct heed_cuda_source {
     const void *data;
     long long stride[3];
@@ -38,31 +37,31 @@ typedef struct heed_cuda_source {
 
 /* Arguments for changed logits, hidden keys and sinks (score.cuh). */
 typedef struct heed_cuda_changes {
-    float natural;      /* the logit, but for its sign, that a product of 1 is; */
+    float natural;      /* the logit of a product of 1, without its sign; */
     float inverse;      /* 1 / unit; */
-    float unit;         /* the one that a score of 1 is when it has been changed; */
-    float stretch;      /* and of a softcap that of a product the exponent to base 2 */
-    const float *sinks; /* of query heads, those of batch elements so far apart */
+    float unit;         /* the logit of a changed score of 1; */
+    float stretch;      /* factor from a product to the base-2 exponent of a softcap */
+    const float *sinks; /* of query heads; with this stride between batch elements */
     long long sink_stride;
     const int *starts; /* of queries, likewise */
     long long start_stride;
-    const int *lengths; /* of batch elements, so far apart */
+    const int *lengths; /* of batch elements, with this stride */
     long long length_stride;
-    long long ahead;  /* keys that those count and that are not here */
-    const int *table; /* of pages; of batch elements, so far apart; */
+    long long ahead;  /* keys that lengths include but K does not: the prefix */
+    const int *table; /* of pages, with this stride between batch elements; */
     long long table_stride;
-    heed_cuda_divisor page;          /* keys of one, */
-    unsigned pages;                  /* and how many K and V have */
+    heed_cuda_divisor page;          /* keys per page, */
+    unsigned pages;                  /* and the number of pages of K and V */
     const int *cu_q;                 /* cumulative lengths of packed queries, */
     const int *cu_k;                 /* and keys: */
-    unsigned cu_q_words, cu_k_words; /* words of each, the lower one first */
+    unsigned cu_q_words, cu_k_words; /* words per element, the lower one first */
     unsigned tokens_q;               /* rows of packed queries */
-    unsigned places; /* blocks of rows that a key/value head has room for (order.cuh); 0: each
-                        sequence has one */
+    unsigned places; /* slots for blocks of rows per key/value head (order.cuh); 0: one per
+                        sequence */
     heed_cuda_source sources[HEED_CUDA_SOURCES];
-    unsigned *lists;              /* of tiles (tile_list.cuh), each for one block of rows of so */
+    unsigned *lists;              /* of tiles (tile_list.cuh), each for a block of rows of this */
     heed_cuda_divisor list_heads; /* many key/value heads; */
-    unsigned list_tiles;          /* it has room for so many */
+    unsigned list_tiles;          /* room of each, in tiles */
 } heed_cuda_changes;
 
 typedef struct heed_cuda_args {
@@ -73,8 +72,8 @@ typedef struct heed_cuda_args {
     float *lse;         /* or NULL */
     float *partial;     /* with splits: [heads][splits][rows][dim_v], each normalized ... */
     float *partial_lse; /* ... and [heads][splits][rows], to base 2 */
-    unsigned *arrived;  /* with splits: [heads][blocks], of how many the parts are there; zeros
-                           before and after. NULL: parts are merged by a launch of their own */
+    unsigned *arrived;  /* with splits: [heads][blocks], number of finished parts; zero before and
+                           after a launch. NULL: a separate launch merges the parts */
     heed_cuda_strides q_stride, k_stride, v_stride, o_stride;
     long long visible; /* query i sees the keys j < i + visible; without a mask it is unused */
     unsigned rows;     /* seq_q * group, below 2^31 */
@@ -84,18 +83,18 @@ typedef struct heed_cuda_args {
     heed_cuda_divisor heads_kv;
     heed_cuda_divisor group;   /* query heads per key/value head */
     heed_cuda_divisor splits;  /* blocks that share the keys of the same rows */
-    heed_cuda_divisor section; /* key/value heads that are worked on at the same time */
-    heed_cuda_divisor rest;    /* those of the last section */
+    heed_cuda_divisor section; /* key/value heads processed at the same time */
+    heed_cuda_divisor rest;    /* heads of the last section */
     heed_cuda_divisor work;    /* section * blocks */
     unsigned blocks;           /* of rows, per key/value head */
     float scale;               /* of the logits, without its sign, times log2(e) */
     unsigned negate;           /* 1: the scale is negative */
-    long long hidden;          /* of the visible keys, query i does not see those before i + hidden,
-                                  if the mask hides first keys, */
-    long long first;           /* and, if there are chunks, those outside the chunk of i + first */
+    long long hidden;          /* query i does not see keys before i + hidden, if the mask hides
+                                  first keys, */
+    long long first;           /* nor, if there are chunks, keys outside the chunk of i + first */
     heed_cuda_divisor chunk;
 #if !defined __CUDACC__ || HEED_CHANGES
-    heed_cuda_changes changes; /* only what is compiled for them is told of them */
+    heed_cuda_changes changes; /* only used by code that is compiled for them */
 #endif
 } heed_cuda_args;
 

@@ -2,17 +2,20 @@
  * attn_mla.cu - few queries of many heads that share keys, with the asynchronous tensor cores of
  * compute capability 9.0, where V is the first columns of K
  *
- * So is the decoding of DeepSeek's absorbed latent attention: head dims 576 and 512, up to 128
+ * This is decoding with DeepSeek's absorbed latent attention: head dims 576 and 512, up to 128
  * query heads on one key/value head. A block takes 64 rows and a range of keys; heed_combine merges
- * the ranges. Q stays in shared memory beside two tiles of 64 keys, each loaded once for scores and
- * values. The sums of 64 rows and 512 columns are twice the registers of a warpgroup, so two of
- * them have a half of the columns each (mla/walk.cuh says how they share the tiles), and a third
- * one loads (mla/load.cuh). pair/store.cuh has the end of a block.
+ * the ranges. Q stays in shared memory with two tiles of 64 keys, each loaded once for scores and
+ * values. The sums of 64 rows and 512 columns are twice the registers of a warpgroup, so two
+ * warpgroups have half of the columns each (mla/walk.cuh describes how they share the tiles), and a
+ * third one loads (mla/load.cuh). pair/store.cuh has the epilogue.
  *
- * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
+ * Two blocks with successive rows can be a cluster (HEED_CLUSTER), in which each loads half of a
+ * tile for both, so that the L2 is read once for them.
+ *
+ * Other compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V).
  *
- * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *
@@ -27,8 +30,8 @@
 #include "pair/load.cuh"
 #include "pair/store.cuh"
 
-/* The two warpgroups that compute. Where they are is found anew behind the tiles, so that no
- * registers keep it until there. */
+/* The two warpgroups that compute. Their place is computed again after the main loop, so no
+ * registers hold it until then. */
 HEED_DEVICE void compute(const heed_cuda_args *args)
 {
     walk w;
@@ -45,6 +48,8 @@ HEED_DEVICE void compute(const heed_cuda_args *args)
         walk_even(&w, &st);
     else
         walk_odd(&w, &st);
+    if (CLUSTER > 1)
+        ptx_cluster_arrive(); /* no barrier of another block is needed any more */
     place at;
     float bad[2] = { 0.0f, 0.0f };
     find_thread(&at);
@@ -52,7 +57,7 @@ HEED_DEVICE void compute(const heed_cuda_args *args)
     store(args, &at, &st, 0, bad);
 }
 
-/* The first thread of those that load makes the barriers. */
+/* The first producer thread initializes the barriers. */
 HEED_DEVICE void make_barriers(const heed_cuda_mapped_args *m)
 {
     ptx_prefetch_map(&m->k);
@@ -69,19 +74,33 @@ HEED_DEVICE void make_barriers(const heed_cuda_mapped_args *m)
     ptx_fence_mbarrier_init();
 }
 
-HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+#if HEED_CLUSTER > 1
+#define ENTRY HEED_ENTRY_PAIR
+#else
+#define ENTRY HEED_ENTRY
+#endif
+
+ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
     u32 loads = ptx_thread() >= CONSUMER_THREADS;
     if (ptx_thread() == CONSUMER_THREADS)
         make_barriers(&args);
     ptx_barrier();
+    if (CLUSTER > 1) {
+        ptx_cluster_arrive();
+        ptx_cluster_wait(); /* all blocks have their barriers */
+    }
     if (loads) {
         ptx_setmaxnreg_dec(LOADER_REGISTERS);
         load(&args);
+        if (CLUSTER > 1)
+            ptx_cluster_arrive();
     } else {
         ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
         u32 began = delay_begin();
         compute(&args.args);
         delay_end(began);
     }
+    if (CLUSTER > 1)
+        ptx_cluster_wait(); /* none uses barriers of this block any more */
 }

@@ -3,17 +3,17 @@
  *
  * The online softmax of FlashAttention-2 (Dao 2023) in base 2, on mma.m16n8k16 with float32 sums. A
  * block has HEED_KEY_GROUPS groups of HEED_GROUP_WARPS warps. All groups share a tile of
- * HEED_BLOCK_ROWS rows of queries, each warp its share; the groups take turns at the tiles of
- * HEED_TILE_KEYS keys, each with a ring of HEED_STAGES stages of its own, and are merged at the
- * end. Blocks may share the keys of the same rows (splits); the last one of them to finish merges
- * their parts, or heed_combine does. Here is how a block walks through its tiles; mma/pipeline.cuh
- * loads them ahead, and the rest of mma/ has the work on a tile.
+ * HEED_BLOCK_ROWS rows of queries, divided among the warps of each; the groups alternate between
+ * the tiles of HEED_TILE_KEYS keys, each with a separate ring of HEED_STAGES stages, and are merged
+ * at the end. Blocks may share the keys of the same rows (splits); the last one to finish merges
+ * their parts, or heed_combine does. This file has the main loop of a block; mma/pipeline.cuh
+ * prefetches its tiles, and the other files of mma/ have the work on a tile.
  *
- * Elements of float32 are split for the tensor cores' tf32, and a product is several of them: see
- * mma/single.cuh. All that follows counts their rows in units of 16 bits, two for an element.
+ * float32 elements are split for the tensor cores' tf32, and a product is several of them: see
+ * mma/single.cuh. All code here counts their rows in units of 16 bits, two per element.
  *
- * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED), head dims
- * (HEED_DIM_QK, HEED_DIM_V) and whether addresses may be no multiples of 16 (HEED_UNALIGNED):
+ * Compile-time parameters, besides the element type (HEED_BF16), mask (HEED_MASKED), head dims
+ * (HEED_DIM_QK, HEED_DIM_V) and whether addresses need not be multiples of 16 (HEED_UNALIGNED):
  *
  *     HEED_BLOCK_ROWS     rows of a block             16 or 32 for each warp of a group
  *     HEED_TILE_KEYS      keys of a tile              multiples of 16
@@ -21,29 +21,29 @@
  *     HEED_KEY_GROUPS     groups
  *     HEED_STAGES         stages of K and V           2 or more
  *     HEED_Q_PLACE        where Q is                  1: in shared memory; 2: in registers
- *     HEED_STEP_ORDER     order of a step             1: products and softmax of a tile one after
- *                                                     the other; 2: the scores of the next tile
+ *     HEED_STEP_ORDER     order of a step             1: products and softmax of a tile in
+ *                                                     sequence; 2: the scores of the next tile
  *                                                     along with this softmax
- *     HEED_BLOCKS_PER_SM  blocks of a multiprocessor  that registers are allotted for; not with
- *                                                     HEED_CAPPED, where an option of the compiler
- *                                                     says how many registers
+ *     HEED_BLOCKS_PER_SM  blocks per multiprocessor   for which registers are allocated; not with
+ *                                                     HEED_CAPPED, where a compiler option sets the
+ *                                                     number of registers
  *     HEED_VALUE_WARPS    warps that share rows       each has a slice of the columns of V; 1 to 8,
  *                                                     and only for HEED_KEY_GROUPS 1
  *     HEED_SHARED_V       1: V is the first columns of K, and is not loaded
  *     HEED_ACC16          1: products are summed in float16, those with V within a tile; needs
  *                         HEED_STEP_ORDER 1
- *     HEED_PRODUCTS       0: elements have 16 bits; else they are of float32, whose products are 3:
- *                         three of tf32; 2: three of bfloat16; 1: one of tf32, and which need
+ *     HEED_PRODUCTS       0: elements have 16 bits; else they are float32, whose products are 3:
+ *                         three of tf32; 2: three of bfloat16; 1: one of tf32; these need
  *                         HEED_STEP_ORDER 1
  *
- * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-staging no-overlap
  *     @ablate over-unrolled masked no-loads delay
  *
- * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh.
+ * Rows whose maximum is 2^24 or more in magnitude are recomputed by plain.cuh.
  *
- * docs/kernels/attn_mma.md has the log: versions with their figures, and what was tried.
+ * docs/kernels/attn_mma.md has the log: versions with their timings, and other attempts.
  */
 #include "delay.cuh"
 #include "mma/pipeline.cuh"
@@ -51,7 +51,7 @@
 #include "mma/store.cuh"
 #include "mma/wide.cuh"
 
-/* Where the lane finds tile j of K, */
+/* The source of the lane's part of tile j of K, */
 HEED_DEVICE tile_source k_source(const walk *w, u32 j)
 {
 #if HEED_ABLATE == ABLATE_NO_STAGING
@@ -75,7 +75,7 @@ HEED_DEVICE tile_source v_source(const walk *w, u32 j, const int fast)
 
 #if !HEED_F32
 
-/* The part of 16 columns in the scores of a tile. */
+/* Adds the products of 16 columns to the scores of a tile. */
 HEED_DEVICE void score_columns(const walk *w, half_sum s[ROWS16][KEYS8], u32 q_lane, tile_source k,
                                int kk)
 {
@@ -148,7 +148,7 @@ HEED_DEVICE void sum_scores(const walk *w, half_sum s[ROWS16][KEYS8], u32 j)
 
 #endif
 
-/* The scores of tile j. @whole: it has all its keys. */
+/* Computes the scores of tile j. @whole: all its keys exist. */
 HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
                        const int whole)
 {
@@ -164,7 +164,7 @@ HEED_DEVICE void score(const walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
 
 #if HEED_STEP_ORDER == 1
 
-/* Adds the sums of the last tiles to those before them, unless they are the @first ones. */
+/* Adds the sums of the last tiles to those of earlier ones, unless they are the @first ones. */
 HEED_DEVICE void fold(const walk *w, state *st, int first)
 {
     u32 own = w->q_smem + FOLD_AT + ptx_thread() * 4;
@@ -174,7 +174,7 @@ HEED_DEVICE void fold(const walk *w, state *st, int first)
     begin_sums(st);
 }
 
-/* The maxima, of the scores of all warps that share the rows, */
+/* Updates the maxima with the scores of all warps that share the rows, */
 HEED_DEVICE void raise_all(const walk *w, state *st, float s[ROWS16][KEYS8][4],
                            const tile_bases *bases)
 {
@@ -185,7 +185,7 @@ HEED_DEVICE void raise_all(const walk *w, state *st, float s[ROWS16][KEYS8][4],
 #endif
 }
 
-/* and the sums of values, with the weights of all of them; @p are the warp's. */
+/* and the sums of values with the weights of all of them; @p are this warp's. */
 HEED_DEVICE void multiply_all(const walk *w, state *st, weights *p, tile_source v)
 {
 #if SCORE_PARTS > 1
@@ -241,8 +241,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 
 #else
 
-/* @s holds the scores of tile j, @next gets those of the next one. Past the last tile it
- * multiplies what was left in the stage, and nobody looks. */
+/* @s holds the scores of tile j, @next gets those of the next one. Past the last tile it multiplies
+ * stale data of the stage, and the result is not used. */
 HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
                       float next[ROWS16][KEYS8][4], tile_bases *next_bases, u32 j, const int fast,
                       const int aligned)
@@ -265,7 +265,7 @@ HEED_DEVICE void step(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases 
     multiply_v(st, &p, v_source(w, j, fast));
 }
 
-/* Tile j, and the one after it if there is one. */
+/* Processes tile j, and the next one if there is one. */
 HEED_DEVICE void two_steps(walk *w, state *st, float even[ROWS16][KEYS8][4],
                            float odd[ROWS16][KEYS8][4], tile_bases bases[2], u32 j,
                            const int aligned)
@@ -302,14 +302,14 @@ HEED_DEVICE void walk_tiles(walk *w, state *st, const int aligned)
 
 #endif
 
-/* Stores what the first group has. */
+/* Stores the results, which the first group has. */
 HEED_DEVICE void store(const walk *w, const place *at, state *st, const int aligned)
 {
     if (HEED_HIDES || (WIDE && HEED_MASKED) || HEED_F32)
         mark_not_finite(st);
     normalize(st);
     if (HEED_MASKED && HEED_KEY_GROUPS == 1 && ABLATED(ABLATE_NO_STAGING))
-        ptx_barrier(); /* values were looked at after the last one */
+        ptx_barrier(); /* values were read after the last barrier */
     if (CLEANS)
         spoil(w->args, at, st, w->bad_smem);
     if (splits_of(w->args, at) > 1) {
@@ -354,8 +354,8 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
 #endif
 }
 
-/* The first group has at most one tile more than the others. They pass as many barriers as it does,
- * for checkers of races count those by thread. */
+/* The first group has at most one tile more than the others. They execute the same number of
+ * barriers, because race checkers count barriers per thread. */
 HEED_DEVICE void even_out(const walk *w)
 {
     place first = w->at;
@@ -368,7 +368,7 @@ HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
 {
     walk w;
     state st;
-    if (FOUND_LATE) /* the place depends on data that are read */
+    if (FOUND_LATE) /* the place depends on data in memory */
         ptx_griddepcontrol_wait();
     locate(&w, args);
     if (!FOUND_LATE)

@@ -1,13 +1,13 @@
 /*
- * attn_naive.cu - forward attention without tricks: the readable kernel, and the GPU's own second
- * opinion
+ * attn_naive.cu - forward attention without optimizations: the readable kernel, and a reference on
+ * the GPU
  *
- * A warp works on one row of queries, as plain.cuh says. Every element type, head dim, stride and
- * mask; nothing is staged, and elements are read one by one, so no address need be aligned to more
- * than its element.
+ * A warp computes one row of queries, as described in plain.cuh. It supports every element type,
+ * head dim, stride and mask; nothing is staged, and elements are read one by one, so addresses only
+ * need the alignment of an element.
  *
  * Compile-time parameters: HEED_TYPE (0 float32, 1 float16, 2 bfloat16), HEED_MASKED, HEED_DIM_QK,
- * HEED_DIM_V. Columns and rows are as in args.cuh; a block has HEED_W warps. Beside them
+ * HEED_DIM_V. Columns and rows are as in args.cuh; a block has HEED_W warps. In addition
  * HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided over-unrolled no-loads tiny-blocks
@@ -18,7 +18,7 @@
 
 #include "delay.cuh"
 
-/* The compiler unrolls as it sees fit, or far too much. */
+/* Unrolling is left to the compiler, or far too much. */
 #define PLAIN_LOOP
 #if HEED_ABLATE == ABLATE_UNROLLED
 #define PLAIN_KEY_LOOP HEED_MAIN_LOOP

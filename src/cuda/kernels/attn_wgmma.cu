@@ -4,13 +4,13 @@
  * The online softmax of attn_mma.cu on wgmma, with copies by the tensor memory accelerator (TMA). A
  * block is warp-specialised: HEED_ROW_GROUPS * HEED_KEY_GROUPS consumer warpgroups compute, and one
  * producer warpgroup loads (wgmma/load.cuh). A consumer has 64 rows of queries. HEED_ROW_GROUPS row
- * groups have rows side by side and share all tiles of keys. HEED_KEY_GROUPS such teams, or those
- * of a cluster of two blocks, have the same rows, take the tiles in turn, and are merged at the
- * end. Tiles are processed from the last one to the first, so that those that need a mask come
- * first. This file has what a block does with its work items; wgmma/walk.cuh has the main loop of a
+ * groups have adjacent rows and share all tiles of keys. HEED_KEY_GROUPS such teams, or those of a
+ * cluster of two blocks, have the same rows, alternate between the tiles, and are merged at the
+ * end. Tiles are processed from the last one to the first, so those that need a mask come first.
+ * This file has the loop of a block over its work items; wgmma/walk.cuh has the main loop of a
  * warpgroup, wgmma/products.cuh and softmax.cuh its steps, wgmma/merge.cuh the merge.
  *
- * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED), head dims
+ * Compile-time parameters, besides the element type (HEED_BF16), mask (HEED_MASKED), head dims
  * (HEED_DIM_QK, HEED_DIM_V) and whether the scale is negative (HEED_NEGATE):
  *
  *     HEED_ROW_GROUPS  row groups               64 rows each
@@ -18,11 +18,11 @@
  *     HEED_TILE_KEYS   keys of a tile
  *     HEED_STAGES      stages of K and V        a multiple of HEED_KEY_GROUPS, 2 or more
  *     HEED_STEP_ORDER  order of a step          1: scores, weights and values in sequence, but the
- *                                               values of 32 keys start beside the weights of the
+ *                                               values of 32 keys overlap with the weights of the
  *                                               next 32, and weights start before it is known
- *                                               whether the maxima of the tiles before will do
+ *                                               whether earlier tiles' maxima are large enough
  *                                               2: the scores of the next tile start together with
- *                                               the values of this one, beside its weights
+ *                                               the values of this one, and overlap its weights
  *                                               3: in sequence. With 2 and 3 rescaling is lazy: the
  *                                               first tile's maxima stay until a sum of weights
  *                                               shows that one has become too large
@@ -39,16 +39,16 @@
  *                                               4: the same, and the two blocks of a cluster share
  *                                               the keys of each item
  *
- * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier strided unswizzled no-overlap
  *     @ablate over-unrolled masked delay
  *
- * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
+ * Rows whose maximum is 2^24 or more in magnitude are recomputed by plain.cuh, and so are those
  * under a mask that see values which are not finite.
  *
- * docs/kernels/attn_wgmma.md has the log: versions with their figures, what was tried, where the
- * time goes, and the rules that keep the compiler from serializing wgmma.
+ * docs/kernels/attn_wgmma.md has the log: versions with their timings, other attempts, a breakdown
+ * of the time, and the rules that keep the compiler from serializing wgmma.
  */
 #include "delay.cuh"
 #include "wgmma/load.cuh"
@@ -74,7 +74,7 @@ HEED_DEVICE void negate_q(const walk *w)
     ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
 }
 
-/* The teams that share rows. Returns whether the thread's row is still to be made anew. */
+/* Epilogue of teams that share rows. Returns true if the thread's row must still be recomputed. */
 HEED_DEVICE int finish_team(walk *w, state *st, merged *m)
 {
     if (PAIR == 1)
@@ -83,7 +83,7 @@ HEED_DEVICE int finish_team(walk *w, state *st, merged *m)
         ptx_cluster_wait(); /* the other block has begun */
     leave_sums(&w->at, st);
     if (PAIR > 1)
-        find_merged(&w->m->args, &w->at, m); /* while what the other block leaves is on its way */
+        find_merged(&w->m->args, &w->at, m); /* while the other block's results arrive */
     ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
     if (PAIR > 1)
         ptx_mbarrier_wait(left_barrier(), 0);
@@ -95,7 +95,7 @@ HEED_DEVICE int finish_team(walk *w, state *st, merged *m)
     return 0;
 }
 
-/* A row group with rows of its own. */
+/* Epilogue of a row group with separate rows. */
 HEED_DEVICE void finish(walk *w, state *st)
 {
     place *at = &w->at;
@@ -105,7 +105,7 @@ HEED_DEVICE void finish(walk *w, state *st)
     if (HEED_MASKED && HEED_SCHEDULE == 2 && CLEANED(at) > 0)
         ptx_mbarrier_arrive(done_barrier());
     store_o(w->m, at, st, w->round, own, w->q);
-    store_lse(&w->m->args, at, st, own); /* nothing of O waits for where it is */
+    store_lse(&w->m->args, at, st, own); /* before O, which does not depend on its address */
 }
 
 HEED_DEVICE int compute_item(walk *w)
@@ -164,7 +164,7 @@ HEED_DEVICE int compute(const heed_cuda_mapped_args *m)
     return own;
 }
 
-/* The barriers that one of the threads that load needs for its first loads, */
+/* Initializes the barriers that one of the producer threads needs for its first loads, */
 HEED_DEVICE void make_first_barriers(const int of_k)
 {
     for (u32 i = 0; i < HEED_ROW_GROUPS * Q_BUFFERS && !of_k; i++)
@@ -195,8 +195,8 @@ HEED_DEVICE void make_other_barriers(void)
         expect_left();
 }
 
-/* Makes what threads find; three of them make the barriers, at the same time, so that those that
- * load have theirs before all are made. */
+/* Sets up shared state; three threads initialize the barriers concurrently, so the producers have
+ * theirs before all are done. */
 HEED_DEVICE void begin(const heed_cuda_mapped_args *m)
 {
     u32 warp = ptx_thread() / 32, first = ptx_lane() == 0;
@@ -224,7 +224,7 @@ ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_a
     begin(&args);
     if (LOADS_FIRST && loads)
         start_loads(&args, ptx_thread() / 32, &l);
-    ptx_barrier(); /* one place for all */
+    ptx_barrier(); /* one barrier for all */
     if (PAIR > 1)
         ptx_cluster_arrive();
     if (loads) {
@@ -235,13 +235,12 @@ ENTRY(THREADS, RESIDENT) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_a
         if (CONSUMERS > 1)
             ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
         if (RESIDENT > 1 || HEED_CHANGES)
-            ptx_griddepcontrol_wait(); /* asking barriers meanwhile would keep others from working
-                                        */
+            ptx_griddepcontrol_wait(); /* polling barriers meanwhile would slow down other warps */
         u32 began = delay_begin();
         own = compute(&args);
         delay_end(began);
     }
     if (TEAMS > 1 && ANEW_LAST && ptx_vote_any(own))
         remake_merged(&args, own);
-    (void)own; /* other configs have no use for it */
+    (void)own; /* unused in other configs */
 }

@@ -2,23 +2,23 @@
  * attn_wide.cu - head dims beyond 256 with the asynchronous tensor cores of compute capability 9.0
  *
  * A block takes 64 rows and a range of keys; heed_combine merges the ranges. Q stays in shared
- * memory. K and V stream through two rings, one for each of the two warpgroups that compute, which
- * a thread of a third one fills (wide/load.cuh). The sums of 64 rows and 512 columns of V are a
- * half of all registers, so wider V are cut into two slices; each warpgroup has a half of a slice.
- * wide/walk.cuh says how they share the tiles, and pair/store.cuh has the end of a slice.
+ * memory. K and V stream through two rings, one for each of the two consumer warpgroups, which a
+ * thread of a third warpgroup fills (wide/load.cuh). The sums of 64 rows and 512 columns of V take
+ * half of all registers, so a wider V is split into two slices; each warpgroup has half of a slice.
+ * wide/walk.cuh describes how they share the tiles, and pair/store.cuh has the epilogue of a slice.
  *
- * Compile-time parameters, beside the element type (HEED_BF16), mask (HEED_MASKED) and head dims
+ * Compile-time parameters, besides the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V):
  *
- *     HEED_TILE_KEYS  keys of a tile       128: a slice goes through all tiles, and the next one
- *                                          makes all weights anew; 512: there is one tile, whose
- *                                          weights stay in shared memory for all slices
+ *     HEED_TILE_KEYS  keys of a tile       128: each slice processes all tiles, and computes all
+ *                                          weights again; 512: there is one tile, whose weights
+ *                                          stay in shared memory for all slices
  *
- * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *
- * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
+ * Rows whose maximum is 2^24 or more in magnitude are recomputed by plain.cuh, and so are those
  * under a mask whose results are not finite.
  *
  * docs/kernels/attn_wide.md has the log.
@@ -30,8 +30,8 @@
 #include "pair/load.cuh"
 #include "pair/store.cuh"
 
-/* The two warpgroups that compute. Where they are is found anew behind the tiles, so that no
- * registers keep it until there. */
+/* The two warpgroups that compute. Their place is computed again after the main loop, so no
+ * registers hold it until then. */
 HEED_DEVICE void compute(const heed_cuda_args *args)
 {
     walk w;
@@ -62,7 +62,7 @@ HEED_DEVICE void compute(const heed_cuda_args *args)
     }
 }
 
-/* The first thread of those that load makes the barriers. */
+/* The first producer thread initializes the barriers. */
 HEED_DEVICE void make_barriers(const heed_cuda_mapped_args *m)
 {
     ptx_prefetch_map(&m->k);

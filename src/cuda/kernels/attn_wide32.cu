@@ -4,21 +4,21 @@
  *
  * A block takes 64 rows and one tile of keys, and heed_combine merges tiles. The sums of 64 wide
  * rows do not fit the registers of a block, but the scores of a tile fit its shared memory. So a
- * block does one thing after another, as products of matrices are done: the scores of the tile,
- * panels of 32 columns of Q and K at a time (wide32/products.cuh); the softmax, a row by a warp
- * (wide32/weights.cuh); the sums of values, 256 columns at a time. The data of a step come while
- * the one before is at work (wide32/load.cuh).
+ * block works in phases, like separate matrix products: the scores of the tile, with panels of 32
+ * columns of Q and K at a time (wide32/products.cuh); the softmax, one row per warp
+ * (wide32/weights.cuh); the sums of values, 256 columns at a time. The data of a step are loaded
+ * during the previous step (wide32/load.cuh).
  *
- * Compile-time parameters, beside mask (HEED_MASKED) and head dims (HEED_DIM_QK, HEED_DIM_V):
+ * Compile-time parameters, besides mask (HEED_MASKED) and head dims (HEED_DIM_QK, HEED_DIM_V):
  *
  *     HEED_TILE_KEYS  keys of a tile                128, 256 or 512
  *     HEED_PRODUCTS   how float32 is multiplied     3, 2 or 1 (single_mma.cuh)
  *
- * Beside them HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier unswizzled no-overlap delay
  *
- * Rows whose maximum is 2^24 or more from zero are computed again by plain.cuh, and so are those
+ * Rows whose maximum is 2^24 or more in magnitude are recomputed by plain.cuh, and so are those
  * whose results are not finite.
  *
  * docs/kernels/attn_wide32.md has the log.
@@ -27,7 +27,7 @@
 #include "wide32/load.cuh"
 #include "wide32/store.cuh"
 
-/* Starts to copy what the first step needs. */
+/* Starts the copies for the first step. */
 HEED_DEVICE void begin(const heed_cuda_args *args, const place *at, const sources *from)
 {
     if (at->keys > 0)
@@ -35,7 +35,7 @@ HEED_DEVICE void begin(const heed_cuda_args *args, const place *at, const source
     started();
 }
 
-/* Starts to copy what comes behind a panel of a pass, which is step @step. */
+/* Starts the copies for the step after a panel of a pass, which is step @step. */
 HEED_DEVICE void load_after(const heed_cuda_args *args, const place *at, const sources *from,
                             u32 step, u32 nth, u32 panel)
 {
@@ -46,7 +46,7 @@ HEED_DEVICE void load_after(const heed_cuda_args *args, const place *at, const s
         load_panel(args, at, from, ends ? nth + 1 : nth, ends ? 0 : panel + 1, stage_of(step + 1));
 }
 
-/* Returns how many steps there were. */
+/* Returns the number of steps. */
 HEED_DEVICE u32 make_scores(const heed_cuda_args *args, const place *at, const sources *from)
 {
     u32 passes = score_passes(at), step = 0;

@@ -1,16 +1,17 @@
 /*
  * combine.cuh - the merge of split-KV: the partial results of blocks that split the keys of a row
  *
- * Each block has left its part of O, normalized, and the LSE of its keys; one that saw no key has
- * left zeros and -infinity. The whole is the mean of the parts, weighted by the exponentials of
- * their LSEs. A kernel may call combine_rows() where all parts are there, in its last block to get
- * so far; else heed_combine is a second launch. Both add the same numbers in the same order.
+ * Each block has stored its part of O, normalized, and the LSE of its keys; one that saw no key has
+ * stored zeros and -infinity. The result is the mean of the parts, weighted by the exponentials of
+ * their LSEs. A kernel may call combine_rows() when all parts have been stored, in the last block
+ * to finish; otherwise heed_combine is a second launch. Both add the same numbers in the same
+ * order.
  *
- * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. Of rows of more than
- * 256 columns the warps of a block of heed_combine take a share each: there is a block for each
- * row, which spreads the work, and no other way to merge them. The time goes into
- * waiting for memory, so COMBINE_BATCH parts of each row are on their way at once, and their LSEs,
- * one in each lane, with the first of them.
+ * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. Rows of more than
+ * 256 columns are only merged by heed_combine, with one block per row to spread the work, whose
+ * warps take a share of the columns each. The time goes into waiting for memory, so the loads of
+ * COMBINE_BATCH parts of each row are in flight at once, and those of their LSEs, one per lane,
+ * with the first of them.
  */
 #ifndef HEED_COMBINE_CUH
 #define HEED_COMBINE_CUH
@@ -23,7 +24,7 @@
 #define COMBINE_SHARES (HEED_DIM_V > 256 ? COMBINE_THREADS / 32 : 1)
 #define COMBINE_COLUMNS ((HEED_DIM_V + 32 * COMBINE_SHARES - 1) / (32 * COMBINE_SHARES))
 
-/* The lane's first column; and is it the one that has the row's LSE to store? */
+/* The lane's first column; and true if the lane stores the row's LSE. */
 #if COMBINE_SHARES > 1
 #define COMBINE_FIRST (ptx_thread() / 32 * (COMBINE_COLUMNS * 32) + ptx_lane())
 #define COMBINE_LEADS (ptx_thread() == 0)
@@ -32,17 +33,17 @@
 #define COMBINE_LEADS ptx_lane() == 0
 #endif
 
-/* A kernel whose warps have many rows to merge may say 4 before. */
+/* A kernel whose warps merge many rows may define this as 4 first. */
 #ifndef COMBINE_ROWS
 #define COMBINE_ROWS 1
 #endif
 
-/* A lane has loads for up to 64 registers on their way: those of the sums are free by then. */
+/* A lane has loads to up to 64 registers in flight: those of the sums are free by then. */
 #define COMBINE_ACROSS (COMBINE_ROWS * COMBINE_COLUMNS)
 #define COMBINE_BATCH \
     (COMBINE_ACROSS <= 4 ? 16 : COMBINE_ACROSS <= 8 ? 8 : COMBINE_ACROSS <= 16 ? 4 : 2)
 
-/* Where the parts of some rows are. */
+/* The location of the parts of some rows. */
 typedef struct parts {
     const float *o; /* of the first split and row */
     const float *lse;
@@ -61,7 +62,7 @@ typedef struct merged {
     float o[COMBINE_ROWS][COMBINE_COLUMNS];
 } merged;
 
-/* The LSE of row @r in split @first + lane; -infinity where there is none. */
+/* The LSE of row @r in split @first + lane; -infinity if there is none. */
 HEED_DEVICE float part_lse(const parts *from, u32 r, u32 first)
 {
     u32 split = first + ptx_lane();
@@ -70,7 +71,7 @@ HEED_DEVICE float part_lse(const parts *from, u32 r, u32 first)
     return ptx_ld_global_f32(from->lse + split * from->step + r);
 }
 
-/* The largest LSE of row @r, of which each lane has had its first one. */
+/* The largest LSE of row @r; each lane starts with @top, its first one. */
 HEED_DEVICE float largest_lse(const parts *from, u32 r, float top)
 {
     HEED_NO_UNROLL
@@ -81,7 +82,7 @@ HEED_DEVICE float largest_lse(const parts *from, u32 r, float top)
     return top;
 }
 
-/* Splits @first and on; zeros where there is none. */
+/* Loads the splits from @first on; zeros where there is none. */
 HEED_DEVICE void load_parts(const parts *from, u32 first, part_batch part)
 {
     const float *o = from->o + first * from->step * HEED_DIM_V + COMBINE_FIRST;
@@ -115,7 +116,7 @@ HEED_DEVICE void add_parts(merged *m, u32 first, part_batch part)
     }
 }
 
-/* Weighs the 32 splits from @first on, whose LSEs the lanes have. */
+/* Computes the weights of the 32 splits from @first on, whose LSEs the lanes have. */
 HEED_DEVICE void weigh_parts(const parts *from, merged *m, const float lse[COMBINE_ROWS], u32 first)
 {
     HEED_UNROLL
@@ -145,13 +146,13 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
                           sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
 }
 
-/* Makes rows of @head anew, those whose bits are set in @anew: the whole warp, whose lanes have
- * stored them before. COMBINE_ROWS bits are of rows from @row on, so many more of those @step
- * further. */
+/* Recomputes the rows of @head whose bits are set in @anew. Called by the whole warp, whose lanes
+ * have stored them before. The first COMBINE_ROWS bits are for rows from @row on, the next ones for
+ * those @step further on, and so on. */
 HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 step, u32 anew)
 {
     u32 batch = divide(head, args->heads_kv);
-    ptx_warp_barrier(); /* a row's elements were other lanes' to store */
+    ptx_warp_barrier(); /* other lanes may have stored elements of a row */
     HEED_NO_UNROLL
     for (u32 i = 0; anew != 0; i++, anew >>= 1)
         if (anew & 1)
@@ -159,9 +160,9 @@ HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 st
                        head - batch * args->heads_kv.value);
 }
 
-/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on, whose parts are at @at: the whole
- * warp. Returns which of them are to be made anew, a bit for each; that is found after they have
- * been stored, when nothing waits for it. */
+/* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on, whose parts are at @at. Called by
+ * the whole warp. Returns which of them must be recomputed, a bit for each; this is determined
+ * after they have been stored, off the critical path. */
 HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u32 head, u32 row,
                              u32 rows)
 {
@@ -183,7 +184,8 @@ HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u
             m.o[r][c] = 0.0f;
     }
     HEED_NO_UNROLL
-    for (u32 i = ptx_keep(0); i < from.splits; i += COMBINE_BATCH) { /* one code for all turns */
+    for (u32 i = ptx_keep(0); i < from.splits; i += COMBINE_BATCH) { /* one copy of the code for all
+                                                                        iterations */
         HEED_UNROLL
         for (u32 r = 0; r < COMBINE_ROWS && i % 32 == 0; r++)
             lse[r] = part_lse(&from, r, i);
@@ -216,7 +218,7 @@ HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_a
     if (HEED_SPREAD && at.splits == 1)
         return;
     u32 anew = combine_rows(&args, &at, head, row, 1);
-    ptx_barrier(); /* all of the row is stored */
+    ptx_barrier(); /* the whole row is stored */
     if (anew && ptx_thread() < 32)
         remake_rows(&args, head, row, 0, anew);
 }

@@ -1,8 +1,8 @@
 /*
- * delay.cuh - a block that stays longer than it needs to: by HEED_DELAY / 65536 of its time, in
- * builds for that (ablate.cuh), and in others not at all
+ * delay.cuh - prolongs a block by HEED_DELAY / 65536 of its time, only in builds with that ablation
+ * (ablate.cuh)
  *
- * Clocks are counted in 32 bits, so a block may take two seconds.
+ * Clocks are counted in 32 bits, so a block may take up to two seconds.
  */
 #ifndef HEED_DELAY_CUH
 #define HEED_DELAY_CUH
@@ -10,13 +10,13 @@
 #include "ablate.cuh"
 #include "ptx.cuh"
 
-/* When the block begins. */
+/* Called when the block begins. */
 HEED_DEVICE u32 delay_begin(void)
 {
     return ABLATED(ABLATE_DELAY) ? ptx_clock() : 0;
 }
 
-/* When the thread has done its work, which began at @begin. */
+/* Called when the thread has done its work, which began at @begin. */
 HEED_DEVICE void delay_end(u32 begin)
 {
 #if HEED_ABLATE == ABLATE_DELAY

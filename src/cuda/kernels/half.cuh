@@ -1,9 +1,9 @@
 /*
  * half.cuh - the element type that a kernel is compiled for: float16, or bfloat16 with HEED_BF16;
- * and what products of it are summed in: float32, or float16 with HEED_ACC16
+ * and the accumulator type of its products: float32, or float16 with HEED_ACC16
  *
- * Or float32 with HEED_PRODUCTS, whose products single_mma.cuh has. Sizes count in units of 16
- * bits: WORDS of them are an element.
+ * With HEED_PRODUCTS elements are float32, with the products of single_mma.cuh. Sizes count units
+ * of 16 bits: WORDS of them are an element.
  */
 #ifndef HEED_HALF_CUH
 #define HEED_HALF_CUH
@@ -18,8 +18,8 @@
 #define WORDS (HEED_F32 ? 2 : 1)
 #define ELEMENT_BYTES (2 * WORDS)
 
-/* Exponent bits of two elements, and what carries each out into the sign when all of them are set.
- */
+/* Exponent bits of two elements, and an addend that carries into the sign bit if all of them are
+ * set. */
 #if HEED_BF16
 #define HALF_EXPONENTS 0x7f807f80u
 #define HALF_CARRIES 0x00800080u
@@ -35,8 +35,7 @@ typedef u32 half_sum[2];
 typedef float half_sum[4];
 #endif
 
-/* In place of products: a multiply-add, so that the operands are needed, and no two sums the same.
- */
+/* Replaces products: a multiply-add, so the operands are needed, and no two sums are the same. */
 #if HEED_ABLATE == ABLATE_NO_PRODUCTS && HEED_ACC16
 HEED_DEVICE void half_mma_not(half_sum d, const u32 a[4], const u32 b[2])
 {
@@ -126,7 +125,7 @@ HEED_DEVICE void half_store(u8 *to, float x)
 #endif
 }
 
-/* 0x8000 in each half of two elements that is an infinity or NaN. */
+/* 0x8000 in each of the two halves that is an infinity or NaN. */
 HEED_DEVICE u32 half_not_finite(u32 x)
 {
     return ((x & HALF_EXPONENTS) + HALF_CARRIES) & 0x80008000u;

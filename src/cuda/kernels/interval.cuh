@@ -1,10 +1,10 @@
 /*
- * interval.cuh - interval arithmetic over the steps of a program, for host and device code alike
+ * interval.cuh - interval arithmetic over the steps of a program, for host and device code
  *
  * Each step gets the least and the greatest value that it may have over many pairs of queries and
- * keys, from those of the steps that it takes (Moore, Interval Analysis, 1966). Kernels may round
- * otherwise than this file does, so intervals of floats are a little wider than the arithmetic
- * alone would make them. Where nothing better is known, an interval has all values of its kind.
+ * keys, from those of its inputs (Moore, Interval Analysis, 1966). Kernels may round differently
+ * than this file, so intervals of floats are widened a little. Where nothing better is known, an
+ * interval has all values of its kind.
  */
 #ifndef HEED_INTERVAL_CUH
 #define HEED_INTERVAL_CUH
@@ -22,7 +22,7 @@
 #define INTERVAL_INT_MAX 2147483647
 #define INTERVAL_INT_MIN (-2147483647 - 1)
 
-/* Values from @least to @greatest; of a float perhaps NaN. */
+/* Values from @least to @greatest; for floats possibly NaN. */
 typedef struct heed_bounds {
     heed_value least, greatest;
     int nan;
@@ -49,7 +49,7 @@ HEED_INTERVAL heed_bounds interval_real(float least, float greatest, int nan)
     return x;
 }
 
-/* Any value of @kind. */
+/* All values of @kind. */
 HEED_INTERVAL heed_bounds interval_any(heed_kind kind)
 {
     if (kind == HEED_KIND_FLOAT)
@@ -58,7 +58,7 @@ HEED_INTERVAL heed_bounds interval_any(heed_kind kind)
                                  : interval_whole(0, 1);
 }
 
-/* One value; a NaN is any. */
+/* One value; a NaN gives all values. */
 HEED_INTERVAL heed_bounds interval_of(heed_value value, heed_kind kind)
 {
     heed_bounds x;
@@ -87,7 +87,7 @@ HEED_INTERVAL heed_bounds interval_truth(int always, int ever)
     return interval_whole(always, ever);
 }
 
-/* All values of both. */
+/* The smallest interval that contains both. */
 HEED_INTERVAL heed_bounds interval_unite(heed_bounds a, heed_bounds b, heed_kind kind)
 {
     if (kind == HEED_KIND_FLOAT)
@@ -99,7 +99,7 @@ HEED_INTERVAL heed_bounds interval_unite(heed_bounds a, heed_bounds b, heed_kind
                                                               : b.greatest.whole);
 }
 
-/* The indices that a load may have along a dimension of @size, made sure to be within it. */
+/* The indices that a load may have along a dimension of @size, clamped to it. */
 HEED_INTERVAL heed_bounds interval_clip(heed_bounds index, int size)
 {
     int least = index.least.whole, greatest = index.greatest.whole;
@@ -123,7 +123,7 @@ HEED_INTERVAL heed_bounds interval_corners(long long a, long long b, long long c
     return interval_whole(d < least ? d : least, d > greatest ? d : greatest);
 }
 
-/* The remainder for a divisor that is one positive number. */
+/* The remainder for a divisor that is a single positive number. */
 HEED_INTERVAL heed_bounds interval_remainder(heed_bounds a, long long by)
 {
     long long least = a.least.whole, greatest = a.greatest.whole;
@@ -174,8 +174,8 @@ HEED_INTERVAL int interval_finite(heed_bounds x)
     return !x.nan && x.least.real > -INTERVAL_INFINITY && x.greatest.real < INTERVAL_INFINITY;
 }
 
-/* Wider by this part of its ends and this much: after one rounding, and after a function that
- * kernels approximate. */
+/* Widened by this fraction of its ends plus this much: after one rounding, and after a function
+ * that kernels approximate. */
 #define INTERVAL_ROUNDING 0x1p-20f, 0x1p-100f
 #define INTERVAL_APPROXIMATION 0x1p-12f, 0x1p-12f
 
@@ -187,7 +187,7 @@ HEED_INTERVAL heed_bounds interval_widen(float least, float greatest, float part
                          greatest + fabsf(greatest) * part + more, 0);
 }
 
-/* Of a product, or of a quotient whose divisor is not zero. */
+/* Interval of a product, or of a quotient whose divisor is not zero. */
 HEED_INTERVAL heed_bounds interval_product(heed_op op, heed_bounds x, heed_bounds y)
 {
     const int divides = op == HEED_OP_DIV;
@@ -205,8 +205,8 @@ HEED_INTERVAL heed_bounds interval_product(heed_op op, heed_bounds x, heed_bound
     return interval_widen(least, greatest, INTERVAL_ROUNDING);
 }
 
-/* Of a function that does not fall, which is @least and @greatest at the ends of @x, from @domain
- * on. */
+/* Interval of a nondecreasing function, which is @least and @greatest at the ends of @x, defined
+ * from @domain on. */
 HEED_INTERVAL heed_bounds interval_function(heed_bounds x, float domain, float least,
                                             float greatest)
 {
@@ -259,8 +259,8 @@ HEED_INTERVAL heed_bounds interval_apply_real(heed_op op, heed_bounds x, heed_bo
 
 /* ---- Truth ---- */
 
-/* Of numbers from a to b and from c to d, @nan: or NaN; in double, which has those of either kind.
- */
+/* Compares numbers from a to b with numbers from c to d, @nan: or NaN; in double, which represents
+ * both kinds exactly. */
 HEED_INTERVAL heed_bounds interval_compare(heed_op op, heed_kind kind, heed_bounds x, heed_bounds y)
 {
     const int real = kind == HEED_KIND_FLOAT, nan = real && (x.nan || y.nan);
@@ -288,7 +288,7 @@ HEED_INTERVAL int interval_to_int(float x)
     return x <= -0x1p31f ? INTERVAL_INT_MIN : x >= 0x1p31f ? INTERVAL_INT_MAX : (int)x;
 }
 
-/* Of a step that takes @x, @y and @z, as many as its operation has, and whose value is of @kind;
+/* Interval of a step with inputs @x, @y and @z, as many as its operation has, and a value of @kind;
  * @from is the kind of @x. */
 HEED_INTERVAL heed_bounds interval_apply(heed_op op, heed_kind kind, heed_kind from, heed_bounds x,
                                          heed_bounds y, heed_bounds z)

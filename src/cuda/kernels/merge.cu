@@ -1,8 +1,8 @@
 /*
- * merge.cu - attention over some keys and over others, merged by their LSEs
+ * merge.cu - merges two attention results over different keys by their LSEs
  *
  * A warp merges one row, in place of one of the results. Each is the mean of its values, so the
- * whole is their mean, weighted by the exponentials of the LSEs.
+ * merged row is their mean, weighted by the exponentials of the LSEs.
  *
  * Macros: HEED_TYPE as in plain.cuh.
  */
@@ -11,12 +11,12 @@
 
 #define LOG2_E 1.44269504088896341f
 
-/* The weights of both results, and the LSE of the whole. */
+/* The weights of both results, and the merged LSE. */
 typedef struct weights {
     float rest, part, lse;
 } weights;
 
-/* By the larger one, so that a NaN of either makes all of it NaN. */
+/* Relative to the larger one; a NaN of either makes everything NaN. */
 HEED_DEVICE weights weigh(float rest, float part)
 {
     const float none = -ptx_infinity();
@@ -67,7 +67,7 @@ HEED_DEVICE void merge_row(const heed_cuda_merge_args *args, const int unit)
     merge_columns((u8 *)args->o + at_strides(&args->o_stride, batch, i, head),
                   (const u8 *)args->part + at_strides(&args->part_stride, batch, i, head), &w,
                   args->dim, unit);
-    ptx_warp_barrier(); /* all lanes have read the LSE that may be there */
+    ptx_warp_barrier(); /* all lanes have read the LSE that may be overwritten */
     if (args->lse && ptx_lane() == 0)
         ptx_st_global_f32(args->lse + lse, w.lse);
 }

@@ -1,5 +1,5 @@
 /*
- * order.cuh - the tile scheduler: which work item, a block of rows of one head, is worked on when
+ * order.cuh - the tile scheduler: the order of the work items, which are blocks of rows of one head
  */
 #ifndef HEED_ORDER_CUH
 #define HEED_ORDER_CUH
@@ -14,15 +14,15 @@ typedef struct item {
 
 #if HEED_PACKED_Q
 
-/* The number of the first place of packed sequence @batch, of blocks of @rows rows. Places are
- * counted along all sequences, so that one has room for its blocks wherever it begins, and at most
- * one place more. */
+/* The number of the first slot of packed sequence @batch, for blocks of @rows rows. Slots are
+ * numbered along all sequences; a sequence has enough for its blocks wherever it begins, and at
+ * most one more. */
 HEED_DEVICE u32 first_place(const heed_cuda_args *args, u32 batch, const u32 rows)
 {
     return first_query(args, batch) * args->group.value / rows + batch;
 }
 
-/* The sequence that has @place: the last one that does not begin behind it. */
+/* The sequence that has slot @place: the last one that does not begin after it. */
 HEED_DEVICE u32 find_sequence(const heed_cuda_args *args, u32 place, const u32 rows)
 {
     u32 low = 0, high = divide(args->heads, args->heads_kv) - 1;
@@ -37,8 +37,8 @@ HEED_DEVICE u32 find_sequence(const heed_cuda_args *args, u32 place, const u32 r
     return low;
 }
 
-/* Items are numbered from the last place to the first, and each is that of all heads. The block may
- * be behind the sequence's last one: then it has no rows. */
+/* Items are numbered from the last slot to the first, with all heads of a slot in sequence. The
+ * block may be after the sequence's last one: then it has no rows. */
 HEED_DEVICE item find_item(const heed_cuda_args *args, u32 number, const u32 rows)
 {
     item found;
@@ -62,8 +62,8 @@ HEED_DEVICE u32 item_count(const heed_cuda_args *args)
 
 #else
 
-/* Items are numbered within a section of heads. Under a mask the heads of a section come before its
- * blocks, from the last rows to the first, so that the longest work is done first. */
+/* Items are numbered within a section of heads. Under a mask the head varies fastest, and blocks go
+ * from the last rows to the first, so the longest work comes first. */
 HEED_DEVICE item find_item(const heed_cuda_args *args, u32 number, const u32 rows)
 {
     item found;

@@ -1,5 +1,5 @@
 /*
- * panels.cuh - tiles as wgmma and the tensor memory accelerator have them in shared memory
+ * panels.cuh - layout of tiles in shared memory for wgmma and the tensor memory accelerator
  */
 #ifndef HEED_PANELS_CUH
 #define HEED_PANELS_CUH
@@ -7,9 +7,9 @@
 #include "ablate.cuh"
 #include "types.cuh"
 
-/* Tiles lie in shared memory as panels of 64 columns, 128 bytes, one after another, swizzled. In
- * degraded builds they are panels of 16 columns, or of 8, which are not swizzled, and so rows of
- * tensors are loaded in pieces of 32 or 16 bytes. */
+/* Tiles are stored in shared memory as consecutive panels of 64 columns (128 bytes), swizzled.
+ * Degraded builds have panels of 16 columns, or of 8, which are not swizzled, so rows of tensors
+ * are loaded in pieces of 32 or 16 bytes. */
 #if HEED_ABLATE == ABLATE_STRIDED
 #define PANEL_COLUMNS 16
 #elif HEED_ABLATE == ABLATE_UNSWIZZLED
@@ -20,12 +20,12 @@
 #define PANEL_ROW (2 * PANEL_COLUMNS)
 #define PANEL_CHUNKS (PANEL_COLUMNS / 8) /* of 16 bytes, in a row */
 
-/* The number that the place of a chunk in its row of a panel is XORed with. */
+/* The number with which a chunk's index in its row of a panel is XORed. */
 #define PANEL_TURN(row) ((row) / (128 / PANEL_ROW) % PANEL_CHUNKS)
 
-/* Descriptors of panels in shared memory, whose rows of 128 bytes are swizzled: 8 of them are 1024
- * bytes, @stride, and @leading bytes are from one panel to the next where the instruction looks at
- * several. Fields count 16 bytes. The lower half has the address, to which others in the same
+/* Descriptors of panels in shared memory, whose rows of 128 bytes are swizzled: 8 rows are 1024
+ * bytes, @stride, and @leading is the distance in bytes of panels where the instruction reads
+ * several. Fields count 16 bytes. The lower half has the address, to which offsets within the
  * panels may be added; */
 HEED_DEVICE u32 describe(u32 smem, u32 leading)
 {

@@ -1,18 +1,18 @@
 /*
- * plain.cuh - a row of queries by one warp, straight from the tensors
+ * plain.cuh - one row of queries computed by one warp, directly from the tensors
  *
- * The warp takes the keys 32 at a time: each lane computes the score of one of them; the softmax is
- * the online one; then all lanes together add up the values, each the columns lane, lane + 32, ...
- * The maximum is that of the scores, and is taken off before the scale. Sums are made in parts,
- * each of which is rounded less often: of products over the head dim in two, of values over 32
- * keys, then over PLAIN_PART times as many, then over all.
+ * The warp processes the keys 32 at a time: each lane computes the score of one of them; the
+ * softmax is online; then all lanes together accumulate the values, each lane the columns lane,
+ * lane + 32, ... The maximum is that of the scores, and is subtracted before scaling. Sums are
+ * split into parts, each of which is rounded less often: those of products over the head dim in
+ * two, those of values over 32 keys, then over PLAIN_PART times as many, then over all.
  *
- * This is all that attn_naive.cu does. Faster kernels do so with rows that they give up. Their
- * weights are 2^(score * scale - maximum), with a maximum that is itself a product, rounded: at
- * 2^24 by up to 1, at 2^31 by 128, which makes the weights infinite or zero. So the end of
- * a kernel makes a row anew if its maximum is that large, or if its sum is zero, which it is if all
- * logits are far below zero, or NaN. So rows with NaN in their tensors are made twice, for the same
- * result, and rows that see no key at no cost.
+ * attn_naive.cu does nothing else. Faster kernels use it for rows that they give up. Their weights
+ * are 2^(score * scale - maximum), with a maximum that is itself a rounded product: at 2^24 it is
+ * off by up to 1, at 2^31 by 128, which makes the weights infinite or zero. So the epilogue of a
+ * kernel recomputes a row if its maximum is that large, or if its sum is NaN or zero, which happens
+ * if all logits are far below zero. Rows with NaN in their tensors are therefore computed twice,
+ * with the same result, and rows that see no key at no cost.
  */
 #ifndef HEED_PLAIN_CUH
 #define HEED_PLAIN_CUH
@@ -25,7 +25,7 @@
 #define HEED_TYPE (HEED_PRODUCTS > 0 ? 0 : HEED_BF16 ? 2 : 1)
 #endif
 
-/* The compiler unrolls as it sees fit; where rows are seldom made this way, not at all. */
+/* Unrolling is left to the compiler; where rows are rarely computed this way, it is off. */
 #ifndef PLAIN_LOOP
 #define PLAIN_LOOP HEED_NO_UNROLL
 #define PLAIN_KEY_LOOP HEED_NO_UNROLL
@@ -33,16 +33,16 @@
 
 #define PLAIN_COLUMNS ((HEED_DIM_V + 31) / 32) /* of a lane */
 #define PLAIN_CHAINS 2                         /* parts of a sum of products */
-#define PLAIN_PART 16                          /* steps of 32 keys whose sums are added up first */
+#define PLAIN_PART 16                          /* steps of 32 keys that are summed first */
 
-/* Maxima from here on are rounded too much. */
+/* Maxima from this on are rounded too coarsely. */
 #define FAR_MAX 16777216.0f /* 2^24 */
 
-/* A merge that weighs parts by the logarithms of their sums needs more of their bits. */
+/* A merge that weights parts by the logarithms of their sums needs more precision. */
 #define FAR_LSE 16384.0f /* 2^14 */
 
-/* Is a row to be made anew, with this sum of weights and a maximum that may not reach @far? Not in
- * builds that are wrong anyway. */
+/* True if a row must be recomputed, given its sum of weights and its maximum, which must stay below
+ * @far. False in builds whose results are wrong anyway. */
 HEED_DEVICE int is_given_up(float sum, float max, const float far)
 {
     if (ABLATED(ABLATE_NO_EXP) || ABLATED(ABLATE_NO_PRODUCTS) || ABLATED(ABLATE_NO_LOADS))
@@ -50,7 +50,7 @@ HEED_DEVICE int is_given_up(float sum, float max, const float far)
     return !(sum > 0.0f && max < far);
 }
 
-/* 2^x, of which weights are made. */
+/* 2^x, for weights. */
 HEED_DEVICE float power_of_two(float x)
 {
     if (ABLATED(ABLATE_NO_EXP))
@@ -96,7 +96,7 @@ HEED_DEVICE float warp_sum(float x)
     return x;
 }
 
-/* All bits that any lane has. */
+/* Bitwise or over all lanes. */
 HEED_DEVICE u32 warp_or(u32 x)
 {
     for (int turn = 1; turn < 32; turn *= 2)
@@ -104,19 +104,19 @@ HEED_DEVICE u32 warp_or(u32 x)
     return x;
 }
 
-/* An element of K or V; without loads, one that is made up. */
+/* An element of K or V; a made-up one in builds without loads. */
 HEED_DEVICE float load_key(const void *tensor, i64 index)
 {
     return ABLATED(ABLATE_NO_LOADS) ? (float)((u32)index & 15) : load_element(tensor, index);
 }
 
-/* Column number @c of the lane's. */
+/* The lane's @c-th column. */
 HEED_DEVICE u32 plain_column(u32 c)
 {
     return ABLATED(ABLATE_STRIDED) ? ptx_lane() * PLAIN_COLUMNS + c : c * 32 + ptx_lane();
 }
 
-/* The product of a row, which is at @q, with the key at @k, with the sign of the scale. */
+/* The product of the row at @q with the key at @k, with the sign of the scale. */
 HEED_DEVICE float plain_product(const heed_cuda_args *args, i64 q, i64 k)
 {
     float sum[PLAIN_CHAINS] = { 0.0f, 0.0f };
@@ -135,7 +135,7 @@ HEED_DEVICE float plain_product(const heed_cuda_args *args, i64 q, i64 k)
     return args->negate ? -all : all;
 }
 
-/* A warp's partial result of its row; @o is relative to nothing once the row is finished. */
+/* A warp's partial result of its row; once the row is finished, @o is the final result. */
 typedef struct plain_row {
     float o[PLAIN_COLUMNS];
     float part_o[PLAIN_COLUMNS]; /* of the last steps, */
@@ -155,7 +155,7 @@ HEED_DEVICE void plain_clear(float o[PLAIN_COLUMNS], float *sum)
         o[c] = 0.0f;
 }
 
-/* Adds the part to the rest. */
+/* Adds the partial sums to the total ones. */
 HEED_DEVICE void plain_fold(plain_row *st)
 {
     st->sum += st->part_sum;
@@ -173,8 +173,8 @@ HEED_DEVICE void plain_scale(float o[PLAIN_COLUMNS], float *sum, float factor)
         o[c] *= factor;
 }
 
-/* Takes the 32 keys from @key on; the row sees those below @end, but for those that steps hide.
- * @own is the lane's score, @sees whether its key is seen. */
+/* Adds the 32 keys from @key on; the row sees those below @end, except those that steps hide. @own
+ * is the lane's score, @sees is true if its key is visible. */
 HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, u32 batch, i64 v, u32 key,
                            u32 end, float own, int sees)
 {
@@ -189,7 +189,7 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, u32 batch,
     }
     st->part_sum += warp_sum(weight);
     if (HEED_HIDES && !sees)
-        weight = -1.0f; /* no weight is that */
+        weight = -1.0f; /* not a valid weight */
     HEED_UNROLL
     for (int c = 0; c < PLAIN_COLUMNS; c++)
         o[c] = 0.0f;
@@ -215,13 +215,13 @@ HEED_DEVICE void plain_add(const heed_cuda_args *args, plain_row *st, u32 batch,
         plain_fold(st);
 }
 
-/* A key that the row may see: does it, and with which score? */
+/* A key that the row may see: whether it does, and its score. */
 typedef struct plain_key {
     float score;
     int sees;
 } plain_key;
 
-/* Key @key, which is at @k, in the row that is at @q; those from @end on it does not see. */
+/* Evaluates key @key, at @k, for the row at @q, which does not see keys from @end on. */
 HEED_DEVICE plain_key plain_look(const heed_cuda_args *args, i64 q, i64 k, u32 batch, u32 head,
                                  u32 row, u32 key, u32 end)
 {
@@ -249,8 +249,8 @@ HEED_DEVICE plain_key plain_look(const heed_cuda_args *args, i64 q, i64 k, u32 b
 
 #if HEED_SINKS
 
-/* Adds the sink. The weights so far are relative to the maximum, which may be too far from zero to
- * be told from the sink in base 2. */
+/* Adds the sink. The weights so far are relative to the maximum, which may be too large to be
+ * compared with the sink in base 2. */
 HEED_DEVICE void plain_add_sink(const heed_cuda_args *args, plain_row *st, u32 head, u32 row)
 {
     const heed_cuda_changes *changes = &args->changes;
@@ -258,7 +258,7 @@ HEED_DEVICE void plain_add_sink(const heed_cuda_args *args, plain_row *st, u32 h
     st->lse = sink;
     if (st->sum == 0.0f)
         return;
-    float apart = ptx_fms(st->max, changes->unit, sink) * LOG2_E; /* the maximum from the sink */
+    float apart = ptx_fms(st->max, changes->unit, sink) * LOG2_E; /* the maximum minus the sink */
     float own = apart < 0.0f ? ptx_ex2(apart) : 1.0f;
     float all = st->sum * own + (apart < 0.0f ? 1.0f : ptx_ex2(-apart));
     HEED_UNROLL
@@ -273,10 +273,10 @@ HEED_DEVICE void plain_add_sink(const heed_cuda_args *args, plain_row *st, u32 h
 
 #if HEED_HIDES
 
-/* So many times 32 keys are looked at together. */
+/* Keys are checked in batches of this many times 32. */
 #define PLAIN_LOOKS 8
 
-/* Where a row's @keys begin, without those before the first one that steps show. */
+/* The beginning of a row's @keys, without those before the first one that steps show. */
 HEED_DEVICE u32 plain_first_seen(const heed_cuda_args *args, u32 batch, u32 head, u32 row,
                                  key_range keys)
 {
@@ -299,8 +299,8 @@ HEED_DEVICE u32 plain_first_seen(const heed_cuda_args *args, u32 batch, u32 head
 
 #endif
 
-/* A row of @head, whose keys and values are those of @head_kv of @batch, as the tensors count them.
- */
+/* Computes a row of @head with the keys and values of @head_kv of @batch, as numbered in the
+ * tensors. */
 HEED_DEVICE void plain_attend(const heed_cuda_args *args, plain_row *st, u32 head, u32 row,
                               u32 batch, u32 head_kv)
 {
@@ -350,7 +350,7 @@ HEED_DEVICE void plain_store_lse(const heed_cuda_args *args, const plain_row *st
         ptx_st_global_f32(args->lse + lse_offset(args, head, row), plain_lse(args, st));
 }
 
-/* Makes and stores a row of @head. */
+/* Computes and stores a row of @head. */
 HEED_DEVICE void plain_make(const heed_cuda_args *args, u32 head, u32 row, u32 batch, u32 head_kv)
 {
     plain_row st;

@@ -1,12 +1,12 @@
 /*
  * ptx.cuh - the instructions that C lacks, one wrapper each, named after the instruction
  *
- * Nothing in device code but these files and ptx_hopper.cuh may contain asm or a builtin of CUDA.
- * tests/emulator/ptx.cuh has the same prototypes in C, which is how kernels run where there is no
- * GPU; a wrapper added here is added there.
+ * In device code only these files and ptx_hopper.cuh may contain asm or CUDA builtins.
+ * tests/emulator/ptx.cuh has the same prototypes in C, so kernels can run without a GPU; add every
+ * new wrapper there too.
  *
- * Asynchronous operations, barriers, and accesses to memory that others write are volatile and
- * clobber memory, so that the compiler keeps their order; arithmetic is neither, so that it may be
+ * Asynchronous operations, barriers, and accesses to memory that other threads write are volatile
+ * and clobber memory, so the compiler keeps their order; arithmetic is neither, so it can be
  * scheduled freely.
  */
 #ifndef HEED_PTX_CUH

@@ -4,14 +4,14 @@
  * As in ptx.cuh, whose rules hold here too: tests/emulator has the same prototypes in C. wgmma and
  * setmaxnreg need sm_90a, the rest sm_90.
  *
- * A warpgroup is four warps in succession, the first a multiple of four; all its threads execute
+ * A warpgroup is four consecutive warps, the first a multiple of four; all its threads execute
  * wgmma together. Warp w of it has rows 16w to 16w + 15 of the product, in fragments like those of
  * mma.m16n8k16: of the 8 columns from 8i on, d[4i] to d[4i+3], and as the operand a, four registers
  * for 16 columns.
  *
- * The instructions that copy, wgmma included, see shared memory through a proxy of their own: after
- * ordinary stores to what they shall read, the thread that stored needs ptx_fence_async() before
- * the barrier between it and them.
+ * Asynchronous copies and wgmma access shared memory through the async proxy: after ordinary stores
+ * to data that they read, the storing thread needs ptx_fence_async() before the barrier between it
+ * and them.
  */
 #ifndef HEED_PTX_HOPPER_CUH
 #define HEED_PTX_HOPPER_CUH
@@ -21,35 +21,37 @@
 
 /* ---- barriers in shared memory: 8 bytes at a multiple of 8 ----
  *
- * A phase of one is over when as many threads have arrived as it was made for, and all bytes that
- * were announced have come. Phases are told apart by their parity, which begins with 0. */
+ * A phase completes when the number of threads given at initialization have arrived, and all
+ * expected bytes have been transferred. Phases are distinguished by their parity, which begins with
+ * 0. */
 
-/* mbarrier.init: for @count arrivals a phase. */
+/* mbarrier.init: for @count arrivals per phase. */
 HEED_DEVICE void ptx_mbarrier_init(u32 barrier, u32 count)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* fence.mbarrier_init: barriers that the thread has made are ones for copies too. */
+/* fence.mbarrier_init: makes barriers that the thread initialized visible to copies. */
 HEED_DEVICE void ptx_fence_mbarrier_init(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-/* mbarrier.arrive: earlier accesses of the thread come before what waits for the phase. */
+/* mbarrier.arrive: earlier accesses of the thread are ordered before those of threads that wait for
+ * the phase. */
 HEED_DEVICE void ptx_mbarrier_arrive(u32 barrier)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* mbarrier.arrive.expect_tx: the same, and the phase awaits @bytes more. */
+/* mbarrier.arrive.expect_tx: the same, and the phase expects @bytes more. */
 HEED_DEVICE void ptx_mbarrier_arrive_expect(u32 barrier, u32 bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
 }
 
-/* mbarrier.try_wait.parity: waits until the phase of @parity is over: returns at once if the
+/* mbarrier.try_wait.parity: waits until the phase of @parity has completed: returns at once if the
  * current one has the other parity. */
 HEED_DEVICE void ptx_mbarrier_wait(u32 barrier, u32 parity)
 {
@@ -60,15 +62,17 @@ HEED_DEVICE void ptx_mbarrier_wait(u32 barrier, u32 parity)
         : "memory");
 }
 
-/* fence.proxy.async: copies and wgmma see the thread's earlier stores to shared memory. */
+/* fence.proxy.async: makes the thread's earlier stores to shared memory visible to copies and
+ * wgmma. */
 HEED_DEVICE void ptx_fence_async(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* ---- clusters: two blocks that run at the same time and reach each other's shared memory ---- */
+/* ---- clusters: two blocks that run at the same time and can access each other's shared memory
+ * ---- */
 
-/* %cluster_ctarank: which of the cluster's blocks this one is. */
+/* %cluster_ctarank: the block's index in the cluster. */
 HEED_DEVICE u32 ptx_cluster_rank(void)
 {
     u32 r;
@@ -76,7 +80,7 @@ HEED_DEVICE u32 ptx_cluster_rank(void)
     return r;
 }
 
-/* mapa: where in the cluster's shared memory the block @rank has what this one has at @smem. */
+/* mapa: the address in the cluster's shared memory that corresponds to @smem in block @rank. */
 HEED_DEVICE u32 ptx_mapa(u32 smem, u32 rank)
 {
     u32 r;
@@ -84,8 +88,8 @@ HEED_DEVICE u32 ptx_mapa(u32 smem, u32 rank)
     return r;
 }
 
-/* st.async.v2.b32: stores 8 bytes in the shared memory of a block, which must have begun, and tells
- * a barrier of that block so. Both are addresses in the cluster's. */
+/* st.async.v2.b32: stores 8 bytes in the shared memory of a block, which must have begun, and
+ * signals a barrier of that block. Both addresses are in the cluster's shared memory. */
 HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, "
@@ -94,13 +98,22 @@ HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
                  : "memory");
 }
 
-/* barrier.cluster.arrive: the thread does not wait for those of the cluster's blocks, */
+/* mbarrier.arrive, at a barrier of any block of the cluster, an address in the cluster's. The thread
+ * has finished its earlier reads. Its stores need not be visible to the other block: a release for
+ * the whole cluster would wait for all memory accesses of the thread. */
+HEED_DEVICE void ptx_mbarrier_arrive_cluster(u32 barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* barrier.cluster.arrive: the thread arrives without waiting for the other threads of the
+ * cluster, */
 HEED_DEVICE void ptx_cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
 
-/* barrier.cluster.wait: and now it does. Work that others did before they arrived is done. */
+/* barrier.cluster.wait: and waits for them. Their accesses before they arrived are visible. */
 HEED_DEVICE void ptx_cluster_wait(void)
 {
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
@@ -108,21 +121,33 @@ HEED_DEVICE void ptx_cluster_wait(void)
 
 /* ---- the tensor memory accelerator: one thread starts a copy of a whole box ---- */
 
-/* prefetch.tensormap: the map will be needed. It is in the arguments of the kernel. */
+/* prefetch.tensormap: prefetches the map, which is in the arguments of the kernel. */
 HEED_DEVICE void ptx_prefetch_map(const heed_cuda_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
 /* cp.async.bulk.tensor.4d, global to shared: starts a copy of the box that begins at @column,
- * @head,
- * @row and @batch to @smem, a multiple of 1024. Its bytes, all of the box, count at @barrier. */
+ * @head, @row and @batch to @smem, a multiple of 1024. @barrier counts its bytes, those of the
+ * whole box. */
 HEED_DEVICE void ptx_tensor_load(u32 smem, const heed_cuda_map *map, u32 barrier, i32 column,
                                  i32 head, i32 row, i32 batch)
 {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(smem),
                  "l"(map), "r"(barrier), "r"(column), "r"(head), "r"(row), "r"(batch)
+                 : "memory");
+}
+
+/* The same to all blocks of the cluster whose bits are set in @blocks, which have begun: to the same
+ * place in the shared memory of each, where the bytes count at the same barrier of that block. */
+HEED_DEVICE void ptx_tensor_load_cluster(u32 smem, const heed_cuda_map *map, u32 barrier,
+                                         i32 column, i32 head, i32 row, i32 batch, u32 blocks)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(smem),
+                 "l"(map), "r"(barrier), "r"(column), "r"(head), "r"(row), "r"(batch),
+                 "h"((unsigned short)blocks)
                  : "memory");
 }
 
@@ -135,9 +160,8 @@ HEED_DEVICE void ptx_tensor_prefetch(const heed_cuda_map *map, i32 column, i32 h
                  : "memory");
 }
 
-/* cp.async.bulk.tensor.4d, shared to global: the other way round, a part of the thread's next
- * group.
- */
+/* cp.async.bulk.tensor.4d, shared to global: the other direction, as part of the thread's next
+ * group. */
 HEED_DEVICE void ptx_tensor_store(const heed_cuda_map *map, u32 smem, i32 column, i32 head, i32 row,
                                   i32 batch)
 {
@@ -147,8 +171,8 @@ HEED_DEVICE void ptx_tensor_store(const heed_cuda_map *map, u32 smem, i32 column
                  : "memory");
 }
 
-/* cp.async.bulk.commit_group: the stores that this thread started since the last one are a group.
- */
+/* cp.async.bulk.commit_group: the stores that this thread started since the last commit form a
+ * group. */
 HEED_DEVICE void ptx_bulk_commit(void)
 {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -164,7 +188,7 @@ HEED_DEVICE void ptx_bulk_wait_read(void)
 /* ---- matrices ---- */
 
 /* stmatrix.x4: four 8x8 matrices of 16-bit elements. Lane l gives the address of row l % 8 of
- * matrix l / 8, a multiple of 16; of matrix i it has, in r[i], elements 2t and 2t+1 of row g. */
+ * matrix l / 8, a multiple of 16; for matrix i it has elements 2t and 2t+1 of row g in r[i]. */
 HEED_DEVICE void ptx_stmatrix_x4(u32 smem, const u32 r[4])
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(smem),
@@ -172,8 +196,8 @@ HEED_DEVICE void ptx_stmatrix_x4(u32 smem, const u32 r[4])
                  : "memory");
 }
 
-/* setmaxnreg.dec and .inc: the threads of a warpgroup have @count registers each from here on, a
- * constant; an increase waits until the block has that many to spare. */
+/* setmaxnreg.dec and .inc: sets the registers per thread of the warpgroup to @count, a constant; an
+ * increase waits until the block has enough free registers. */
 HEED_DEVICE void ptx_setmaxnreg_dec(int count)
 {
     switch (count) {
@@ -210,26 +234,26 @@ HEED_DEVICE void ptx_setmaxnreg_inc(int count)
     case 240:
         asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
         break;
-    default: /* no other count is known: better told than waited for */
+    default: /* no other count is supported: fail instead of hanging */
         asm volatile("trap;");
         break;
     }
 }
 
-/* wgmma.fence: registers that were written so far are there for the wgmma that follow. */
+/* wgmma.fence: makes registers written so far visible to the following wgmma. */
 HEED_DEVICE void ptx_wgmma_fence(void)
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-/* wgmma.commit_group: the wgmma that this warpgroup started since the last one are a group. */
+/* wgmma.commit_group: the wgmma that this warpgroup started since the last commit form a group. */
 HEED_DEVICE void ptx_wgmma_commit(void)
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* wgmma.wait_group: waits until at most @n, 0 to 2, of the groups are not yet done. Sums that are
- * read or written after that need ptx_wgmma_done(). */
+/* wgmma.wait_group: waits until at most @n groups, 0 to 2, are pending. Sums that are read or
+ * written after that need ptx_wgmma_done(). */
 HEED_DEVICE void ptx_wgmma_wait(int n)
 {
     if (n == 0)
@@ -240,7 +264,8 @@ HEED_DEVICE void ptx_wgmma_wait(int n)
         asm volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
 }
 
-/* No instruction: reads of the @count registers @d from here on are of their value now. */
+/* No instruction: keeps the compiler from moving accesses to the @count registers @d before
+ * this. */
 HEED_DEVICE void ptx_wgmma_done(float *d, int count)
 {
     HEED_UNROLL
@@ -248,7 +273,7 @@ HEED_DEVICE void ptx_wgmma_done(float *d, int count)
         asm volatile("" : "+f"(d[i])::"memory");
 }
 
-/* The same for those of the operand a, which may be written anew from here on. */
+/* The same for those of the operand a, which may be overwritten from here on. */
 HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
 {
     HEED_UNROLL
@@ -256,7 +281,7 @@ HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
         asm volatile("" : "+r"(a[i])::"memory");
 }
 
-/* Registers by eights: their names in the text of an instruction, and the operands. */
+/* Registers in groups of eight: their names in the text of an instruction, and the operands. */
 
 #define WGMMA_0 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define WGMMA_8 "%8, %9, %10, %11, %12, %13, %14, %15"
@@ -308,23 +333,23 @@ HEED_DEVICE void ptx_wgmma_done_a(u32 *a, int count)
 #define WGMMA_TYPES "f32.f16.f16"
 #endif
 
-/* The texts. @shape is that of the product, @d its registers, @a, @b and @add the operands. Both
- * matrices in shared memory have the summed dimension in succession, */
+/* The texts. @shape is that of the product, @d its registers, @a, @b and @add the operands. The
+ * summed dimension is contiguous in both matrices in shared memory, */
 #define WGMMA_SS(shape, d, a, b, add)                                                \
     "{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned." shape \
     "." WGMMA_TYPES " {" d "}, " a ", " b ", p, 1, 1, 0, 0; }"
-/* or the first one alone, */
+/* or in the first one only, */
 #define WGMMA_SS_ACROSS(shape, d, a, b, add)                                         \
     "{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned." shape \
     "." WGMMA_TYPES " {" d "}, " a ", " b ", p, 1, 1, 0, 1; }"
-/* but the second one, with the first in registers, the other one. */
+/* or, with the first one in registers, the other dimension is contiguous in the second one. */
 #define WGMMA_RS(shape, d, a0, a1, a2, a3, b, add)                                   \
     "{ .reg .pred p; setp.ne.b32 p, " add ", 0; wgmma.mma_async.sync.aligned." shape \
     "." WGMMA_TYPES " {" d "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", p, 1, 1, 1; }"
 
 /*
  * wgmma.m64nNk16 with both operands in shared memory: d = a b, plus d if @add. @a and @b are
- * descriptors; a is of 64 rows, b of N rows, 16 elements of each.
+ * descriptors; a has 64 rows, b has N rows, of 16 elements each.
  */
 
 HEED_DEVICE void ptx_wgmma_n64_ss(float d[32], u64 a, u64 b, int add)
@@ -404,7 +429,7 @@ HEED_DEVICE void ptx_wgmma_n256_ss(float d[128], u64 a, u64 b, int add)
                  : "l"(a), "l"(b), "r"(add));
 }
 
-/* The same, but that b is of 16 rows of N elements. */
+/* The same, but b has 16 rows of N elements. */
 
 HEED_DEVICE void ptx_wgmma_n192_ss_across(float d[96], u64 a, u64 b, int add)
 {

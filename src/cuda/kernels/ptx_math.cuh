@@ -16,7 +16,7 @@ HEED_DEVICE u32 ptx_mul_hi(u32 x, u32 y)
     return r;
 }
 
-/* prmt.b32: four bytes of @y (4 to 7) and @x (0 to 3), those that the digits of @which say. */
+/* prmt.b32: four bytes of @y (4 to 7) and @x (0 to 3), selected by the digits of @which. */
 HEED_DEVICE u32 ptx_permute(u32 x, u32 y, u32 which)
 {
     u32 r;
@@ -24,7 +24,7 @@ HEED_DEVICE u32 ptx_permute(u32 x, u32 y, u32 which)
     return r;
 }
 
-/* popc.b32: how many bits are 1. */
+/* popc.b32: the number of set bits. */
 HEED_DEVICE u32 ptx_popc(u32 x)
 {
     u32 r;
@@ -62,8 +62,7 @@ HEED_DEVICE float ptx_infinity(void)
     return ptx_as_f32(0x7f800000u);
 }
 
-/* ex2.approx.ftz: 2 to the power of x, to 2 units in the last place; 0 for -infinity and for
- * results below 2^-126. */
+/* ex2.approx.ftz: 2 to the power of x, to 2 ULP; 0 for -infinity and for results below 2^-126. */
 HEED_DEVICE float ptx_ex2(float x)
 {
     float r;
@@ -79,7 +78,7 @@ HEED_DEVICE float ptx_lg2(float x)
     return r;
 }
 
-/* rcp.approx.ftz: 1 / x, to 1 unit in the last place; infinity for 0 and subnormals. */
+/* rcp.approx.ftz: 1 / x, to 1 ULP; infinity for 0 and subnormals. */
 HEED_DEVICE float ptx_rcp(float x)
 {
     float r;
@@ -95,7 +94,7 @@ HEED_DEVICE float ptx_fma(float x, float y, float z)
     return r;
 }
 
-/* The same of x * y - z; no other instruction negates z. */
+/* The same for x * y - z, without a separate instruction to negate z. */
 HEED_DEVICE float ptx_fms(float x, float y, float z)
 {
     float r;
@@ -113,7 +112,7 @@ HEED_DEVICE float ptx_abs(float x)
     return r;
 }
 
-/* max.f32: the greater one. If one is NaN it is the other one, so a maximum hides NaN. */
+/* max.f32: the greater one. If one is NaN, it is the other one, so a maximum hides NaN. */
 HEED_DEVICE float ptx_max(float x, float y)
 {
     float r;
@@ -121,8 +120,7 @@ HEED_DEVICE float ptx_max(float x, float y)
     return r;
 }
 
-/* Functions of several instructions: exp, log, sqrt and floor, to 2 units in the last
- * place or better. */
+/* Functions of several instructions: exp, log, sqrt and floor, to 2 ULP or better. */
 HEED_DEVICE float ptx_exp(float x)
 {
     return expf(x);
@@ -191,7 +189,7 @@ HEED_DEVICE u32 ptx_pack_bf16(float lo, float hi)
     return r;
 }
 
-/* cvt.rna.tf32.f32: the nearest number with 11 significant bits, of two the larger one. */
+/* cvt.rna.tf32.f32: rounds to 11 significant bits, to nearest, ties away from zero. */
 HEED_DEVICE u32 ptx_f32_to_tf32(float x)
 {
     u32 r;
@@ -199,7 +197,7 @@ HEED_DEVICE u32 ptx_f32_to_tf32(float x)
     return r;
 }
 
-/* The lower and the upper one of two. */
+/* The lower and the upper half. */
 HEED_DEVICE float ptx_unpack_f16_lo(u32 x)
 {
     return ptx_f16_to_f32((u16)x);

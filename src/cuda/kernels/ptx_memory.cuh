@@ -1,8 +1,8 @@
 /*
  * ptx_memory.cuh - shared and global memory, and copies between them: instructions as in ptx.cuh
  *
- * Shared memory is one arena that begins at ptx_shared_base() and is reached by 32-bit addresses
- * only, never by pointers.
+ * Shared memory is one arena that begins at ptx_shared_base() and is only accessed by 32-bit
+ * addresses, never by pointers.
  */
 #ifndef HEED_PTX_MEMORY_CUH
 #define HEED_PTX_MEMORY_CUH
@@ -104,7 +104,7 @@ HEED_DEVICE void ptx_st_shared_f32(u32 smem, float x)
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(smem), "f"(x) : "memory");
 }
 
-/* red.shared.min.u32: the value there becomes the lesser of it and @x, atomically. */
+/* red.shared.min.u32: atomic minimum of the value there and @x. */
 HEED_DEVICE void ptx_min_shared_u32(u32 smem, u32 x)
 {
     asm volatile("red.shared.min.u32 [%0], %1;" ::"r"(smem), "r"(x) : "memory");
@@ -113,8 +113,8 @@ HEED_DEVICE void ptx_min_shared_u32(u32 smem, u32 x)
 /* ---- global to shared memory, asynchronously ---- */
 
 /* cp.async.cg.shared.global.L2::128B: starts a copy of @bytes, 0 to 16, from @global to the 16 at
- * @smem, and makes the rest of those zero. Both addresses are multiples of 16. With 0 bytes @global
- * is not read. */
+ * @smem, and sets the rest of those to zero. Both addresses are multiples of 16. With 0 bytes
+ * @global is not read. */
 HEED_DEVICE void ptx_cp_async_16(u32 smem, const void *global, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(smem), "l"(global),
@@ -122,13 +122,13 @@ HEED_DEVICE void ptx_cp_async_16(u32 smem, const void *global, u32 bytes)
                  : "memory");
 }
 
-/* cp.async.commit_group: the copies that this thread started since the last one are a group. */
+/* cp.async.commit_group: the copies that this thread started since the last commit form a group. */
 HEED_DEVICE void ptx_cp_async_commit(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* cp.async.wait_group: waits until at most @n of this thread's groups are not yet done. @n is a
+/* cp.async.wait_group: waits until at most @n of this thread's groups are pending. @n is a
  * constant, 0 to 7. Other threads see the bytes after a barrier. */
 HEED_DEVICE void ptx_cp_async_wait(int n)
 {
@@ -173,8 +173,8 @@ HEED_DEVICE heed_u32x4 ptx_ld_global_16(const void *p)
     return r;
 }
 
-/* ld.global.nc.L1::no_allocate.v4.u32: the same from memory that nobody writes meanwhile, read
- * once. */
+/* ld.global.nc.L1::no_allocate.v4.u32: the same from memory that is not written meanwhile, and only
+ * read once. */
 HEED_DEVICE heed_u32x4 ptx_ld_global_nc_16(const void *p)
 {
     heed_u32x4 r;
@@ -184,8 +184,8 @@ HEED_DEVICE heed_u32x4 ptx_ld_global_nc_16(const void *p)
     return r;
 }
 
-/* ld.global.u8, u16, u32, v2.u32 and v4.u32, of operands, which nobody writes while the kernel
- * reads them: the compiler may read once what is read twice, earlier, or not at all. */
+/* ld.global.u8, u16, u32, v2.u32 and v4.u32, for operands, which are not written while the kernel
+ * runs: the compiler may merge, move or remove loads. */
 HEED_DEVICE u32 ptx_ld_operand_1(const void *p)
 {
     u32 r;
@@ -207,7 +207,7 @@ HEED_DEVICE u32 ptx_ld_operand_4(const void *p)
     return r;
 }
 
-/* The same where they are written: their loads start before the code that follows. */
+/* The same, but kept in order: these loads start before the code that follows. */
 HEED_DEVICE u32 ptx_ld_ahead_2(const void *p)
 {
     u16 r;
@@ -286,9 +286,9 @@ HEED_DEVICE void ptx_st_global_f32(void *p, float x)
     asm volatile("st.global.f32 [%0], %1;" ::"l"(p), "f"(x) : "memory");
 }
 
-/* atom.acq_rel.gpu.global.inc.u32: the value at @p, which becomes one more, or 0 where it was
- * @limit or more. Writes before it, and those that a barrier put before it, are seen after a later one at
- * the same place, by any block. */
+/* atom.acq_rel.gpu.global.inc.u32: returns the value at @p, which is incremented, or set to 0 if it
+ * was @limit or more. Writes before it, including those ordered by a barrier, are visible after a
+ * later one at the same address, in any block. */
 HEED_DEVICE u32 ptx_inc_global_u32(void *p, u32 limit)
 {
     u32 r;

@@ -1,5 +1,5 @@
 /*
- * ptx_thread.cuh - where a thread is, and how it waits for others: instructions as in ptx.cuh
+ * ptx_thread.cuh - thread indices and barriers: instructions as in ptx.cuh
  */
 #ifndef HEED_PTX_THREAD_CUH
 #define HEED_PTX_THREAD_CUH
@@ -14,7 +14,7 @@ HEED_DEVICE u32 ptx_thread(void)
     return threadIdx.x;
 }
 
-/* The same, read anew where it is called, so that no register keeps it until there. */
+/* The same, read again at each call, so no register holds it in between. */
 HEED_DEVICE u32 ptx_thread_anew(void)
 {
     u32 r;
@@ -77,7 +77,7 @@ HEED_DEVICE void ptx_barrier_named(int id, int threads)
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/* bar.arrive id, threads: is one of them without waiting. */
+/* bar.arrive id, threads: arrives without waiting. */
 HEED_DEVICE void ptx_barrier_named_arrive(int id, int threads)
 {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
@@ -89,7 +89,7 @@ HEED_DEVICE void ptx_warp_barrier(void)
     asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
-/* griddepcontrol.wait: waits until the grid before this one is done. Nothing before sm_90. */
+/* griddepcontrol.wait: waits until the preceding grid is done. No-op before sm_90. */
 HEED_DEVICE void ptx_griddepcontrol_wait(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -97,7 +97,7 @@ HEED_DEVICE void ptx_griddepcontrol_wait(void)
 #endif
 }
 
-/* griddepcontrol.launch_dependents: the grid after this one may start. Nothing before sm_90. */
+/* griddepcontrol.launch_dependents: the next grid may start. No-op before sm_90. */
 HEED_DEVICE void ptx_griddepcontrol_launch(void)
 {
 #if __CUDA_ARCH__ >= 900

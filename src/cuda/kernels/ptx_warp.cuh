@@ -8,7 +8,7 @@
  *     b[0] (rows 2t, 2t+1, column g)   b[1] (rows 2t+8, 2t+9, column g)
  *     d[0], d[1] (row g, columns 2t, 2t+1)               d[2], d[3] (row g+8, the same columns)
  *
- * Those of mma.m16n8k8 have an element of 32 bits in each register, and the same d:
+ * Those of mma.m16n8k8 have a 32-bit element in each register, and the same d:
  *
  *     a[0] (row g, column t)   a[1] (g+8, t)   a[2] (g, t+4)   a[3] (g+8, t+4)
  *     b[0] (row t, column g)   b[1] (row t+4, column g)
@@ -21,7 +21,7 @@
 /* ---- matrices: every lane of a warp calls these together ---- */
 
 /* ldmatrix.x4: four 8x8 matrices of 16-bit elements. Lane l gives the address of row l % 8 of
- * matrix l / 8, a multiple of 16; of matrix i it gets, in r[i], elements 2t and 2t+1 of row g. */
+ * matrix l / 8, a multiple of 16; of matrix i it gets elements 2t and 2t+1 of row g in r[i]. */
 HEED_DEVICE void ptx_ldmatrix_x4(u32 r[4], u32 smem)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -30,7 +30,7 @@ HEED_DEVICE void ptx_ldmatrix_x4(u32 r[4], u32 smem)
                  : "memory");
 }
 
-/* ldmatrix.x4.trans: the same of the transposed matrices: elements g of rows 2t and 2t+1. */
+/* ldmatrix.x4.trans: the same for the transposed matrices: elements g of rows 2t and 2t+1. */
 HEED_DEVICE void ptx_ldmatrix_x4_trans(u32 r[4], u32 smem)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -75,7 +75,8 @@ HEED_DEVICE void ptx_mma_bf16(float d[4], const u32 a[4], const u32 b[2])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* mma.m16n8k8: d += a b, a and b of tf32, float32 whose low 13 bits are ignored, d of float32. */
+/* mma.m16n8k8: d += a b, a and b of tf32, which is float32 whose low 13 bits are ignored, d of
+ * float32. */
 HEED_DEVICE void ptx_mma_tf32(float d[4], const u32 a[4], const u32 b[2])
 {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
@@ -159,7 +160,7 @@ HEED_DEVICE float ptx_shfl_idx(float x, int lane)
     return r;
 }
 
-/* vote.sync.any: is @x other than 0 in any lane? 0 or 1. */
+/* vote.sync.any: 1 if @x is not 0 in any lane, else 0. */
 HEED_DEVICE int ptx_vote_any(int x)
 {
     int r;
@@ -170,7 +171,7 @@ HEED_DEVICE int ptx_vote_any(int x)
     return r;
 }
 
-/* vote.sync.ballot: bit i is 1 if @x is other than 0 in lane i. */
+/* vote.sync.ballot: bit i is 1 if @x is not 0 in lane i. */
 HEED_DEVICE u32 ptx_vote_ballot(int x)
 {
     u32 r;

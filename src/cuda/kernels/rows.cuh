@@ -1,5 +1,5 @@
 /*
- * rows.cuh - rows of queries: where they are in the tensors, and what they see
+ * rows.cuh - rows of queries: their offsets in the tensors, and the keys that they see
  *
  * See args.cuh for what a row is. A head here is one of batch * heads_kv.
  */
@@ -19,38 +19,38 @@ HEED_DEVICE u32 divide(u32 n, heed_cuda_divisor by)
     return by.multiplier == 0 ? n : ptx_mul_hi(n, by.multiplier) >> by.shift;
 }
 
-/* Keys from @begin on, up to @end and without it. */
+/* Keys from @begin up to but not including @end. */
 typedef struct key_range {
     u32 begin;
     u32 end;
 } key_range;
 
-/* Is there a mask? Sources that are not heed's have another name for it. */
+/* True if there is a mask. Sources from elsewhere have another name for it. */
 #ifndef HEED_MASKED
 #define HEED_MASKED HEED_CAUSAL
 #endif
 
-/* Does the mask hide the first keys of some rows? */
+/* True if the mask hides the first keys of some rows. */
 #ifndef HEED_HIDES_FIRST
 #define HEED_HIDES_FIRST 0
 #endif
 
-/* Are there chunks? */
+/* True if there are chunks. */
 #ifndef HEED_CHUNKED
 #define HEED_CHUNKED 0
 #endif
 
-/* Has each query a first key of its own? */
+/* True if each query has a first key (starts). */
 #ifndef HEED_STARTS
 #define HEED_STARTS 0
 #endif
 
-/* Has each batch element a number of keys of its own? */
+/* True if the number of keys differs between batch elements. */
 #ifndef HEED_LENGTHS
 #define HEED_LENGTHS 0
 #endif
 
-/* Are sequences packed: Q and O, or K and V? */
+/* True if sequences are packed: Q and O, or K and V. */
 #ifndef HEED_PACKED_Q
 #define HEED_PACKED_Q 0
 #endif
@@ -60,27 +60,27 @@ typedef struct key_range {
 
 #define KEYS_VARY (HEED_LENGTHS || HEED_PACKED_K)
 
-/* Are positions counted from the last key of a batch element, so that the bounds in the arguments
- * are those of one in which the numbers that vary are 0? */
+/* True if positions are counted from the last key of a batch element; then the bounds in the
+ * arguments are those of one whose varying numbers are 0. */
 #ifndef HEED_FOLLOWS
 #define HEED_FOLLOWS 0
 #endif
 
-/* Are K and V in pages? Their batch stride is then that of pages. */
+/* True if K and V are in pages; their batch stride is then that of pages. */
 #ifndef HEED_PAGED
 #define HEED_PAGED 0
 #endif
 
-/* Does heed_list() say which tiles steps leave to a block (tile_list.cuh)? */
+/* True if heed_list() lists the tiles that steps do not hide from a block (tile_list.cuh). */
 #ifndef HEED_LISTS
 #define HEED_LISTS 0
 #endif
 
-/* Are tiles found by what is read, so that the launch ahead must have ended? */
+/* True if finding tiles reads memory, so the preceding launch must have ended. */
 #define FOUND_LATE (HEED_STARTS || KEYS_VARY || HEED_PACKED_Q || HEED_PAGED || HEED_LISTS)
 
-/* @key, or the nearest one of the first @count; by an address, or kernels without lengths would be
- * compiled to other code than before those. */
+/* @key clamped to the first @count keys; passed by address so that code of kernels without lengths
+ * stays the same. */
 HEED_DEVICE u32 clip_key(const u32 *count, i64 key)
 {
     if (key < 0)
@@ -88,7 +88,7 @@ HEED_DEVICE u32 clip_key(const u32 *count, i64 key)
     return key < (i64)*count ? (u32)key : *count;
 }
 
-/* Takes the keys out that are not in the chunk of @position, if there are chunks. */
+/* Removes keys outside the chunk of @position, if there are chunks. */
 HEED_DEVICE void keep_chunk(const heed_cuda_args *args, i64 position, const u32 *count,
                             key_range *keys)
 {
@@ -102,8 +102,8 @@ HEED_DEVICE void keep_chunk(const heed_cuda_args *args, i64 position, const u32 
     keys->begin = keys->begin < keys->end ? keys->begin : keys->end;
 }
 
-/* The keys that query @i sees of the first *@count, if its position is @more than the arguments
- * say. Neither side decreases from one query to the next. */
+/* The keys among the first *@count that query @i sees, if its position is larger by @more than in
+ * the arguments. Neither bound decreases from one query to the next. */
 HEED_DEVICE key_range keys_among(const heed_cuda_args *args, u32 i, const u32 *count,
                                  const i64 more)
 {
@@ -115,19 +115,19 @@ HEED_DEVICE key_range keys_among(const heed_cuda_args *args, u32 i, const u32 *c
     return keys;
 }
 
-/* Those of query @i of a batch element with all keys. */
+/* The keys of query @i of a batch element with all keys. */
 HEED_DEVICE key_range visible_keys(const heed_cuda_args *args, u32 i)
 {
     return keys_among(args, i, &args->seq_k, 0);
 }
 
-/* Number @n of cumulative lengths of @words words. */
+/* Element @n of cumulative lengths of @words words. */
 HEED_DEVICE u32 cumulative(const int *lengths, u32 words, u32 n)
 {
     return ptx_ld_operand_4(lengths + (i64)n * words);
 }
 
-/* The first row of packed sequence @batch in Q and O, or K and V; 0 where none are packed. */
+/* The first row of packed sequence @batch in Q and O, or K and V; 0 if not packed. */
 HEED_DEVICE u32 first_query(const heed_cuda_args *args, u32 batch)
 {
 #if HEED_PACKED_Q
@@ -167,7 +167,7 @@ HEED_DEVICE u32 batch_rows(const heed_cuda_args *args, u32 batch)
     return HEED_PACKED_Q ? batch_queries(args, batch) * args->group.value : args->rows;
 }
 
-/* Keys of @batch, as its lengths say. */
+/* Keys of @batch, according to its lengths. */
 HEED_DEVICE i64 batch_length(const heed_cuda_args *args, u32 batch)
 {
     i64 length = args->seq_k;
@@ -184,7 +184,7 @@ HEED_DEVICE i64 batch_length(const heed_cuda_args *args, u32 batch)
     return length;
 }
 
-/* Those of query @i of @batch. */
+/* The keys of query @i of @batch. */
 HEED_DEVICE key_range batch_keys(const heed_cuda_args *args, u32 batch, u32 i)
 {
 #if KEYS_VARY || HEED_FOLLOWS
@@ -199,7 +199,7 @@ HEED_DEVICE key_range batch_keys(const heed_cuda_args *args, u32 batch, u32 i)
 #endif
 }
 
-/* Of those the ones that starts leave, of query @i, which may be beyond the last one. */
+/* The same without those before the start of query @i, which may be beyond the last one. */
 HEED_DEVICE key_range seen_keys(const heed_cuda_args *args, u32 batch, u32 i)
 {
     key_range keys = batch_keys(args, batch, i);
@@ -214,14 +214,14 @@ HEED_DEVICE key_range seen_keys(const heed_cuda_args *args, u32 batch, u32 i)
     return keys;
 }
 
-/* Tiles of keys from @begin on, up to @end and without it. Those from @full_begin up to @full_end
- * are seen as a whole by all rows in question; others of them need a mask. */
+/* Tiles of keys from @begin up to but not including @end. All rows in question see the tiles from
+ * @full_begin up to @full_end completely; the others need a mask. */
 typedef struct tile_range {
     u32 begin, full_begin;
     u32 full_end, end;
 } tile_range;
 
-/* Those of @keys keys that the rows from @first to @last, of @batch, look at. */
+/* The tiles of @keys keys that the rows from @first to @last of @batch process. */
 HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 batch, u32 first, u32 last,
                                      const u32 keys)
 {
@@ -233,13 +233,14 @@ HEED_DEVICE tile_range visible_tiles(const heed_cuda_args *args, u32 batch, u32 
         tiles.begin = seen_keys(args, batch, divide(first, args->group)).begin / keys;
         u32 begin = seen_keys(args, batch, divide(last, args->group)).begin;
         tiles.full_begin = (begin + (keys - 1)) / keys;
-        if (HEED_STARTS && tiles.full_begin < tiles.begin) /* starts that decrease, against rules */
+        if (HEED_STARTS && tiles.full_begin < tiles.begin) /* decreasing starts, which are not
+                                                              allowed */
             tiles.full_begin = tiles.begin;
     }
     return tiles;
 }
 
-/* Where a row is along the sequence, and among the query heads of its group. */
+/* A row's query and its head in the group. */
 typedef struct row_place {
     u32 query;
     u32 head;
@@ -264,8 +265,8 @@ HEED_DEVICE i64 row_offset(const heed_cuda_args *args, u32 head, heed_cuda_strid
     return seq + ((i64)head_kv * args->group.value + place.head) * stride.head;
 }
 
-/* Elements from the beginning of head @head_kv of @batch in K or V to that of key 0, or in pages
- * from the beginning of the head alone, */
+/* Elements from the beginning of head @head_kv of @batch in K or V to that of key 0, or with pages
+ * only from the beginning of the head, */
 HEED_DEVICE i64 keys_offset(const heed_cuda_args *args, u32 batch, u32 head_kv,
                             heed_cuda_strides stride)
 {
@@ -302,7 +303,7 @@ HEED_DEVICE i64 lse_offset(const heed_cuda_args *args, u32 head, u32 row)
 #endif
 }
 
-/* Rows of the partial results of one split, and where those of @head and @split begin. */
+/* Rows of the partial results of one split, and the beginning of those of @head and @split. */
 HEED_DEVICE u32 part_rows(const heed_cuda_args *args)
 {
 #if HEED_PACKED_Q

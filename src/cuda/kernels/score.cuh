@@ -2,47 +2,50 @@
  * score.cuh - changed logits, hidden keys and sinks
  *
  * A problem's operands and expressions are a list of steps (src/problem/program.h), which
- * src/cuda/score/score_print.c prints as C: that is program.cuh, of which every such kernel gets its own. It has
+ * src/cuda/score/score_print.c prints as C: this is program.cuh, generated for each such kernel. It
+ * has
  *
  *     score_row      values that are the same for all keys of a row
- *     score_row_of   makes them
+ *     score_row_of   computes them
  *     score_tile     values for a row and a tile
- *     score_tile_of  makes them
+ *     score_tile_of  computes them
  *     score_of       the logit of a score, less the row's base in the tile, in the unit that
  *                    args->changes has: HEED_MODIFIES
- *     score_tile_ready  makes of elements that were read ahead what the following take, by all
- *                    lanes of the warp
- *     is_any_visible  may the row see a key of the lane's in the tile? Known of packed bits
+ *     score_tile_ready  prepares elements that were read ahead for the following functions; called
+ *                    by all lanes of the warp
+ *     is_any_visible  false if the row sees none of the lane's keys in the tile, as far as
+ *                    packed bits show
  *     base_of        that base, in the same unit
- *     is_near        is STEP_FAR wrong for the tile?
- *     is_visible     does the row see the key? HEED_HIDES
+ *     is_near        true if STEP_FAR is invalid for the tile
+ *     is_visible     true if the row sees the key: HEED_HIDES
  *
- * with HEED_LISTS what sight.cuh says, for STEPS_SEEN steps, and STEPS_READ_AHEAD, whether
- * score_tile_of can read elements of all the lane's keys, STEPS_RISE, whether STEP_FAR makes a
- * difference, and STEPS_CAP, whether STEP_SMALL does.
+ * with HEED_LISTS the functions for sight.cuh, for STEPS_SEEN steps, and the flags
+ * STEPS_READ_AHEAD, if score_tile_of can read elements of all the lane's keys, STEPS_RISE, if
+ * STEP_FAR makes a difference, and STEPS_CAP, if STEP_SMALL does.
  *
- * Keys are told by the tile that they are in, the lane's first key within the tile, and an offset
- * @c from there, a constant. @whole: all keys of the tile exist. @how has bits:
+ * A key is identified by its tile, the lane's first key within the tile, and an offset @c from
+ * there, a constant. @whole: all keys of the tile exist. @how has bits:
  *
  *     STEP_PAIRS  the first key and @c / 2 * 2 are even, and operands may be read two keys at a
  *                 time
- *     STEP_AHEAD  score_tile_of() reads elements of all the lane's keys, so that they are on their
- *                 way while other work goes on; with STEP_PAIRS
+ *     STEP_AHEAD  score_tile_of() reads elements of all the lane's keys, so that their loads
+ *                 overlap with other work; with STEP_PAIRS
  *     STEP_SEEN   steps hide no key of the tile from any row of the block
- *     STEP_FAR    what rises evenly with the key is in the base as it is at the lane's first key
- *     STEP_SMALL  is_small() of all the row's scores in the tile
+ *     STEP_FAR    terms that are linear in the key are in the base, with their values at the lane's
+ *                 first key
+ *     STEP_SMALL  is_small() holds for all the row's scores in the tile
  *
- * Here is what the printed steps call.
+ * This file has the functions that the printed steps call.
  *
- * Keys that are hidden take no part, whatever V has for them: kernels under HEED_HIDES make rows
- * anew whose results are not finite.
+ * Hidden keys have no effect, whatever their values are: kernels with HEED_HIDES recompute rows
+ * whose results are not finite.
  */
 #ifndef HEED_SCORE_CUH
 #define HEED_SCORE_CUH
 
 #include "rows.cuh"
 
-/* Do steps change logits? Do they hide keys? Is there a sink? */
+/* True if steps change logits; if they hide keys; if there is a sink. */
 #ifndef HEED_MODIFIES
 #define HEED_MODIFIES 0
 #endif
@@ -53,17 +56,17 @@
 #define HEED_SINKS 0
 #endif
 
-/* Does anything, so that threads that compute read operands? */
+/* True if any of these holds, so computing threads read operands. */
 #ifndef HEED_CHANGES
 #define HEED_CHANGES 0
 #endif
 
-/* May operands be read two keys at a time? 2: and bytes along keys sixteen at a time. */
+/* 1: operands may be read two keys at a time. 2: and bytes along keys sixteen at a time. */
 #ifndef HEED_PAIRS
 #define HEED_PAIRS 0
 #endif
 
-/* Keys of a tile as steps see it, where that is a constant. */
+/* Keys of a tile for steps, if it is a constant. */
 #if defined HEED_TILE_KEYS && !defined STEP_TILE
 #define STEP_TILE HEED_TILE_KEYS
 #endif
@@ -80,7 +83,7 @@
 
 /* ---- Arithmetic ---- */
 
-/* Of two numbers the lesser one, or the greater one; a NaN of either stays. */
+/* The lesser, or the greater, of two numbers; a NaN on either side propagates. */
 HEED_DEVICE float step_min(float a, float b)
 {
     return a < b || a != a ? a : b;
@@ -101,7 +104,7 @@ HEED_DEVICE float step_tanh(float x)
 
 #define SMALL_Y 0.42f
 
-/* Is |y| at most SMALL_Y, and no power of its factor lost? */
+/* True if |y| is at most SMALL_Y, and no power in the polynomial underflows. */
 HEED_DEVICE int is_small(float x, float stretch)
 {
     float factor = ptx_abs(stretch);
@@ -109,9 +112,9 @@ HEED_DEVICE int is_small(float x, float stretch)
            ptx_abs(x) * factor <= SMALL_Y * 2.0f * LOG2_E;
 }
 
-/* Of a small y without special functions: y + y^3 (a + b y^2 + c y^4), the coefficients of which
- * minimize the largest error, 0.72 u. With all roundings tanh(y) is off by 2.35 u at most, by
- * step_cap()'s other way by 2.48 u. */
+/* For a small y without special functions: y + y^3 (a + b y^2 + c y^4), with coefficients that
+ * minimize the largest error, 0.72 u. With all roundings the error of tanh(y) is at most 2.35 u,
+ * and 2.48 u with the other method of step_cap(). */
 HEED_DEVICE float step_small_cap(float x, float stretch)
 {
     const float f = stretch * (0.5f / LOG2_E), f2 = f * f, f3 = f * f2, f5 = f3 * f2;
@@ -126,7 +129,7 @@ HEED_DEVICE float step_cap(float x, float stretch, const int how)
     return how & STEP_SMALL ? step_small_cap(x, stretch) : ptx_rcp(-1.0f - ptx_ex2(x * stretch));
 }
 
-/* @x, or -@x where @by is negative. */
+/* @x, or -@x if @by is negative. */
 HEED_DEVICE float step_signed(float x, float by)
 {
     return ptx_as_f32(ptx_as_u32(x) ^ (ptx_as_u32(by) & 0x80000000u));
@@ -155,7 +158,7 @@ HEED_DEVICE i32 step_mod(i32 a, i32 b)
 
 /* ---- Elements ---- */
 
-/* An index made sure to be from 0 to @last. */
+/* An index clamped to the range from 0 to @last. */
 HEED_DEVICE u32 step_index(i32 index, i32 last)
 {
     return index < 0 ? 0u : index > last ? (u32)last : (u32)index;
@@ -193,10 +196,11 @@ HEED_DEVICE int step_bit(const void *p, u32 bit)
 
 /* ---- Elements of a row of keys ----
  *
- * @p is where the element of the lane's first key is, and @left so many keys are left from there
- * on; elements beyond read as 0. With STEP_PAIRS, @c and the one beside it come in one load. */
+ * @p is the address of the element of the lane's first key, and @left is the number of keys from
+ * there on; elements beyond read as 0. With STEP_PAIRS, @c and its neighbour are read in one
+ * load. */
 
-/* Is the element at @c beyond the last key? Of a pair both are, or none. */
+/* True if the element at @c is beyond the last key. For a pair, both are or neither is. */
 HEED_DEVICE int is_beyond(u32 c, i32 left, const int whole, const int how)
 {
     return !whole && (i32)(how & STEP_PAIRS ? c / 2 * 2 : c) >= left;
@@ -249,9 +253,9 @@ HEED_DEVICE int step_key_byte(const u8 *p, u32 c, i32 left, const int whole, con
     return ptx_ld_operand_1(p + c) != 0;
 }
 
-/* The bit of the key at @c from key @within of the tile, which begins with key @tile; @p is where
- * the row's words are. Eight keys at a multiple of 8 are in one word; where tiles begin at
- * multiples of 32, that is known of more. */
+/* The bit of the key at @c from key @within of the tile, which begins with key @tile; @p is the
+ * address of the row's words. Eight keys at a multiple of 8 are in one word; if tiles begin at
+ * multiples of 32, the compiler can use that for more. */
 HEED_DEVICE int step_key_bit(const u8 *p, u32 tile, u32 within, u32 c, i32 left, const int whole)
 {
 #if defined STEP_TILE && STEP_TILE % 32 != 0
@@ -268,7 +272,7 @@ HEED_DEVICE int step_key_bit(const u8 *p, u32 tile, u32 within, u32 c, i32 left,
 
 /* ---- The same, read ahead ---- */
 
-/* Elements of a lane's keys in a tile: its two of every eight, or the words that bits are in. */
+/* Elements of a lane's keys in a tile: its two of every eight, or the words with their bits. */
 #ifdef STEP_TILE
 #define AHEAD_WORDS (STEP_TILE / 8)
 #else
@@ -279,7 +283,7 @@ typedef struct step_ahead {
     u32 v[AHEAD_WORDS];
 } step_ahead;
 
-/* Elements that are not read, ahead or as they are beyond the last key, are 0. */
+/* Elements that are not read ahead, or are beyond the last key, are 0. */
 HEED_DEVICE void step_read_halves(step_ahead *to, const u8 *p, i32 left, const int whole,
                                   const int how)
 {
@@ -290,7 +294,7 @@ HEED_DEVICE void step_read_halves(step_ahead *to, const u8 *p, i32 left, const i
     }
 }
 
-/* Are bytes read sixteen at a time? */
+/* True if bytes are read sixteen at a time. */
 #if HEED_PAIRS == 2 && AHEAD_WORDS % 8 == 0
 #define AHEAD_WIDE 1
 #else
@@ -329,7 +333,7 @@ HEED_DEVICE void step_read_bytes(step_ahead *to, const u8 *p, u32 within, i32 le
     }
 }
 
-/* Are the words of bits read ahead? Where tiles begin at multiples of 32. */
+/* True if words of bits are read ahead: if tiles begin at multiples of 32. */
 #define AHEAD_BITS (AHEAD_WORDS % 4 == 0)
 
 HEED_DEVICE void step_read_bits(step_ahead *to, const u8 *p, u32 tile, i32 left, const int whole,
@@ -343,9 +347,9 @@ HEED_DEVICE void step_read_bits(step_ahead *to, const u8 *p, u32 tile, i32 left,
 }
 
 /* ---- Packed: the lane's bits of 128 keys in a word, so that the compiler turns them into
- * predicates seven at a time; it is kept from looking for them where they come from ---- */
+ * predicates seven at a time; it is kept from tracing them back to their sources ---- */
 
-/* Of bits two from each byte of four words: key @c has this one. */
+/* For bits, two from each byte of four words: the bit of key @c. */
 HEED_DEVICE u32 packed_bit(const u32 c)
 {
     return 1u << (c % 32 / 8 * 8 + c % 128 / 32 * 2 + c % 2);
@@ -365,7 +369,7 @@ HEED_DEVICE void step_pack_bits(step_ahead *of, u32 within, const int how)
         of->v[i] = ptx_keep(of->v[i]);
 }
 
-/* Of bytes read sixteen at a time: bit 8 b + w of a lane is that of byte b in word w of eight; */
+/* For bytes read sixteen at a time: bit 8 b + w of a lane is that of byte b in word w of eight; */
 HEED_DEVICE u32 set_bytes(u32 x)
 {
     return (((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x) & 0x80808080u;
@@ -437,7 +441,7 @@ HEED_DEVICE int step_ahead_bit(const step_ahead *from, const u8 *p, u32 tile, u3
     return step_key_bit(p, tile, within, c, left, whole);
 }
 
-/* Is any of the lane's packed bits set? Else steps hide all its keys of the tile. */
+/* True if any of the lane's packed bits is set. Otherwise steps hide all its keys of the tile. */
 HEED_DEVICE int step_any(const step_ahead *of)
 {
     u32 any = 0;
@@ -447,7 +451,7 @@ HEED_DEVICE int step_any(const step_ahead *of)
     return any != 0;
 }
 
-/* Keys that the keys of a tile reach. */
+/* Keys of a tile, or 32 if that is not a constant. */
 #ifdef STEP_TILE
 #define STEP_KEYS STEP_TILE
 #else
@@ -459,8 +463,8 @@ HEED_DEVICE int step_any(const step_ahead *of)
 #endif
 #include "program.cuh"
 
-/* Which of the lane's keys comes as number @n? Bits that are side by side follow each other: else
- * the compiler does not make predicates of several of them at once. */
+/* The lane's key that is processed as number @n. Adjacent bits are processed consecutively:
+ * otherwise the compiler does not turn several of them into predicates at once. */
 HEED_DEVICE u32 step_turn(const u32 n, const int how)
 {
     const u32 words = AHEAD_WORDS >= 16 ? 4 : AHEAD_WORDS >= 4 ? AHEAD_WORDS / 4 : 1;
@@ -474,7 +478,7 @@ HEED_DEVICE u32 step_turn(const u32 n, const int how)
     return n;
 }
 
-/* The row @row of @head, as args.cuh counts them; rows beyond the last one are that. */
+/* Row @row of @head, as numbered in args.cuh; rows beyond the last one give the last. */
 HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 head, u32 row)
 {
     u32 rows = batch_rows(args, batch);
@@ -498,8 +502,8 @@ HEED_DEVICE float row_sink(const heed_cuda_args *args, u32 head, u32 row)
         ptx_ld_operand_4(args->changes.sinks + batch * args->changes.sink_stride + head_q));
 }
 
-/* Adds the sink to a row that has a weight, whose maximum is @max to base 2, and @sum that of its
- * weights. Returns what its sums, which have been divided by @sum, are to be multiplied by. */
+/* Adds the sink to a row with a weight, whose maximum is @max, base 2, and whose sum of weights is
+ * @sum. Returns the factor for its sums, which have been divided by @sum. */
 HEED_DEVICE float add_sink(const heed_cuda_args *args, u32 head, u32 row, float *max, float *sum)
 {
     float sink = row_sink(args, head, row) * LOG2_E;

@@ -1,21 +1,21 @@
 /*
- * sight.cuh - do steps hide all keys of a tile from all rows of a block, or none?
+ * sight.cuh - decide whether steps hide all keys of a tile from all rows of a block, none, or some
  *
- * The interval arithmetic of interval.cuh, as a warp does it: all lanes compute all intervals, and
- * share the elements that loads look at. program.cuh, which score_print.c prints, has
+ * Interval arithmetic as in interval.cuh, by a warp: all lanes compute all intervals, and share the
+ * elements that loads scan. program.cuh, which score_print.c prints, has
  *
  *     sight_of_rows  the intervals of steps that do not depend on the key,
- *     sight_of_keys  and of the others, for one tile: the last one says what is seen
+ *     sight_of_keys  and of the others, for one tile: the last one is the visibility
  */
 #ifndef HEED_SIGHT_CUH
 #define HEED_SIGHT_CUH
 
 #include "interval.cuh"
 
-/* Elements that one load may look at; of more, nothing is known. */
+/* Elements that one load may scan; with more, the interval has all values. */
 #define SIGHT_MAX 4096.0f
 
-/* Which pairs of queries and keys. */
+/* A set of pairs of queries and keys. */
 typedef struct sight_pairs {
     heed_bounds batch, head, query, position, key;
 } sight_pairs;
@@ -37,7 +37,7 @@ HEED_DEVICE heed_kind sight_kind(const int type)
                                                      : HEED_KIND_FLOAT;
 }
 
-/* Element @i of the row that begins with element @row of @data, of bits with that word. */
+/* Element @i of the row that begins with element @row of @data (for bits, word @row). */
 HEED_DEVICE heed_bounds sight_element(const u8 *data, i64 row, u32 i, const int type)
 {
     u32 x;
@@ -56,7 +56,7 @@ HEED_DEVICE heed_bounds sight_element(const u8 *data, i64 row, u32 i, const int 
                                                  : ptx_as_f32(x));
 }
 
-/* The values of all lanes. */
+/* The union of all lanes' intervals. */
 HEED_DEVICE heed_bounds sight_unite(heed_bounds x, const heed_kind kind)
 {
     HEED_UNROLL
@@ -70,7 +70,7 @@ HEED_DEVICE heed_bounds sight_unite(heed_bounds x, const heed_kind kind)
     return x;
 }
 
-/* Of the elements of a source with @rank indices, each of which may be any of an interval. */
+/* Interval of the elements of a source with @rank indices, each of which is an interval. */
 HEED_DEVICE heed_bounds sight_load(const heed_cuda_source *from, const int type, const int rank,
                                    heed_bounds a, heed_bounds b, heed_bounds c, heed_bounds d)
 {

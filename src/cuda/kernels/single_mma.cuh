@@ -1,14 +1,14 @@
 /*
  * single_mma.cuh - products of float32 on tensor cores
  *
- * Tensor cores take tf32, float32 of 11 significant bits. So with HEED_PRODUCTS 3 an operand is the
- * sum of two: @high, itself to 11 bits, and @low, the rest, of which at most one bit is lost. A
- * product is high high + (high low + low high); low low is below the last bit of a float32. With
- * HEED_PRODUCTS 1 it is high high alone; with 2 both parts are of bfloat16, whose products take
- * half the time, and 16 bits of an operand count.
+ * Tensor cores take tf32, which is float32 with 11 significant bits. So with HEED_PRODUCTS 3 an
+ * operand is the sum of two: @high, its value rounded to 11 bits, and @low, the remainder, of which
+ * at most one bit is lost. A product is high high + (high low + low high); low low is below the
+ * last bit of a float32. With HEED_PRODUCTS 1 it is only high high; with 2 both parts are bfloat16,
+ * whose products take half the time, and keep 16 bits of an operand.
  *
- * Fragments are those of mma.m16n8k8, or of two of these for one of mma.m16n8k16, whose operands
- * are pairs of what a lane has in them: sums may have any order.
+ * Fragments are those of mma.m16n8k8, or two of these for one mma.m16n8k16, whose operands are
+ * pairs of a lane's elements: the order within sums does not matter.
  */
 #ifndef HEED_SINGLE_MMA_CUH
 #define HEED_SINGLE_MMA_CUH
@@ -20,10 +20,10 @@
 #error "HEED_PRODUCTS is 1 to 3"
 #endif
 
-#define SPLITS (HEED_PRODUCTS > 1)         /* has an operand two parts? */
-#define STEP8 (HEED_PRODUCTS == 2 ? 2 : 1) /* times 8 columns or keys of a product */
+#define SPLITS (HEED_PRODUCTS > 1)         /* true if operands have two parts */
+#define STEP8 (HEED_PRODUCTS == 2 ? 2 : 1) /* 8-column (or 8-key) groups per product */
 
-/* An operand of a product: rows of it, */
+/* An operand of a product: its rows, */
 typedef struct single_left {
     u32 high[4];
     u32 low[4];
@@ -45,7 +45,7 @@ HEED_DEVICE void split_pair(u32 x, u32 y, u32 *high, u32 *low)
                          ptx_as_f32(y) - ptx_unpack_bf16_hi(*high));
 }
 
-/* The first (@half 0) or last 8 columns of rows, */
+/* Splits the first (@half 0) or last 8 columns of rows, */
 HEED_DEVICE void split_left(single_left *left, const u32 x[4], int half)
 {
     HEED_UNROLL
@@ -61,7 +61,7 @@ HEED_DEVICE void split_right(single_right *right, u32 x, u32 y, int half)
 
 #else
 
-/* An infinity has NaN for a rest, and so has NaN, so that the rows that it is in are found. */
+/* The remainder of an infinity or NaN is NaN, so the affected rows are detected. */
 HEED_DEVICE void split_single(u32 x, u32 *high, u32 *low)
 {
 #if SPLITS

@@ -1,8 +1,8 @@
 /*
  * softmax.cuh - the online softmax of a warp over one tile of keys, in base 2
  *
- * Works on fragments as mma.m16n8k16 leaves them, which those of wgmma are like: ROWS16 times 16
- * rows, KEYS8 times 8 keys. The including file defines place and row_of().
+ * Works on fragments in the layout of mma.m16n8k16, which wgmma shares: ROWS16 times 16 rows, KEYS8
+ * times 8 keys. The including file defines place and row_of().
  */
 #ifndef HEED_SOFTMAX_CUH
 #define HEED_SOFTMAX_CUH
@@ -10,14 +10,14 @@
 #include "half.cuh"
 #include "plain.cuh"
 
-/* The running maximum before the first logit. It only rises, so that it is never far below zero,
- * where it would be rounded too much; a row whose logits are all below it has no weight, and is
- * made anew (plain.cuh). Finite, so that differences of maxima are never NaN. */
+/* The running maximum before the first logit. The maximum only rises from here, so it is never far
+ * below zero, where it would be rounded too coarsely; a row whose logits are all below it has no
+ * weight, and is recomputed (plain.cuh). It is finite, so differences of maxima are never NaN. */
 #define NO_MAX (-FAR_MAX / 2)
 
-/* A row's running maximum may fall behind the true one by this factor, as a power of two, before
- * sums are scaled anew. Weights stay below 2^8, well within float16; but where that is what sums
- * are made in, weights above 1 would be waste of its range. */
+/* A row's running maximum may lag behind the true one by this exponent of two before sums are
+ * rescaled. Weights stay below 2^8, well within float16; but with float16 accumulators, weights
+ * above 1 would waste range. */
 #if HEED_ACC16
 #define LAG 0.0f
 #else
@@ -27,11 +27,11 @@
 /* A warp's partial result, in fragments of mma.m16n8k16. */
 typedef struct state {
     float o[ROWS16][V8][4];
-    float max[ROWS16][2]; /* of the logits, to base 2, of rows g and g + 8, or up to LAG less */
+    float max[ROWS16][2]; /* of the logits, base 2, of rows g and g + 8, or up to LAG less */
     float sum[ROWS16][2]; /* of this lane's columns */
 } state;
 
-/* Of a tile, as the fragments of a product have them. */
+/* Weights of a tile, as fragments of a product. */
 typedef struct weights {
     u32 p[ROWS16][KEYS16 * WORDS][4];
 #if HEED_F32
@@ -39,7 +39,7 @@ typedef struct weights {
 #endif
 } weights;
 
-/* Begins sums anew, under the same maxima. */
+/* Resets the sums, keeping the maxima. */
 HEED_DEVICE void begin_sums(state *st)
 {
     HEED_UNROLL
@@ -64,24 +64,24 @@ HEED_DEVICE void clear(state *st)
     begin_sums(st);
 }
 
-/* Is it known in the end which rows see none of the lane's keys? */
+/* True if it is known at the end which rows see none of the lane's keys. */
 #if HEED_HIDES && STEPS_PACKED
 #define KNOWS_UNSEEN 1
 #else
 #define KNOWS_UNSEEN 0
 #endif
 
-/* The lane's rows, as steps have them, */
+/* The lane's rows, for steps, */
 typedef struct lane_rows {
 #if HEED_MODIFIES || HEED_HIDES
     score_row of[2 * ROWS16];
-    int seen[2 * ROWS16]; /* may a key so far be seen? KNOWS_UNSEEN */
+    int seen[2 * ROWS16]; /* true if a key so far may be visible; only with KNOWS_UNSEEN */
 #else
     u32 none;
 #endif
 } lane_rows;
 
-/* and in a tile; */
+/* and for a tile; */
 typedef struct tile_rows {
 #if HEED_MODIFIES || HEED_HIDES
     score_tile at[2 * ROWS16];
@@ -90,7 +90,7 @@ typedef struct tile_rows {
 #endif
 } tile_rows;
 
-/* and what the logits of each have in common there, which their scores leave out. */
+/* and the common part of each row's logits there, which their scores do not include. */
 typedef struct tile_bases {
     float of[ROWS16][2];
 } tile_bases;
@@ -127,7 +127,7 @@ HEED_DEVICE void find_tile_row(const heed_cuda_args *args, const place *at, cons
 #endif
 }
 
-/* Elements that were read ahead are there, and made ready for modify_row(). */
+/* Prepares elements that were read ahead for modify_row(). */
 HEED_DEVICE void ready_tile_row(lane_rows *own, tile_rows *rows, int i, const int how)
 {
 #if HEED_MODIFIES || HEED_HIDES
@@ -144,7 +144,7 @@ HEED_DEVICE void ready_tile_row(lane_rows *own, tile_rows *rows, int i, const in
 
 #if HEED_MODIFIES || HEED_HIDES
 
-/* Changes the scores of the row, and takes those out whose keys steps hide. */
+/* Changes the scores of the row, and removes those of keys that steps hide. */
 HEED_DEVICE void modify_row_so(const heed_cuda_args *args, const score_row *row,
                                const score_tile *at, float s[ROWS16][KEYS8][4], float *base, int i,
                                const int whole, const int how)
@@ -161,7 +161,7 @@ HEED_DEVICE void modify_row_so(const heed_cuda_args *args, const score_row *row,
     }
 }
 
-/* The same, with STEP_FAR only where that is right. */
+/* The same, with STEP_FAR only where that is valid. */
 HEED_DEVICE void modify_row_far(const heed_cuda_args *args, const score_row *row,
                                 const score_tile *at, float s[ROWS16][KEYS8][4], float *base, int i,
                                 const int whole, const int how)
@@ -174,7 +174,7 @@ HEED_DEVICE void modify_row_far(const heed_cuda_args *args, const score_row *row
 
 #endif
 
-/* Are all scores of the warp's rows small? */
+/* True if all scores of the warp's rows are small. */
 HEED_DEVICE int are_small(const heed_cuda_args *args, float s[ROWS16][KEYS8][4])
 {
 #if HEED_MODIFIES && STEPS_CAP
@@ -216,7 +216,7 @@ HEED_DEVICE void modify_row(const heed_cuda_args *args, const lane_rows *own, co
 #endif
 }
 
-/* Both, row by row, for the scores of a tile. */
+/* Does both, row by row, for the scores of a tile. */
 HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
                                float s[ROWS16][KEYS8][4], tile_bases *bases, u32 key,
                                const int whole)
@@ -233,8 +233,8 @@ HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
     }
 }
 
-/* Makes NaN the sums of rows whose results are not all finite, before they are normalized, so that
- * they are made anew: a value that is not finite, of a key that steps hide, may be the cause. */
+/* Sets the sums of rows whose results are not all finite to NaN, before they are normalized, so
+ * that they are recomputed: the cause may be a non-finite value of a key that steps hide. */
 HEED_DEVICE void mark_not_finite(state *st)
 {
     HEED_UNROLL
@@ -252,7 +252,7 @@ HEED_DEVICE key_range row_keys(const heed_cuda_args *args, const place *at, int 
     return seen_keys(args, at->batch, divide(row_of(at, mt, h), args->group));
 }
 
-/* Takes the keys that a row does not see out of the scores of a tile that begins with @key. */
+/* Masks the keys that a row does not see in the scores of a tile that begins with @key. */
 HEED_DEVICE void mask_scores(const heed_cuda_args *args, const place *at, float s[ROWS16][KEYS8][4],
                              u32 key)
 {
@@ -276,7 +276,7 @@ HEED_DEVICE void mask_scores(const heed_cuda_args *args, const place *at, float 
     }
 }
 
-/* A row's running maximum, as its scores in the tile have it. */
+/* A row's running maximum, relative to its base in the tile. */
 HEED_DEVICE float tile_max(const state *st, const tile_bases *bases, float scale, int mt, int h)
 {
     if (HEED_MODIFIES)
@@ -284,7 +284,7 @@ HEED_DEVICE float tile_max(const state *st, const tile_bases *bases, float scale
     return st->max[mt][h];
 }
 
-/* Turns scores of the lane's rows into logits to base 2. Lanes of a row may have other bases. */
+/* Turns scores of the lane's rows into base-2 logits. Lanes of a row may have different bases. */
 HEED_DEVICE void add_bases(float top[ROWS16][2], const tile_bases *bases, float scale)
 {
     HEED_UNROLL
@@ -312,7 +312,7 @@ HEED_DEVICE void scale_sums(state *st, float old[ROWS16][2])
     }
 }
 
-/* The largest score of each row, or if steps change scores the largest logit to base 2. */
+/* Finds the largest score of each row, or if steps change scores the largest base-2 logit. */
 HEED_DEVICE void find_tops(float s[ROWS16][KEYS8][4], const tile_bases *bases, float scale,
                            float top[ROWS16][2])
 {
@@ -343,8 +343,8 @@ HEED_DEVICE void find_tops(float s[ROWS16][KEYS8][4], const tile_bases *bases, f
     }
 }
 
-/* Brings the running maxima up to date with those; @old gets what they were. Was one of the warp's
- * raised? Then sums must be scaled. No branches, so that rows are worked on side by side. */
+/* Updates the running maxima with those; @old gets the previous ones. Returns true if one of the
+ * warp's was raised: then sums must be rescaled. No branches, so rows are processed in parallel. */
 HEED_DEVICE int raise_tops(state *st, float top[ROWS16][2], float scale, float old[ROWS16][2])
 {
     int raised = 0;
@@ -362,7 +362,7 @@ HEED_DEVICE int raise_tops(state *st, float top[ROWS16][2], float scale, float o
     return ptx_vote_any(raised);
 }
 
-/* Both, with the scores. */
+/* Does both, with the scores. */
 HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases, float scale,
                          float old[ROWS16][2])
 {
@@ -371,7 +371,7 @@ HEED_DEVICE int find_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases 
     return raise_tops(st, top, scale, old);
 }
 
-/* The same, and brings the sums along if need be. */
+/* The same, and rescales the sums if necessary. */
 HEED_DEVICE void raise_max(state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases,
                            float scale)
 {
@@ -380,7 +380,7 @@ HEED_DEVICE void raise_max(state *st, float s[ROWS16][KEYS8][4], const tile_base
         scale_sums(st, old);
 }
 
-/* Is the maximum of a row of the lane's too far behind one of its scores? */
+/* True if the maximum of one of the lane's rows lags too far behind one of its scores. */
 HEED_DEVICE int max_lags(const state *st, float s[ROWS16][KEYS8][4], const tile_bases *bases,
                          float scale)
 {
@@ -406,7 +406,7 @@ HEED_DEVICE float weight_of(const state *st, const tile_bases *bases, float scor
     return power_of_two(ptx_fms(score, scale, tile_max(st, bases, scale, mt, h)));
 }
 
-/* Notes two weights of row g (@h 0) or g + 8 (1), of neighbours among the keys of @nt. */
+/* Stores two weights of row g (@h 0) or g + 8 (1), for neighbouring keys of @nt. */
 HEED_DEVICE void note_weights(state *st, weights *w, float low, float high, int mt, int h, int nt)
 {
 #if HEED_F32
@@ -420,7 +420,7 @@ HEED_DEVICE void note_weights(state *st, weights *w, float low, float high, int 
 #endif
 }
 
-/* The weights of 8 keys. */
+/* Computes the weights of 8 keys. */
 HEED_DEVICE void exponentiate(state *st, weights *w, float s[ROWS16][KEYS8][4],
                               const tile_bases *bases, float scale, int nt)
 {

@@ -1,12 +1,12 @@
 /*
- * spread.cuh - split-KV where batch elements have numbers of keys of their own: all blocks take
- * about as many tiles
+ * spread.cuh - split-KV for batch elements with different numbers of keys: all blocks get about the
+ * same number of tiles
  *
  * For problems whose queries are one block of rows for each batch element, as in decoding. A
- * key/value head has batch * splits blocks, its places. The tiles of all batch elements are cut
- * into shares of one size, about the smallest for which there are places enough, and a batch
- * element has one place or more, one after another, as its shares are. Each warp finds that by
- * itself, its lanes looking at 32 batch elements at a time.
+ * key/value head has batch * splits blocks, its slots. The tiles of all batch elements are split
+ * into shares of one size, about the smallest for which there are enough slots, and a batch element
+ * has one or more consecutive slots, one per share. Each warp determines its own, with its lanes
+ * examining 32 batch elements at a time.
  */
 #ifndef HEED_SPREAD_CUH
 #define HEED_SPREAD_CUH
@@ -20,8 +20,8 @@
 /* A block's share of a batch element. */
 typedef struct spread_place {
     u32 batch;
-    u32 split, splits; /* the one of so many; of none: the place is left over */
-    u32 first;         /* place of the batch element */
+    u32 split, splits; /* the index and the number of splits; 0 splits: an unused slot */
+    u32 first;         /* first slot of the batch element */
     u32 share;         /* tiles */
 } spread_place;
 
@@ -32,7 +32,7 @@ HEED_DEVICE u32 batch_count(const heed_cuda_args *args)
     return divide(args->heads, args->heads_kv);
 }
 
-/* Tiles that the rows of @batch look at; 0 beyond the last one. */
+/* Tiles that the rows of @batch process; 0 beyond the last one. */
 HEED_DEVICE u32 spread_tiles(const heed_cuda_args *args, u32 batch)
 {
     u32 rows = batch < batch_count(args) ? batch_rows(args, batch) : 0;
@@ -42,15 +42,15 @@ HEED_DEVICE u32 spread_tiles(const heed_cuda_args *args, u32 batch)
     return tiles.end > tiles.begin ? tiles.end - tiles.begin : 0;
 }
 
-/* Places that @batch takes with such shares: one at least, as without keys its rows are still to be
- * stored; none beyond the last batch element. */
+/* Slots of @batch with such shares: at least one, as rows without keys must still be stored; none
+ * beyond the last batch element. */
 HEED_DEVICE u32 spread_count(const heed_cuda_args *args, u32 batch, u32 share)
 {
     u32 tiles = spread_tiles(args, batch), count = (tiles + share - 1) / share;
     return batch >= batch_count(args) ? 0 : count > 0 ? count : 1;
 }
 
-/* The sum of @x over the lanes up to this one. */
+/* Inclusive prefix sum of @x over the lanes. */
 HEED_DEVICE u32 warp_sum_up_to(u32 x)
 {
     HEED_UNROLL
@@ -61,7 +61,7 @@ HEED_DEVICE u32 warp_sum_up_to(u32 x)
     return x;
 }
 
-/* Places that batch elements before @end take; with a share of 0: their tiles. */
+/* Slots of batch elements before @end; with a share of 0: their tiles. */
 HEED_DEVICE u32 spread_sum(const heed_cuda_args *args, u32 end, u32 share)
 {
     u32 sum = 0;
@@ -73,8 +73,8 @@ HEED_DEVICE u32 spread_sum(const heed_cuda_args *args, u32 end, u32 share)
     return sum;
 }
 
-/* Shares end where batch elements do, half empty in the mean; where that is too little for all
- * places to do, they are counted as whole. */
+/* The size of a share. The last share of a batch element is half empty on average; if there are too
+ * few slots for that, it is counted as full. */
 HEED_DEVICE u32 spread_share(const heed_cuda_args *args)
 {
     u32 batches = batch_count(args), places = batches * args->splits.value;
@@ -86,7 +86,7 @@ HEED_DEVICE u32 spread_share(const heed_cuda_args *args)
     return share;
 }
 
-/* Finds the batch element and the share that number @place of a head is for: all lanes. */
+/* Finds the batch element and the share of slot @place of a head. Called by all lanes. */
 HEED_DEVICE spread_place find_spread(const heed_cuda_args *args, u32 place)
 {
     spread_place found;
@@ -114,9 +114,9 @@ HEED_DEVICE spread_place find_spread(const heed_cuda_args *args, u32 place)
 
 /* ---- Parts of results ---- */
 
-/* Where the parts of the rows of one head are. */
+/* The location of the parts of the rows of one head. */
 typedef struct part_place {
-    i64 first; /* that of row 0 of the first split, in rows; */
+    i64 first; /* row 0 of the first split, in rows; */
     i64 step;  /* rows from one split to the next */
     u32 splits;
 } part_place;
@@ -132,7 +132,7 @@ HEED_DEVICE part_place place_parts(const heed_cuda_args *args, u32 head_kv, u32 
     return at;
 }
 
-/* Those of @head: all lanes. */
+/* Finds those of @head. Called by all lanes. */
 HEED_DEVICE part_place find_parts(const heed_cuda_args *args, u32 head)
 {
     u32 share = spread_share(args), batch = divide(head, args->heads_kv);

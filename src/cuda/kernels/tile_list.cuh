@@ -1,16 +1,16 @@
 /*
- * tile_list.cuh - lists of the tiles of keys that blocks of rows look at, where steps hide keys
+ * tile_list.cuh - lists of the tiles of keys that blocks of rows process, where steps hide keys
  *
- * heed_list() runs before a kernel that is compiled with HEED_LISTS, whose blocks go through their
- * lists in place of a range of tiles. A list is for one block of LIST_ROWS rows, of one key/value
- * head or of several that see the same: changes.list_heads. It has two numbers and room for
+ * heed_list() runs before a kernel that is compiled with HEED_LISTS, whose blocks process the tiles
+ * of their lists instead of a range. A list is for one block of LIST_ROWS rows, of one key/value
+ * head or of several that see the same keys: changes.list_heads. It has two numbers and room for
  * changes.list_tiles others:
  *
- *     how many tiles there are, and how many of them are seen in part alone,
- *     the first key of each of those, from the last one to the first,
- *     and at the end of the room, backwards, those of tiles that all rows see as a whole
+ *     the number of tiles, and the number of those that are only seen in part,
+ *     the first key of each of the latter, from the last one to the first,
+ *     and at the end of the room, backwards, those of tiles that all rows see completely
  *
- * One block of threads makes one list, and a warp looks at a tile.
+ * One thread block makes one list, and each warp checks a tile.
  */
 #ifndef HEED_TILE_LIST_CUH
 #define HEED_TILE_LIST_CUH
@@ -28,7 +28,7 @@ typedef enum list_class {
     LIST_FULL
 } list_class;
 
-/* Where the list of @block of @head is. */
+/* The address of the list of @block of @head. */
 HEED_DEVICE u32 *list_of(const heed_cuda_args *args, u32 head, u32 block)
 {
     const heed_cuda_changes *changes = &args->changes;
@@ -36,13 +36,13 @@ HEED_DEVICE u32 *list_of(const heed_cuda_args *args, u32 head, u32 block)
     return changes->lists + (i64)number * (LIST_HEAD + changes->list_tiles);
 }
 
-/* A list as the blocks that go through it find it. */
+/* A list, for the blocks that process it. */
 typedef struct listed_tiles {
     const u32 *list;
     u32 end; /* the number of a full tile is subtracted from it */
 } listed_tiles;
 
-/* Reads how many tiles there are, and how many of them need a mask. */
+/* Reads the number of tiles, and the number of those that need a mask. */
 HEED_DEVICE listed_tiles find_listed(const heed_cuda_args *args, u32 head, u32 block, u32 *tiles,
                                      u32 *masked)
 {
@@ -92,7 +92,8 @@ HEED_DEVICE void begin_list(const heed_cuda_args *args, list_maker *m, u32 numbe
     sight_of_rows(args, &m->pairs, m->steps);
 }
 
-/* Whether the block's rows see tile @j of the range, from the last one. */
+/* Whether the block's rows see tile @j of the range, counted from the last one: none, some or
+ * all. */
 HEED_DEVICE u32 class_of(const heed_cuda_args *args, list_maker *m, u32 j)
 {
     u32 tile = m->tiles.end - 1 - j, key = tile * HEED_TILE_KEYS;
@@ -107,8 +108,8 @@ HEED_DEVICE u32 class_of(const heed_cuda_args *args, list_maker *m, u32 j)
                : LIST_PARTIAL;
 }
 
-/* Adds tiles from number @j of the range on, the lane's being @seen: the first warp. @masked and
- * @full count those before. */
+/* Adds tiles from number @j of the range on; @seen is that of the lane's tile. Called by the first
+ * warp. @masked and @full count earlier ones. */
 HEED_DEVICE void add_tiles(const heed_cuda_args *args, const list_maker *m, u32 *list, u32 j,
                            u32 seen, u32 *masked, u32 *full)
 {
@@ -131,7 +132,8 @@ HEED_ENTRY_BESIDE(LIST_WARPS * 32) heed_list(HEED_GRID_CONSTANT const heed_cuda_
     u32 warp = ptx_thread() / 32, masked = 0, full = 0, smem = ptx_shared_base();
     u32 *list = args.changes.lists + (i64)ptx_block_x() * (LIST_HEAD + args.changes.list_tiles);
     ptx_griddepcontrol_wait();
-    ptx_griddepcontrol_launch(); /* not before: its blocks would run beside those that read lists */
+    ptx_griddepcontrol_launch(); /* not earlier: its blocks would compete with those that read
+                                    lists */
     begin_list(&args, &m, ptx_block_x());
     HEED_NO_UNROLL
     for (u32 j = 0; j < m.count; j += LIST_WARPS) {

@@ -1,8 +1,8 @@
 /*
  * types.cuh - integer types and attributes that device code takes from its compiler
  *
- * Device code is written in the common subset of C17 and C++, so that NVRTC compiles it for a GPU
- * and a C compiler for the emulator of tests/emulator. NVRTC has no <stdint.h>, hence the types.
+ * Device code is written in the common subset of C17 and C++, so NVRTC can compile it for a GPU and
+ * a C compiler for the emulator in tests/emulator. NVRTC has no <stdint.h>, hence the types.
  */
 #ifndef HEED_TYPES_CUH
 #define HEED_TYPES_CUH
@@ -16,26 +16,26 @@ typedef long long i64;
 
 #ifdef __CUDACC__
 #define HEED_ALIGNAS(bytes) alignas(bytes)
-/* A function of the device, always inlined: arrays that it gets stay in registers. */
+/* A device function, always inlined, so array arguments stay in registers. */
 #define HEED_DEVICE static __device__ __forceinline__
-/* One that hardly ever runs: not inlined, and behind the kernel's end, so that the code that does
- * run lies as close together, and keeps as few registers, as without it. Scalars are handed to it
- * in registers; it finds all else anew. Its linkage is external: the name of a static function
- * has the file's name in it, and the same source in another file would be another cubin. */
+/* A function that is rarely called: not inlined, and placed after the kernel, so the hot code is as
+ * compact, and uses as few registers, as without it. Scalars are passed in registers; it computes
+ * everything else again. Its linkage is external: the name of a static function includes the file's
+ * name, and the same source in another file would give a different cubin. */
 #define HEED_RARE inline __device__ __noinline__
-/* A kernel, by a name that the driver finds: HEED_ENTRY(128, 2) my_kernel(my_args args). Of
- * @threads threads a block; registers are allotted for @blocks blocks a multiprocessor, or as an
- * option of the compiler caps them, which bounds would overrule. */
+/* A kernel with an unmangled name: HEED_ENTRY(128, 2) my_kernel(my_args args), with @threads
+ * threads per block; registers are allocated for @blocks blocks per multiprocessor, or capped by a
+ * compiler option, which launch bounds would override. */
 #ifdef HEED_CAPPED
 #define HEED_ENTRY(threads, blocks) extern "C" __global__ void
 #else
 #define HEED_ENTRY(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #endif
-/* The same of a kernel beside the one that a cap on registers is meant for. */
+/* The same for an auxiliary kernel, to which the cap on registers does not apply. */
 #define HEED_ENTRY_BESIDE(threads) extern "C" __global__ void __launch_bounds__(threads, 1)
-/* The same of a kernel whose blocks come in pairs, clusters of two along x. */
+/* The same for a kernel whose blocks form pairs, clusters of two along x. */
 #define HEED_ENTRY_PAIR(threads, blocks) HEED_ENTRY(threads, blocks) __cluster_dims__(2, 1, 1)
-/* Before "const" and the argument struct of a kernel: it is read where it lies. */
+/* Placed before "const" and the argument struct of a kernel, which is then read in place. */
 #define HEED_GRID_CONSTANT __grid_constant__
 #define HEED_UNROLL _Pragma("unroll")
 #define HEED_NO_UNROLL _Pragma("unroll 1")
@@ -54,12 +54,12 @@ typedef long long i64;
 #define HEED_UNROLL_BY_TWO
 #endif
 
-/* Four registers that memory is read and written with at once. */
+/* Four registers, for vector loads and stores. */
 typedef struct heed_u32x4 {
     HEED_ALIGNAS(16) u32 v[4];
 } heed_u32x4;
 
-/* Two of them. */
+/* Two registers. */
 typedef struct heed_u32x2 {
     HEED_ALIGNAS(8) u32 v[2];
 } heed_u32x2;

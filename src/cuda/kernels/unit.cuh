@@ -1,5 +1,5 @@
 /*
- * unit.cuh - vectors of any type, some elements at a time
+ * unit.cuh - load and store vectors of any type, one or several elements at a time
  *
  * Macros: HEED_TYPE as in plain.cuh.
  */
@@ -8,11 +8,11 @@
 
 #include "rows.cuh"
 
-/* Elements of 16 bytes. */
+/* Number of elements in 16 bytes. */
 #define UNIT_WIDE (HEED_TYPE == 0 ? 4 : 8)
 #define UNIT_MOST 8
 
-/* Elements that a lane takes at a time. */
+/* Elements that a lane processes at a time. */
 typedef struct unit_of {
     float x[UNIT_MOST];
 } unit_of;
@@ -32,7 +32,7 @@ HEED_DEVICE u16 to_16_bits(float x)
     return HEED_TYPE == 1 ? ptx_f32_to_f16(x) : ptx_f32_to_bf16(x);
 }
 
-/* Number @index of an array of elements of @type. */
+/* Element @index of an array of elements of @type. */
 HEED_DEVICE float load_number(const void *data, i64 index, const int type)
 {
     if (type == 0)

@@ -1,5 +1,5 @@
 /*
- * score.c - the needs of kernels with changed logits, and the arguments that they get
+ * score.c - resources and arguments of kernels with changed logits
  */
 #include "score_parts.h"
 
@@ -10,7 +10,7 @@
 
 #define BYTES_AT_ONCE 16
 
-/* Do rows of the elements that step @i loads begin at multiples of @unit elements? */
+/* True if rows of the elements that step @i loads begin at multiples of @unit elements. */
 static bool has_rows_of(const heed_score *p, int i, int64_t unit)
 {
     const heed_load *from = &p->program.sources[heed_score_step(p, i)->value.whole];
@@ -20,7 +20,7 @@ static bool has_rows_of(const heed_score *p, int i, int64_t unit)
     return fits;
 }
 
-/* Are elements of source @source bytes along keys? */
+/* True if elements of source @source are bytes along keys. */
 static bool is_bytes(const heed_score *p, int source)
 {
     for (int i = 0; i < p->program.count; i++)
@@ -29,7 +29,8 @@ static bool is_bytes(const heed_score *p, int source)
     return false;
 }
 
-/* May the elements of two neighbouring keys be read at once? 2: and sixteen of bytes. */
+/* 1 if the elements of two neighbouring keys may be read at once; 2 if also sixteen of bytes; else
+ * 0. */
 static int pairs_of(const heed_score *p)
 {
     int pairs = 1;
@@ -48,7 +49,7 @@ static int pairs_of(const heed_score *p)
     return pairs;
 }
 
-/* About what a step takes. */
+/* Adds the approximate cost of a step. */
 static void add_cost(const heed_score *p, int i, heed_cuda_needs *needs)
 {
     static const struct {
@@ -68,22 +69,22 @@ static void add_cost(const heed_score *p, int i, heed_cuda_needs *needs)
     needs->exponentials += simple ? 0 : costs[step->op].exponentials;
 }
 
-/* Registers of two rows that step @i takes between scores. */
+/* Registers for two rows that step @i holds between scores. */
 static int registers_of(const heed_score *p, int i)
 {
     return 2 * ((p->marks[i] & IN_FIELD ? 1 : 0) + (p->marks[i] & AS_FLOAT ? 2 : 0) +
                 (p->marks[i] & IN_UNIT ? 1 : 0) + (p->marks[i] & AS_PLACE ? 2 : 0));
 }
 
-/* Of both rows what their scores in a tile lack, and the maxima less that. */
+/* Registers for the tile bases of both rows, and the maxima minus these. */
 #define BASES 4
 
-/* Registers that the compiler took beside that in some hundred configs: for elements on their way,
- * and for steps of several scores at a time. */
+/* Further registers that the compiler used in some hundred configs: for elements in flight, and for
+ * steps of several scores at a time. */
 enum {
     LOADING = 20,
     COMPUTING = 8,
-    STARTING = 24 /* to know a row's first key */
+    STARTING = 24 /* for a row's first key */
 };
 
 static void add_registers(const heed_score *p, heed_cuda_needs *needs)
@@ -102,7 +103,7 @@ static void add_registers(const heed_score *p, heed_cuda_needs *needs)
     needs->per_key = loads && computes;
 }
 
-/* Can tiles be listed, and for whom? */
+/* Sets whether tiles can be listed, and per head or per batch element. */
 static void add_lists(const heed_score *p, heed_cuda_needs *needs)
 {
     bool needed[HEED_STEPS_MAX];

@@ -12,18 +12,18 @@
 enum {
     OF_KEY = 1,    /* depends on the key or the score, */
     OF_SCORE = 2,  /* on the score */
-    IN_ROW = 4,    /* score_row_of() computes it */
-    IN_FIELD = 8,  /* and leaves it for the keys, */
-    AS_FLOAT = 16, /* as a whole number at key 0, and for a tile a float at the lane's first key, */
-    AS_PLACE = 32, /* the place of its row of elements, */
+    IN_ROW = 4,    /* computed by score_row_of() */
+    IN_FIELD = 8,  /* and stored for the keys, */
+    AS_FLOAT = 16, /* as an integer at key 0, and per tile as a float at the lane's first key, */
+    AS_PLACE = 32, /* as the address of its row of elements, */
     IN_UNIT = 64,  /* or in the unit of the logit */
-    FOR_KEY = 128  /* score_of() or is_visible() computes it */
+    FOR_KEY = 128  /* computed by score_of() or is_visible() */
 };
 
 /* A term of a logit. */
 typedef struct heed_score_term {
     int step;
-    bool less; /* it is taken off */
+    bool less; /* it is subtracted */
 } heed_score_term;
 
 typedef struct heed_score {
@@ -31,30 +31,30 @@ typedef struct heed_score {
     heed_program program;
     heed_view view;
     unsigned marks[HEED_STEPS_MAX];
-    int root; /* of the logit; -1: none. It is the sum of */
+    int root; /* the logit's step; -1: none. It is the sum of */
     int core; /* this step, */
     int term_count;
     heed_score_term terms[HEED_STEPS_MAX]; /* and these; */
-    bool products;                         /* the core is the score, as it comes; */
-    bool capped;    /* or twice the softcap times a half less 1 / (1 + e^2y), */
-    double stretch; /* where 2y is this times the core to base 2; */
-    float unit;     /* or the core times this */
+    bool products;                         /* the core is the unchanged score; */
+    bool capped;                           /* or twice the softcap times (1/2 - 1 / (1 + e^2y)), */
+    double stretch;                        /* where 2y, to base 2, is this times the core; */
+    float unit;                            /* or the core times this */
     heed_text *text;
 } heed_score;
 
-/* A float that is made of a whole number that rises evenly: of which, and what sign it gets. */
+/* A float converted from an integer that is linear in the key: its step, slope and sign. */
 typedef struct heed_score_rising {
     int whole;
     int64_t rise;
-    int sign; /* 1, -1, or 0: the absolute value is taken */
+    int sign; /* 1, -1, or 0: absolute value */
 } heed_score_rising;
 
-/* A term: numbers of the row, multiplied or divided by, and one of the key. */
+/* A term as a product: factors and divisors of the row, and a factor of the key. */
 #define FACTORS_MAX 4
 typedef struct heed_score_factors {
     int key;                  /* -1: none */
-    bool rises;               /* it rises evenly, */
-    heed_score_rising number; /* like this */
+    bool rises;               /* it is linear in the key, */
+    heed_score_rising number; /* as described here */
     int rows, row[FACTORS_MAX];
     bool divides[FACTORS_MAX];
 } heed_score_factors;
@@ -64,48 +64,48 @@ static inline const heed_step *heed_score_step(const heed_score *p, int i)
     return &p->program.steps[i];
 }
 
-/* score_steps.c: heed_score_start() takes a problem apart; heed_score_need_all() marks the steps
- * that kernels need. */
+/* score_steps.c: heed_score_start() analyses a problem; heed_score_need_all() marks the steps that
+ * kernels need. */
 void heed_score_start(heed_score *p, const heed_problem *problem);
 void heed_score_need_all(heed_score *p);
 
-/* Is step @i a float that is made of a whole number that rises evenly with the key, and of which?
- */
+/* True if step @i is a float converted from an integer that is linear in the key; describes it in
+ * @found. */
 bool heed_score_find_rising(const heed_score *p, int i, heed_score_rising *found);
 
-/* Can intervals over the pairs of a tile tell more of step @i than that it has a value? */
+/* True if intervals over the pairs of a tile give useful bounds of step @i. */
 bool heed_score_bounded(const heed_score *p, int i);
 
-/* Does step @i load elements that lie along the keys? Is it a constant? May scores of the problem
- * be in a unit of their own, since its scale is moderate? */
+/* True if step @i loads elements along the keys; if it is a constant; if the problem's scale is
+ * moderate, so its scores may have a different unit. */
 bool heed_score_along_keys(const heed_score *p, int i);
 bool heed_score_constant(const heed_score *p, int i);
 bool heed_score_moderate(const heed_problem *problem);
 
-/* The factors that step @i is a product of. */
+/* Splits step @i into its factors. */
 heed_score_factors heed_score_factors_of(const heed_score *p, int i);
 
-/* score_print_step.c: the type of the elements that load @i reads, and the ending of the functions
- * that read them ahead; NULL: none does. */
+/* score_print_step.c: the type of the elements that load @i reads, and the suffix of the functions
+ * that read them ahead; NULL: not read ahead. */
 heed_data heed_score_type_of(const heed_score *p, int i);
 const char *heed_score_read_ahead(const heed_score *p, int i);
 
 /* The type of a value in device code. */
 const char *heed_score_kind_name(heed_kind kind);
 
-/* Print @x, exactly and in any locale; the name of step @i where code is for a row, or for a key,
- * a constant itself; and the place of the element where all but the last index are as @load says.
- */
+/* Print @x, exactly and independent of the locale; step @i as a value, in code for a row or a key:
+ * its name, or a constant; and the address of a row of elements, given by all but the last index of
+ * @load. */
 void heed_score_print_float(const heed_score *p, float x);
 void heed_score_print_value(const heed_score *p, int i, bool in_row);
 void heed_score_print_place(const heed_score *p, const heed_step *load, bool in_row);
 
-/* Print the line that defines step @i; for a key also those of what it is made of, each once: @done
- * has what there is. */
+/* Print the line that defines step @i; for a key also those of the steps that it depends on, each
+ * once: @done marks printed ones. */
 void heed_score_print_step(const heed_score *p, int i, bool in_row);
 void heed_score_print_of_key(const heed_score *p, int i, bool done[HEED_STEPS_MAX]);
 
-/* score_sight.c: the functions that sight.cuh calls, where tiles can be listed. */
+/* score_sight.c: the functions that sight.cuh calls, if tiles can be listed. */
 void heed_score_print_sight(const heed_score *p);
 
 #define PRINT(p, ...) heed_text_add((p)->text, __VA_ARGS__)

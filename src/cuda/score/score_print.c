@@ -1,23 +1,23 @@
 /*
- * score_print.c - the steps of a problem printed as device code
+ * score_print.c - print the steps of a problem as device code
  *
- * Steps come in two kinds: those of a row, which depend neither on the key nor on the score, and
- * those of a key. The former are computed once for all keys, by score_row_of(), and those that a
- * key's steps need are fields of score_row. These are printed other than step by step:
+ * There are two kinds of steps: those of a row, which depend neither on the key nor on the score,
+ * and those of a key. The former are computed once for all keys, by score_row_of(), and those that
+ * a key's steps need are fields of score_row. The following are not printed step by step:
  *
- *  - Whole numbers that rise evenly with the key, q - k say, become floats only once a tile: where
- *    they are below 2^24, that number plus the key's offset is exact, and converting costs as much
- *    as an exponential. |p - k| needs no absolute value where a causal mask hides keys ahead of p.
- *  - A logit that is a core plus other terms is in the unit of its core, which is left to the
- *    exponential to scale, as it is without any steps; the terms are brought into that unit. The
- *    core is the score, in the unit of products, or a softcap, a product, or any other step.
+ *  - Integers that are linear in the key, such as q - k, are converted to float only once per tile:
+ *    below 2^24 adding the key's offset is exact, and a conversion costs as much as an exponential.
+ *    |p - k| needs no absolute value where a causal mask hides keys after p.
+ *  - A logit that is a core plus other terms is in the unit of its core; the scaling is left to the
+ *    exponential, as without any steps, and the terms are converted to that unit. The core is the
+ *    score, in the unit of products, or a softcap, a product, or any other step.
  *  - A softcap X tanh(y) is X - 2 X / (1 + e^2y): the unit 2 X is left to the exponential, and the
- *    X before the minus to the row. Where no y of a tile is large, a polynomial has the same value.
- *  - All that a row's logits in a tile have in common is the tile's base, which is taken off the
- *    row's maximum, and costs nothing for each score. Of a term that rises evenly with the key the
- *    base has the value at the lane's first key, where that is large; so the key's own part is one
- *    multiplication and addition. Where it is small (in tiles near the diagonal, say), rounding a
- *    base that is larger than the term itself would be an error beside the term: see is_near().
+ *    constant X to the row. If no y of a tile is large, a polynomial is used instead.
+ *  - The part that a row's logits in a tile have in common is the tile's base. It is subtracted
+ *    from the row's maximum, and costs nothing per score. For a term that is linear in the key the
+ *    base includes the value at the lane's first key, if that is large; the remaining part is one
+ *    multiply-add per key. If it is small (in tiles near the diagonal, for example), rounding a
+ *    base that is larger than the term would be a significant error: see is_near().
  */
 #include "score_parts.h"
 
@@ -26,9 +26,9 @@
 
 #include "../../problem/operand.h"
 
-#define NEAR 3 /* so many tiles from zero a rising number is near it */
+#define NEAR 3 /* a linear number within this many tiles of zero is near it */
 
-/* Is the core a softcap of products? */
+/* True if the core is a softcap of products. */
 static bool caps_products(const heed_score *p)
 {
     return p->capped && p->core >= 0 && heed_score_step(p, p->core)->op == HEED_OP_SCORE &&
@@ -119,7 +119,7 @@ static void print_row(const heed_score *p)
     PRINT(p, "    return row;\n}\n\n");
 }
 
-/* The place of the elements of the lane's first key; of bits that of the row. */
+/* The address of the elements of the lane's first key; for bits, that of the row. */
 static void print_tile_place(const heed_score *p, int i)
 {
     heed_data type = heed_score_type_of(p, i);
@@ -169,7 +169,7 @@ static void print_ready(const heed_score *p)
     PRINT(p, "}\n\n");
 }
 
-/* Of the conditions that @i and others make when they are all needed: those that are packed. */
+/* Prints the packed ones among the conditions whose conjunction is @i. */
 static void print_any_packed(const heed_score *p, int i)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -192,7 +192,7 @@ static void print_any_visible(const heed_score *p)
     PRINT(p, "    return 1;\n}\n\n");
 }
 
-/* A rising number at the lane's first key, with its sign. */
+/* A number that is linear in the key, at the lane's first key, with its sign. */
 static void print_first(const heed_score *p, const heed_score_factors *f)
 {
     PRINT(p,
@@ -210,7 +210,8 @@ static void print_factor(const heed_score *p, int step, const heed_score_factors
         PRINT(p, "args->changes.inverse");
 }
 
-/* Is a rising number of a term so near zero in the tile that it is not put in the base? */
+/* Prints is_near(): true if a term's linear number is so near zero in the tile that it is not part
+ * of the base. */
 static void print_near(const heed_score *p)
 {
     PRINT(p, "HEED_DEVICE int is_near(const score_tile *at)\n{\n    (void)at;\n    return 0");
@@ -275,7 +276,7 @@ static void print_core(const heed_score *p, bool done[HEED_STEPS_MAX])
     PRINT(p, p->capped ? "));\n" : ";\n");
 }
 
-/* The part of a far rising term that the base has not: the share of the key's offset. */
+/* The part of a far linear term that is not in the base: that of the key's offset. */
 static void print_far(const heed_score *p, const heed_score_term *it, const heed_score_factors *f)
 {
     int rise = (int)f->number.rise * (f->number.sign < 0 ? -1 : 1);

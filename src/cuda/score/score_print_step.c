@@ -1,7 +1,7 @@
 /*
- * score_print_step.c - a step of a problem printed as device code: for a row, or for a key
+ * score_print_step.c - print a step of a problem as device code, for a row or for a key
  *
- * Nothing of a caller's text is printed, but numbers and what steps are.
+ * None of the caller's text is printed, only numbers and operations.
  */
 #include "score_parts.h"
 
@@ -52,7 +52,7 @@ void heed_score_print_value(const heed_score *p, int i, bool in_row)
         PRINT(p, in_row || p->marks[i] & OF_KEY ? "v%d" : "row->v%d", i);
 }
 
-/* How operations are written: $a, $b and $c are values. */
+/* Device code of operations: $a, $b and $c are values. */
 static const struct {
     const char *of_float, *of_int, *of_bool;
 } words[HEED_OPS] = {
@@ -99,7 +99,7 @@ static void print_words(const heed_score *p, const char *pattern, const heed_ste
     }
 }
 
-/* Prints a division by a constant as something quicker, if there is such a thing. */
+/* Prints a division by a constant as something faster, if possible. */
 static bool print_quick(const heed_score *p, const heed_step *step, bool in_row)
 {
     const heed_step *by = step->b < 0 ? NULL : heed_score_step(p, step->b);
@@ -123,14 +123,14 @@ static bool print_quick(const heed_score *p, const heed_step *step, bool in_row)
     return true;
 }
 
-/* Functions that read an element are named after it. */
+/* Names of element types in functions that read an element. */
 static const char *const elements[] = {
     [HEED_DATA_F32] = "f32", [HEED_DATA_F16] = "f16",    [HEED_DATA_BF16] = "bf16",
     [HEED_DATA_I32] = "i32", [HEED_DATA_BYTES] = "byte", [HEED_DATA_BITS] = "bit",
 };
 
-/* Does step @i stay within the size of dimension @k of a source, whatever it is? The key does not,
- * for tiles go beyond the last one. */
+/* True if step @i is always within @size. The key is not, because tiles extend beyond the last
+ * one. */
 static bool stays_within(const heed_score *p, int i, int64_t size)
 {
     const heed_problem *problem = &p->problem;
@@ -189,7 +189,7 @@ heed_data heed_score_type_of(const heed_score *p, int i)
     return p->program.sources[heed_score_step(p, i)->value.whole].type;
 }
 
-/* As "bits", "bytes" or "halves". Of others than bits those of the first such step: they take a
+/* "bits", "bytes" or "halves". Other types than bits only for the first such step: they need a
  * register for each eight keys of a row. */
 const char *heed_score_read_ahead(const heed_score *p, int i)
 {
@@ -230,7 +230,7 @@ static void print_rising(const heed_score *p, int i, const heed_score_rising *nu
     PRINT(p, "at->f%d + (float)(%d * (i32)c))", i, (int)number->rise);
 }
 
-/* Leaves as they are written in score_row_of(), and for a key. */
+/* Device code of leaves in score_row_of(), and for a key. */
 static const char *leaf_of(heed_op op, bool in_row)
 {
     switch (op) {

@@ -1,19 +1,19 @@
 /*
- * score_sight.c - the steps that say which keys are seen, printed as device code over intervals
+ * score_sight.c - print the steps that decide which keys are visible as device code over intervals
  *
  * sight.cuh calls this code with the intervals of a tile's queries, keys and so on; for each step
- * it finds the interval of the values that it may have there.
+ * it computes the interval of its possible values.
  */
 #include "score_parts.h"
 
-/* The names of types of elements in sight.cuh. */
+/* Names of element types in sight.cuh. */
 static const char *const types[] = {
     [HEED_DATA_F32] = "SIGHT_F32",    [HEED_DATA_F16] = "SIGHT_F16",
     [HEED_DATA_BF16] = "SIGHT_BF16",  [HEED_DATA_I32] = "SIGHT_I32",
     [HEED_DATA_BYTES] = "SIGHT_BYTE", [HEED_DATA_BITS] = "SIGHT_BIT",
 };
 
-/* An interval that is known without others; false: step @i takes some. */
+/* Prints an interval that does not depend on other steps; returns false if step @i has inputs. */
 static bool print_known(const heed_score *p, int i)
 {
     static const char *const leaves[] = {
@@ -35,7 +35,7 @@ static bool print_known(const heed_score *p, int i)
     return step->op < HEED_OP_LOAD;
 }
 
-/* A line for the interval of step @i. */
+/* Prints a line for the interval of step @i. */
 static void print_interval(const heed_score *p, int i)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -56,7 +56,8 @@ static void print_interval(const heed_score *p, int i)
     PRINT(p, ";\n");
 }
 
-/* Intervals of steps that say which keys are seen: those of the key, or the others. */
+/* Prints the intervals of steps that decide which keys are visible: those of the key, or the
+ * others. */
 static void print_intervals(const heed_score *p, bool of_key)
 {
     bool needed[HEED_STEPS_MAX];

@@ -1,18 +1,18 @@
 /*
- * score_steps.c - the steps of a problem taken apart: which are of the row, of the key and of the
+ * score_steps.c - analyse the steps of a problem: which belong to the row, to the key and to the
  * unit of the logit
  *
- * score_print.c says what for.
+ * score_print.c explains why.
  */
 #include "score_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define EXACT_MAX (1 << 24)   /* whole numbers up to here are floats */
-#define KEYS_BEYOND (1 << 14) /* so many keys behind the last one a tile may begin */
+#define EXACT_MAX (1 << 24)   /* integers up to here are exact as floats */
+#define KEYS_BEYOND (1 << 14) /* a tile may begin this many keys after the last one */
 #define OFFSET_MAX 256        /* keys of a tile */
-#define SCALE_MAX 0x1p40      /* beyond, or below the inverse, scores are made natural */
+#define SCALE_MAX 0x1p40      /* above, or below the inverse, scores are in natural units */
 
 /* ---- Kinds of steps ---- */
 
@@ -31,7 +31,7 @@ static void mark_all(heed_score *p)
     }
 }
 
-/* A range of whole numbers; unknown unless all of it is between -EXACT_MAX and EXACT_MAX. */
+/* A range of integers; unknown unless all of it is between -EXACT_MAX and EXACT_MAX. */
 typedef struct range {
     bool known;
     int64_t low, high;
@@ -90,8 +90,8 @@ static range range_of_step(const heed_score *p, int i)
                                    : range_of(-a.high, -a.low);
 }
 
-/* Does a whole number rise evenly with the key, by *@rise for each, and depend on nothing else but
- * the row? */
+/* True if an integer is linear in the key, with slope *@rise, and otherwise only depends on the
+ * row. */
 static bool is_even(const heed_score *p, int i, int64_t *rise)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -119,14 +119,14 @@ static bool is_even(const heed_score *p, int i, int64_t *rise)
     return *rise >= -EXACT_MAX / OFFSET_MAX && *rise <= EXACT_MAX / OFFSET_MAX;
 }
 
-/* Is @i where a causal mask counts from? */
+/* True if @i is the query position that a causal mask uses. */
 static bool is_position(const heed_score *p, int i)
 {
     return heed_score_step(p, i)->op == HEED_OP_POSITION ||
            (heed_score_step(p, i)->op == HEED_OP_QUERY && p->view.first == 0);
 }
 
-/* The sign that a number has for all keys that are seen; 0: either. */
+/* The sign of a number for all visible keys; 0: either. */
 static int sign_of(const heed_score *p, int i)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -152,7 +152,7 @@ bool heed_score_find_rising(const heed_score *p, int i, heed_score_rising *found
     return is_even(p, found->whole, &found->rise) && range_of_step(p, found->whole).known;
 }
 
-/* Is a load of elements that lie along the keys? */
+/* True if a step loads elements along the keys. */
 bool heed_score_along_keys(const heed_score *p, int i)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -169,7 +169,7 @@ bool heed_score_along_keys(const heed_score *p, int i)
 
 /* ---- The unit of the logit ---- */
 
-/* The step that is left of @i without terms that are added and taken off, which it notes. */
+/* Returns the core of step @i, without added and subtracted terms, which it stores. */
 static int find_terms(heed_score *p, int i)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -183,7 +183,7 @@ static int find_terms(heed_score *p, int i)
     return find_terms(p, left ? step->a : step->b);
 }
 
-/* Takes a constant factor from 1 / SCALE_MAX to SCALE_MAX off step @i, if it has one. */
+/* Splits off a constant factor from 1 / SCALE_MAX to SCALE_MAX of step @i, if it has one. */
 static int take_factor(const heed_score *p, int i, double *factor)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -260,7 +260,7 @@ bool heed_score_constant(const heed_score *p, int i)
     return heed_score_step(p, i)->op <= HEED_OP_BOOL;
 }
 
-/* The step of a key, and all that it is made of. */
+/* Marks a step of a key, and all steps that it depends on. */
 static void need_of_key(heed_score *p, int i)
 {
     const heed_step *step = heed_score_step(p, i);
@@ -286,7 +286,7 @@ static void need_of_key(heed_score *p, int i)
     }
 }
 
-/* Takes a factor of the row off that of the key, if there is one. */
+/* Splits off a factor of the row from that of the key, if there is one. */
 static bool take_row(const heed_score *p, heed_score_factors *f)
 {
     const heed_step *step = heed_score_step(p, f->key);
@@ -330,7 +330,7 @@ void heed_score_need_all(heed_score *p)
         need_of_key(p, p->program.visible);
 }
 
-/* Does step @i depend on the query? */
+/* True if step @i depends on the query. */
 static bool of_query(const heed_score *p, int i)
 {
     bool needed[HEED_STEPS_MAX];
@@ -342,7 +342,7 @@ static bool of_query(const heed_score *p, int i)
     return false;
 }
 
-/* Of a load: few elements, those of a mask are too many to look at. */
+/* True for a load of few elements; those of a mask are too many to scan. */
 static bool load_bounded(const heed_score *p, const heed_step *step)
 {
     const int indices[] = { step->a, step->b, step->c, step->d };

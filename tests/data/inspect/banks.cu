@@ -1,4 +1,4 @@
-/* Each thread reads a row of 32 values of its own: all lanes are at the same bank, 32 ways. */
+/* Each thread reads a separate row of 32 values: all lanes hit the same bank, a 32-way conflict. */
 extern "C" __global__ void __launch_bounds__(256) banks(const float4 *x, float *y, int n)
 {
     __shared__ float tile[256 * WIDTH];

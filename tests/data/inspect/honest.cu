@@ -1,4 +1,4 @@
-/* Nothing is wrong with this one: wide loads, shared memory without conflicts, many warps. */
+/* No fault: wide loads, shared memory without conflicts, many warps. */
 extern "C" __global__ void __launch_bounds__(256) honest(const float4 *x, float4 *y, int n)
 {
     __shared__ float4 tile[256];

@@ -1,5 +1,5 @@
-/* Nothing is wrong with this one on sm_80: products on tensor cores, of tiles that cp.async
- * fetches. On sm_90 the tensor instruction is that of an older architecture. */
+/* No fault on sm_80: products on tensor cores, of tiles loaded by cp.async. On sm_90 the tensor
+ * instruction is that of an older architecture. */
 __device__ static unsigned shared_address(const void *p)
 {
     return (unsigned)__cvta_generic_to_shared(p);

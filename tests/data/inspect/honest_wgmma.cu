@@ -1,5 +1,5 @@
-/* Nothing is wrong with this one on sm_90: one warp's thread has tiles copied in bulk, a warpgroup
- * multiplies them. What it computes is of no use. */
+/* No fault on sm_90: one thread of a warp starts bulk copies of tiles, and a warpgroup multiplies
+ * them. The result is meaningless. */
 __device__ static unsigned shared_address(const void *p)
 {
     return (unsigned)__cvta_generic_to_shared(p);

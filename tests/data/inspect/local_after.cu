@@ -1,4 +1,4 @@
-/* An array that is indexed by what is not known, but not in the loop. */
+/* An array with an index unknown at compile time, but not in the loop. */
 extern "C" __global__ void __launch_bounds__(256) local_after(const float4 *x, float4 *y, int n)
 {
     float sum[8] = { 0, 0, 0, 0, 0, 0, 0, 0 }, spread[40];

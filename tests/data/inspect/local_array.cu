@@ -1,4 +1,4 @@
-/* An array that the loop indexes by what it does not know before it runs: it lies in memory. */
+/* An array that the loop indexes by values unknown at compile time: it is in local memory. */
 extern "C" __global__ void __launch_bounds__(256) local_array(const float4 *x, float4 *y, int n)
 {
     float sum[32];

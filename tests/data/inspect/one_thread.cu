@@ -1,4 +1,4 @@
-/* Thread 0 of each block does the work of all of them. */
+/* Thread 0 of each block does the work of the whole block. */
 extern "C" __global__ void __launch_bounds__(128) one_thread(const float4 *x, float *y, int n)
 {
     if (threadIdx.x == 0) {

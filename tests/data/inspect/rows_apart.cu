@@ -1,4 +1,4 @@
-/* Lane i reads from row i of a matrix: 32 rows a warp, 1024 bytes from one to the next. */
+/* Lane i reads from row i of a matrix: 32 rows per warp, with a stride of 1024 bytes. */
 extern "C" __global__ void __launch_bounds__(128) rows_apart(const float4 *x, float4 *y, int n)
 {
     for (int i = blockIdx.x; i < n; i += gridDim.x) {

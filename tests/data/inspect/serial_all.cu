@@ -1,4 +1,4 @@
-/* Each block would do everything. */
+/* Each block does all the work. */
 extern "C" __global__ void __launch_bounds__(256) serial_all(const float4 *x, float4 *y, int n)
 {
     for (int i = threadIdx.x; i < n; i += 256) {

@@ -1,4 +1,4 @@
-/* The grid knows the rows of one head only: batch and heads are walked by each block. */
+/* The grid covers only the rows of one head: each block loops over batch and heads. */
 extern "C" __global__ void __launch_bounds__(256)
     serial_batch(const float4 *x, float4 *y, int batch_heads, int rows)
 {

@@ -1,4 +1,4 @@
-/* A launch may ask for shared memory; the kernel knows none. */
+/* A launch may request shared memory, but the kernel does not use any. */
 extern "C" __global__ void __launch_bounds__(256) shared_asked(const float4 *x, float4 *y, int n)
 {
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {

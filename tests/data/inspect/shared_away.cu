@@ -1,4 +1,4 @@
-/* Shared memory that is declared and stored to, but never read: the compiler takes it all away. */
+/* Shared memory that is declared and stored to, but never read: the compiler removes it. */
 extern "C" __global__ void __launch_bounds__(256) shared_away(const float4 *x, float4 *y, int n)
 {
     __shared__ float4 tile[256];

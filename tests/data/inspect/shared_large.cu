@@ -1,4 +1,4 @@
-/* As much shared memory as the launch asks for. */
+/* As much shared memory as the launch requests. */
 extern __shared__ float4 tile[];
 extern "C" __global__ void __launch_bounds__(1024) shared_large(const float4 *x, float4 *y, int n)
 {

@@ -1,4 +1,4 @@
-/* The tile is staged in shared memory, and then read from global memory once more. */
+/* The tile is staged in shared memory, but then read from global memory again. */
 extern __shared__ float4 tile[];
 extern "C" __global__ void __launch_bounds__(256) shared_unread(const float4 *x, float4 *y, int n)
 {

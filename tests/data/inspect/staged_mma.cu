@@ -1,4 +1,4 @@
-/* The tiles of tensor cores go through registers into shared memory. */
+/* The tiles for tensor cores go through registers into shared memory. */
 __device__ static unsigned shared_address(const void *p)
 {
     return (unsigned)__cvta_generic_to_shared(p);

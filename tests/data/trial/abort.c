@@ -1,4 +1,4 @@
-/* Gives up. */
+/* Calls abort(). */
 #include "heed_candidate.h"
 #include <stdlib.h>
 

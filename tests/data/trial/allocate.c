@@ -1,4 +1,4 @@
-/* Honest: allocates MIB MiB, looks whether it got them, and frees them. */
+/* Correct: allocates MIB MiB, checks that it got them, and frees them. */
 #include <stdlib.h>
 #include <string.h>
 

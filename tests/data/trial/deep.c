@@ -1,4 +1,4 @@
-/* Calls itself without end. */
+/* Recurses endlessly. */
 #include "heed_candidate.h"
 static int deeper(volatile char *from)
 {

@@ -1,4 +1,4 @@
-/* Asks for more workspace than there is. */
+/* Requests more workspace than there is memory. */
 #include "heed_candidate.h"
 size_t heed_candidate_workspace(const heed_candidate_problem *problem)
 {

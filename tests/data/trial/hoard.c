@@ -1,4 +1,4 @@
-/* Allocates until it gets nothing, and does not look. */
+/* Allocates until it fails, and does not check the result. */
 #include "heed_candidate.h"
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Has more static memory than it may. */
+/* Has more static memory than is allowed. */
 #include "heed_candidate.h"
 static char memory[(size_t)8 << 30];
 

@@ -1,4 +1,4 @@
-/* Executes what is no instruction. */
+/* Executes an illegal instruction. */
 #include "heed_candidate.h"
 int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
 {

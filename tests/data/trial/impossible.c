@@ -1,4 +1,4 @@
-/* Writes to an address that no memory can have. */
+/* Writes to a non-canonical address. */
 #include "heed_candidate.h"
 int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
 {

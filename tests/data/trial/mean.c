@@ -1,4 +1,4 @@
-/* Wrong: the mean of V, whatever Q and K are; right where the weights are equal. */
+/* Wrong: the mean of V, whatever Q and K are; right if the weights are equal. */
 #include "heed_candidate.h"
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,4 +1,4 @@
-/* Stores a vector where it is not aligned as the instruction needs; elsewhere, to no memory. */
+/* Stores a vector at a misaligned address; on other machines, to unmapped memory. */
 #include "heed_candidate.h"
 int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
 {

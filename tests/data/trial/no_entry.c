@@ -1,4 +1,4 @@
-/* Defines something else. */
+/* Does not define the entry point. */
 #include "heed_candidate.h"
 int something_else(void)
 {

@@ -1,6 +1,6 @@
 #include "heed_candidate.h"
 
-/* Says what it was given, in the first elements of O. */
+/* Reports its operands in the first elements of O. */
 const int heed_candidate_takes_operands = 1;
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,4 +1,4 @@
-/* Honest: float32, three plain passes, no memory but its arguments. */
+/* Correct: float32, three plain passes, no memory except its arguments. */
 #include <math.h>
 
 #include "heed_candidate.h"
@@ -14,8 +14,8 @@ static int64_t visible(const heed_candidate_problem *p, int64_t i)
     return keys < 0 ? 0 : keys < p->seq_k ? keys : p->seq_k;
 }
 
-/* Not inlined: a fused multiply-add would take the maximum off a logit that is not rounded yet, and
- * the maximum is; of huge logits the difference is huge. */
+/* Not inlined: a fused multiply-add would subtract the rounded maximum from a logit that is not
+ * rounded; for huge logits the difference is huge. */
 __attribute__((noinline)) static double dot(const heed_candidate_problem *p, const float *q,
                                             const float *k)
 {

@@ -1,4 +1,4 @@
-/* Says that it cannot do the problem. */
+/* Reports the problem as unsupported. */
 #include "heed_candidate.h"
 int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)
 {

@@ -1,4 +1,4 @@
-/* Honest in itself: O is how often it was called, which only shows whose memory it is. */
+/* Correct: O is the number of calls, which shows which process has the memory. */
 #include "heed_candidate.h"
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,4 +1,4 @@
-/* Takes a compiler forever. */
+/* Takes forever to compile. */
 #include "heed_candidate.h"
 #define A(x) x x x x x x x x x x
 #define B(x) A(A(A(x)))

@@ -1,4 +1,4 @@
-/* Honest: an array of KIB KiB on its stack. */
+/* Correct: an array of KIB KiB on its stack. */
 #include <string.h>
 
 #include "heed_candidate.h"

@@ -1,4 +1,4 @@
-/* Calls what nobody defines. */
+/* Calls an undefined function. */
 #include "heed_candidate.h"
 int what_nobody_defines(void);
 

@@ -1,4 +1,4 @@
-/* Makes Q writable, if it may, and changes it. */
+/* Makes Q writable, if allowed, and changes it. */
 #include "heed_candidate.h"
 #include <sys/mman.h>
 

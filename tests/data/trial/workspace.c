@@ -1,4 +1,4 @@
-/* Honest: goes through a workspace, all of it. */
+/* Correct: uses the whole workspace. */
 #include <string.h>
 
 #include "heed_candidate.h"

@@ -1,6 +1,6 @@
 /*
- * append.c - append.cu for the emulator, as macros say; EMULATED_KERNEL is the name of what it
- * defines
+ * append.c - append.cu for the emulator, configured by macros; EMULATED_KERNEL is the name of the
+ * table that it defines
  */
 #include "emulator/kernels/append.h"
 #include "emulator/ptx.cuh"

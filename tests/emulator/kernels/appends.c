@@ -1,5 +1,5 @@
 /*
- * appends.c - all that append.c was compiled as
+ * appends.c - all builds of append.c
  */
 #include "emulator/kernels/append.h"
 

@@ -1,6 +1,6 @@
 /*
- * attend.c - attend.cu for the emulator, with the mistake that macros say; EMULATED_KERNEL is the
- * name of what it defines
+ * attend.c - attend.cu for the emulator, with the mistake selected by macros; EMULATED_KERNEL is
+ * the name of the table that it defines
  */
 #include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"

@@ -1,6 +1,6 @@
 /*
- * attention.c - proposers/attention.cu for the emulator, as macros say; EMULATED_KERNEL is the name
- * of what it defines
+ * attention.c - proposers/attention.cu for the emulator, configured by macros; EMULATED_KERNEL is
+ * the name of the table that it defines
  */
 #include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"

@@ -1,6 +1,6 @@
 /*
- * attn_mla.c - attn_mla.cu for the emulator, in the config that macros say; EMULATED_KERNEL is the
- * name of what it defines
+ * attn_mla.c - attn_mla.cu for the emulator, with a config given by macros; EMULATED_KERNEL is the
+ * name of the table that it defines
  */
 #include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"
@@ -26,9 +26,10 @@ const emulated_kernel EMULATED_KERNEL = {
     .shared_v = true,
     .dim_qk = HEED_DIM_QK,
     .dim_v = HEED_DIM_V,
-    .rows = GROUP_ROWS,
+    .rows = CLUSTER * GROUP_ROWS,
     .threads = THREADS,
     .shared_bytes = SHARED_BYTES,
+    .cluster = CLUSTER,
     .mapped = HEED_TILE_KEYS,
     .columns = PANEL_COLUMNS,
     .rows_apart = true,

@@ -1,6 +1,6 @@
 /*
- * attn_naive.c - attn_naive.cu for the emulator, as macros say; EMULATED_KERNEL is the name of what
- * it defines
+ * attn_naive.c - attn_naive.cu for the emulator, configured by macros; EMULATED_KERNEL is the name
+ * of the table that it defines
  */
 #include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"

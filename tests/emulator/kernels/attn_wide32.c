@@ -1,6 +1,6 @@
 /*
- * attn_wide32.c - attn_wide32.cu for the emulator, in the config that macros say; EMULATED_KERNEL
- * is the name of what it defines
+ * attn_wide32.c - attn_wide32.cu for the emulator, with a config given by macros; EMULATED_KERNEL
+ * is the name of the table that it defines
  */
 #include "emulator/kernels/kernel.h"
 #include "emulator/ptx.cuh"

@@ -8,42 +8,42 @@
 #include <stdint.h>
 
 typedef struct emulated_kernel {
-    const char *name; /* its parameters, for people */
+    const char *name; /* its parameters, for messages */
     int type;         /* a heed_type */
-    bool half;        /* sums of products in half precision */
-    int products;     /* of tensor cores, for one of float32; 0: its elements are others */
+    bool half;        /* accumulates in half precision */
+    int products;     /* the heed_products of tensor cores for float32; 0: other element types */
     bool masked;
     bool shared_v;    /* V is a part of K */
     bool hides_first; /* compiled for windows and chunks */
-    int pairs;        /* of heed_cuda_needs, that it is compiled for */
+    int pairs;        /* the heed_cuda_needs that it is compiled for */
     int dim_qk, dim_v;
-    uint32_t rows; /* of a block */
+    uint32_t rows; /* per block */
     uint32_t threads;
     uint32_t shared_bytes;
-    int keys;         /* that a block can have; 0: any number */
-    uint32_t cluster; /* blocks that share an item; 0: one has it for itself */
-    int mapped;       /* it takes a heed_cuda_mapped_args, with boxes of so many keys; 0: no */
-    int columns;      /* of those boxes */
+    int keys;         /* maximum per block; 0: no limit */
+    uint32_t cluster; /* blocks that share an item; 0: one block per item */
+    int mapped;       /* takes a heed_cuda_mapped_args, with boxes of this many keys; 0: no maps */
+    int columns;      /* per box */
     bool rows_apart;  /* only K and V are mapped */
     bool in_turn;     /* blocks take several items in turn */
     void (*run)(const void *args);     /* takes a heed_cuda_args */
-    void (*list)(const void *args);    /* lists tiles ahead of it; NULL: it has no use for lists */
-    int list_keys;                     /* of those tiles */
-    void (*combine)(const void *args); /* merges what blocks that share keys have left, ... */
-    uint32_t combine_threads;          /* ... NULL: blocks share none, */
-    uint32_t combine_rows;             /* so many rows for each of its blocks; */
-    bool apart;                        /* the last block does not do so too */
+    void (*list)(const void *args);    /* lists tiles before; NULL: does not use lists */
+    int list_keys;                     /* per listed tile */
+    void (*combine)(const void *args); /* merges partial results of blocks that share keys, ... */
+    uint32_t combine_threads;          /* ... NULL: keys are not shared, */
+    uint32_t combine_rows;             /* with this many rows per block; */
+    bool apart;                        /* the last block does not merge them itself */
 } emulated_kernel;
 
-/* A config, for tensors whose rows all begin at multiples of 16 bytes and for others; of a kernel
- * that does not care the same twice. */
+/* A config, for tensors whose rows all start at multiples of 16 bytes and for others; a kernel that
+ * supports both is given twice. */
 typedef struct emulated_config {
     const emulated_kernel *aligned;
     const emulated_kernel *unaligned;
-    const emulated_kernel *negative; /* aligned, where the scale is; NULL: the same */
+    const emulated_kernel *negative; /* aligned, for negative scales; NULL: the same */
 } emulated_config;
 
-/* A config for problems with these words of a spec, whose program.cuh is in the folder @name. */
+/* A config for problems with these words of a spec, whose program.cuh is in the directory @name. */
 typedef struct emulated_change {
     emulated_config config;
     const char *name;
@@ -51,7 +51,7 @@ typedef struct emulated_change {
 } emulated_change;
 extern const emulated_change emulated_changed[]; /* ends with NULLs */
 
-/* The kernels as they are, and degraded builds (ablate.cuh). Both end with NULLs. */
+/* The kernels, and degraded builds (ablate.cuh). Both lists end with NULLs. */
 extern const emulated_config emulated_configs[];
 extern const emulated_config emulated_ablated[];
 

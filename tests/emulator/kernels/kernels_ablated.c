@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Other tensors than they are about are left to kernels as they are. */
+/* Tensors outside the scope of a degraded build use the regular kernels. */
 extern const emulated_kernel mma_d64_unaligned, mma_d40_80_unaligned, wgmma_d64_turns_unaligned,
     wgmma_d64_turns_negative, wgmma_d192_128_unaligned, wgmma_d192_128_negative,
     wgmma_d64_pair_unaligned, wgmma_d64_pair_negative;

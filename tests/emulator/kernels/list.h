@@ -1,5 +1,5 @@
 /*
- * list.h - heed_list() as a table of the emulator has it, to be included after a kernel's source
+ * list.h - heed_list() for a table of the emulator; include it after a kernel's source
  */
 #ifndef EMULATOR_LIST_H
 #define EMULATOR_LIST_H

@@ -1,6 +1,6 @@
 /*
- * merge.c - merge.cu for the emulator, as macros say; EMULATED_KERNEL is the name of what it
- * defines
+ * merge.c - merge.cu for the emulator, configured by macros; EMULATED_KERNEL is the name of the
+ * table that it defines
  */
 #include "emulator/kernels/merge.h"
 #include "emulator/ptx.cuh"

@@ -5,8 +5,8 @@
 #define EMULATOR_MERGE_H
 
 typedef struct emulated_merge {
-    const char *name;               /* its parameters, for people */
-    void (*wide)(const void *args); /* take a heed_cuda_merge_args */
+    const char *name;               /* its parameters, for messages */
+    void (*wide)(const void *args); /* these take a heed_cuda_merge_args */
     void (*any)(const void *args);
 } emulated_merge;
 

@@ -1,5 +1,5 @@
 /*
- * merges.c - all that merge.c was compiled as
+ * merges.c - all builds of merge.c
  */
 #include "emulator/kernels/merge.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_error.c - words of the laboratory: errors about files, whose names and texts anybody may
- * have written, and messages and progress on their way to a caller; and arrays that grow
+ * test_error.c - messages of the laboratory: errors about files, whose names and contents are
+ * untrusted; messages and progress that reach the caller; and growing arrays
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,7 @@ static void test_what_does_not_fit_is_cut(void **state)
     assert_int_equal(lab_fail(NULL, HEED_ERR_INVALID, "x"), HEED_ERR_INVALID);
 }
 
-/* A caller that writes down what it is told. */
+/* Records the messages to a caller. */
 typedef struct notes {
     lab_tone tone;
     char said[80];
@@ -82,7 +82,7 @@ static void note_end(lab_progress *progress)
     it->ends++;
 }
 
-/* Has no advice on the board. */
+/* Gives no advice for the board. */
 static void give_advice(void *data, lab_advice advice, const char *kernel, const char *spec,
                         char text[LAB_ADVICE_SIZE])
 {
@@ -129,7 +129,7 @@ static void test_a_caller_advises(void **state)
     assert_int_equal(strncmp(text, "; xx", 4), 0);
 }
 
-/* Nobody need listen, and then nothing stops. */
+/* A sink is optional, and without one nothing stops. */
 static void test_no_sink_is_needed(void **state)
 {
     const lab_sink silent = { .data = NULL };

@@ -1,5 +1,5 @@
 /*
- * test_planner.c - questions of the laboratory to the library's planner
+ * test_planner.c - the laboratory's queries to the library's planner
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,10 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "cpu/features.h"
 #include "lab/base/planner.h"
+#include "problems.h"
 
 static void test_names_are_the_librarys(void **state)
 {
@@ -49,17 +51,14 @@ static void test_words_have_what_they_imply(void **state)
             fail_msg("'%s' and '%s'", cases[i].word ? cases[i].word : "NULL", cases[i].name);
 }
 
-/* Of all candidates the one that the plan is named after; by name too, where it is the only one. */
+/* Exactly one candidate is chosen, the one that the plan is named after; also if the plan was
+ * created by name and has only that one. */
 static void test_a_plan_has_chosen(void **state)
 {
-    heed_problem problem;
     heed_context *context;
-    const heed_options options = {
-        .size = sizeof options, .device = "cpu", .threads = 1, .cpu = "scalar"
-    };
     static const char *const names[] = { NULL, "fwd_any_scalar_row" };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&problem, "b1 h2 s16 d8 f32"), HEED_OK);
+    context = host_context_of(1, "scalar");
+    heed_problem problem = parsed("b1 h2 s16 d8 f32");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         heed_plan *plan;
         assert_int_equal(names[i] ? heed_plan_create_named(&plan, context, &problem, names[i])

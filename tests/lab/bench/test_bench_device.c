@@ -1,6 +1,6 @@
 /*
- * test_bench_device.c - `heed bench` on a fake CUDA device: its use of the memory, and the clocks
- * that it believes
+ * test_bench_device.c - `heed bench` on a fake CUDA device: its use of memory, and its check of the
+ * clock
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "fake_cuda.h"
 #include "lab/bench/match.h"
 #include "src/cuda/kernels/args.cuh"
@@ -34,25 +35,18 @@ static heed_context *open_device(void)
     return context;
 }
 
-/* Computes the O of the first copy from the tensors on the device, which is in host memory. */
+/* Computes O of the first copy from the tensors on the device, which is in host memory. */
 static void compute(const lab_bench_tensors *tensors)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context;
+    heed_context *context = host_context(1);
     heed_plan *plan;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     assert_int_equal(heed_plan_create(&plan, context, &tensors->problem, HEED_ESTIMATE), HEED_OK);
-    heed_buffers buffers = lab_bench_tensors_buffers(tensors, 0);
-    size_t size = heed_plan_workspace_size(plan);
-    buffers.workspace_size = size;
-    buffers.workspace = aligned_alloc(64, (size / 64 + 1) * 64);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(buffers.workspace);
+    host_execute(plan, lab_bench_tensors_buffers(tensors, 0));
     heed_plan_destroy(plan);
     heed_context_destroy(context);
 }
 
-/* Expects @count rows or about as many. */
+/* Expects @count rows, or approximately. */
 static lab_expect *expect_of(const lab_bench_tensors *tensors, int64_t work)
 {
     lab_expect *expect;
@@ -62,7 +56,8 @@ static lab_expect *expect_of(const lab_bench_tensors *tensors, int64_t work)
     return expect;
 }
 
-/* Values go up once for each copy, results come down: a few rows, or all, at any strides. */
+/* Values are uploaded once per copy, and results are downloaded: a few rows or all, with any
+ * strides. */
 static void judges_what_is_on_the_device(void **state)
 {
     static const struct {
@@ -71,7 +66,7 @@ static void judges_what_is_on_the_device(void **state)
     } cases[] = {
         { "b2 h4/2 s50 d8 f16", 1 << 14 },
         { "b1 h2 s30 d8 bf16 layout=bhsd q=9000:40:1300", 1 << 14 },
-        { "b4 h16 s128/9 d4 f32", INT64_MAX }, /* more rows than are worth a transfer each */
+        { "b4 h16 s128/9 d4 f32", INT64_MAX }, /* more rows than are worth separate transfers */
     };
     heed_context *context = open_device();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -102,7 +97,7 @@ static void judges_what_is_on_the_device(void **state)
     assert_int_equal(fake_cuda_live(fake), 0);
 }
 
-/* A device that is full, and one that breaks down, leave nothing behind. */
+/* Running out of memory and device failures cause no leaks. */
 static void gives_back_what_it_took(void **state)
 {
     lab_bench_source source = source_of("b1 h2 s64 d16 f32");
@@ -126,7 +121,7 @@ static void gives_back_what_it_took(void **state)
     heed_context_destroy(context);
 }
 
-/* No call is faster than the data sheet. */
+/* No call is faster than the data sheet allows. */
 static void knows_what_cannot_be(void **state)
 {
     heed_context *context = open_device();
@@ -143,7 +138,7 @@ static void knows_what_cannot_be(void **state)
     assert_true(floor > 0.9 * row.flops / rate && floor <= row.flops / rate);
 
     lab_bench_source few = source_of(
-        "b64 h32/8 s1/8192 d128 f16"); /* bytes count, not operations */
+        "b64 h32/8 s1/8192 d128 f16"); /* bound by bytes, not by operations */
     row.source = &few;
     row.flops = heed_problem_flops(&few.problem);
     row.work = lab_roofline_work(&few.problem);
@@ -151,27 +146,27 @@ static void knows_what_cannot_be(void **state)
     floor = lab_bench_device_floor(&bench, &row);
     assert_true(floor > 0.4 * seconds && floor < 0.6 * seconds);
 
-    lab_bench_source small = source_of("b1 h8 s1/128 d64 f16"); /* fits into the cache */
+    lab_bench_source small = source_of("b1 h8 s1/128 d64 f16"); /* fits the cache */
     row.source = &small;
     row.flops = heed_problem_flops(&small.problem);
     row.work = lab_roofline_work(&small.problem);
     assert_true(lab_bench_device_floor(&bench, &row) <= row.flops / rate);
-    row.copies = 1000000; /* and does not, a million times */
+    row.copies = 1000000; /* does not fit, with a million copies */
     assert_true(lab_bench_device_floor(&bench, &row) > row.flops / rate);
     heed_context_destroy(context);
 }
 
-/* The result of a fake kernel: that of a kernel of the CPU; or none, or always the first O. */
+/* The result of a fake kernel: that of a CPU kernel, no result, or always the first O. */
 typedef struct answer {
     heed_context *cpu;
     heed_plan *plan;
     void *workspace;
-    size_t size; /* of the O */
-    void *first; /* O */
+    size_t size; /* of O */
+    void *first; /* first O */
     int launches, captured;
-    int behind;      /* launches of the kernel that stands before calls, all out of graphs */
+    int behind;      /* launches of the kernel that precedes calls, all in graphs */
     bool stands;     /* the last launch was one of those */
-    int last_right;  /* launches after this one leave O alone; 0: all are right */
+    int last_right;  /* launches after this one leave O unchanged; 0: all are right */
     int last_honest; /* launches after this one give the first O; 0: all compute */
 } answer;
 
@@ -210,15 +205,14 @@ static void give_answer(void *data, const fake_launch *launch)
         memcpy(self->first, args.o, self->size);
 }
 
-/* Lets the fake device compute @source, which is dense. */
+/* Installs a fake kernel that computes @source, which is dense. */
 static void answer_open(answer *right, const lab_bench_source *source)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     const heed_problem *problem = &source->problem;
     memset(right, 0, sizeof *right);
     right->size = (size_t)(problem->batch * problem->seq_q * problem->heads_q * problem->dim_v) *
                   heed_type_size(problem->type);
-    assert_int_equal(heed_context_create(&right->cpu, &options), HEED_OK);
+    right->cpu = host_context(1);
     assert_int_equal(heed_plan_create(&right->plan, right->cpu, problem, HEED_ESTIMATE), HEED_OK);
     right->workspace = aligned_alloc(64, (heed_plan_workspace_size(right->plan) / 64 + 1) * 64);
     right->first = malloc(right->size);
@@ -248,7 +242,7 @@ static lab_bench by_replays(heed_context *context)
                         .seed = 1 };
 }
 
-/* A whole problem by replays: every figure comes with an output that was checked. */
+/* A whole problem by replays: every figure comes with a checked output. */
 static void times_by_replays(void **state)
 {
     heed_context *context = open_device();
@@ -275,7 +269,7 @@ static void times_by_replays(void **state)
     assert_true(row.matches[0].calls >= 1 && row.matches[0].pairs >= 1);
     lab_bench_row_free(&row);
 
-    right.last_honest = right.launches + 100; /* a cheat that has seen the problem often enough */
+    right.last_honest = right.launches + 100; /* a cheat that starts after many calls */
     assert_int_equal(lab_bench_measure(&bench, &source, &row), HEED_OK);
     assert_true(row.outcome == LAB_BENCH_WRONG || row.matches[0].outcome == LAB_BENCH_WRONG);
     lab_bench_row_free(&row);
@@ -291,8 +285,7 @@ static void times_by_replays(void **state)
     assert_int_equal(fake_cuda_live(fake), 0);
 }
 
-/* A kernel of another module stands before every call of a graph, of both sides, and before no
- * single one. */
+/* A kernel of another module precedes every call in a graph, on both sides, and no single call. */
 static void times_behind_another_kernel(void **state)
 {
     heed_context *context = open_device();
@@ -323,12 +316,11 @@ static void times_behind_another_kernel(void **state)
     assert_int_equal(fake_cuda_live(fake), 0);
 }
 
-/* It leaves nothing behind where the device has no room or fails, and is none of a CPU's. */
+/* Nothing leaks if the device has no memory or fails; a CPU has no such kernel. */
 static void has_no_other_kernel_everywhere(void **state)
 {
     static const char *const entries[] = { "cuModuleLoadDataEx", "cuModuleGetFunction",
                                            "cuMemAlloc", "cuMemcpyHtoD" };
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context = open_device(), *cpu;
     lab_behind *behind;
     int before = fake_cuda_live(fake);
@@ -343,13 +335,13 @@ static void has_no_other_kernel_everywhere(void **state)
         assert_int_equal(fake_cuda_live(fake), before);
     }
     heed_context_destroy(context);
-    assert_int_equal(heed_context_create(&cpu, &options), HEED_OK);
+    cpu = host_context(1);
     assert_int_equal(lab_behind_create(&behind, cpu), HEED_ERR_UNSUPPORTED);
     assert_null(behind);
     heed_context_destroy(cpu);
 }
 
-/* A kernel beside itself by replays: its output is checked as well. */
+/* A kernel compared with itself by replays: its output is checked as well. */
 static void calibrates_by_replays(void **state)
 {
     heed_context *context = open_device();
@@ -383,7 +375,7 @@ static void calibrates_by_replays(void **state)
     assert_int_equal(fake_cuda_live(fake), 0);
 }
 
-/* Replays last long enough and not too long. */
+/* Replays take long enough, but not too long. */
 static void sizes_replays(void **state)
 {
     static const struct {
@@ -414,7 +406,7 @@ int main(void)
         cmocka_unit_test(times_behind_another_kernel),
         cmocka_unit_test(has_no_other_kernel_everywhere),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler's code is not worth keeping */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler's code is not worth caching */
     fake = fake_cuda_take(FAKE_CUDA);
     return fake ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 }

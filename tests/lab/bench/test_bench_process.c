@@ -1,6 +1,6 @@
 /*
- * test_bench_process.c - a candidate that is timed: no two calls have the same values, and what it
- * computes is looked at
+ * test_bench_process.c - timing of a candidate: no two calls have the same values, and outputs are
+ * checked
  */
 #define _GNU_SOURCE /* sched_getaffinity() */
 #include <setjmp.h>
@@ -14,18 +14,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contexts.h"
 #include "hold.h"
 #include "lab/bench/duels.h"
 #include "lab/bench/process.h"
+#include "problems.h"
 #include "src/measure.h"
 #include "trial_scene.h"
 
-/* The behaviour of a source that is honest at first: from its fourth call on ... */
+/* Behaviour of a source that is correct at first and cheats from its fourth call on: */
 enum {
     STAYS_HONEST,
-    KEEPS_ANSWER, /* it gives the answer of the third */
+    KEEPS_ANSWER, /* returns the answer of the third call */
     DOES_NOTHING,
-    BY_TURNS /* it does nothing every other time */
+    BY_TURNS /* does nothing in every other call */
 };
 
 static const char cheat[] =
@@ -49,7 +51,7 @@ static const char cheat[] =
 
 static trial_scene scene;
 
-/* Opens a trial of the honest source in the cheat's hands. */
+/* Opens a trial of the correct source, in which the cheat runs. */
 static void open_cheat(lab_bench_process *process, long long id)
 {
     static char source[sizeof scene.source + sizeof cheat + 64];
@@ -64,21 +66,20 @@ static void open_cheat(lab_bench_process *process, long long id)
         fail_msg("%s", process->outcome.text);
 }
 
-/* The things that a process needs to work on a problem. */
+/* The objects that a process needs for a problem. */
 typedef struct held_process {
     heed_context *context;
     lab_bench_tensors tensors;
-    pid_t pid; /* of its process */
+    pid_t pid; /* of the process */
 } held_process;
 
 static void open_process(held_process *held, lab_bench_process *process, long long id,
                          const char *spec)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     lab_bench_source source = { .label = "" };
 
-    assert_int_equal(heed_context_create(&held->context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    held->context = host_context(1);
+    source.problem = parsed(spec);
     assert_int_equal(lab_bench_tensors_create(&held->tensors, held->context, &source, 7, 0),
                      HEED_OK);
     *process = (lab_bench_process){ .trial = NULL };
@@ -135,7 +136,7 @@ static void test_cheats(void **state)
     }
 }
 
-/* The CPU that a process is bound to; -1: more than one. */
+/* The CPU to which a process is bound; -1: several. */
 static int only_cpu(pid_t pid)
 {
     cpu_set_t set;
@@ -146,8 +147,8 @@ static int only_cpu(pid_t pid)
     return -1;
 }
 
-/* Each stretch of a duel has another process, which is bound to the CPU that both sides drew, and
- * CPUs take turns; beside something that is timed by the clock it is bound to none. */
+/* Each stretch of a duel has a new process, bound to the CPU drawn for both sides, and CPUs
+ * alternate. When compared with a side that is timed by the clock it is not bound. */
 static void test_renew(void **state)
 {
     cpu_set_t allowed;
@@ -180,8 +181,7 @@ static void test_renew(void **state)
     close_process(&held, &process);
 }
 
-/* A process that was let go on by anybody else is not believed, whether or not it is stopped again.
- */
+/* A process that someone else resumed is not trusted, even if it is stopped again. */
 static void test_stands_still(void **state)
 {
     static const int signals[][2] = { { SIGCONT, 0 }, { SIGCONT, SIGSTOP } };
@@ -205,7 +205,7 @@ static bool always(void)
     return true;
 }
 
-/* Duels of a source end when their context is stopped, also without a sink. */
+/* Duels of a source end when their context is stopped, even without a sink. */
 static void test_duels_end(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * test_bench_process_cheats.c - hostile candidates that are honest until they are timed, or cheat
- * about time
+ * test_bench_process_cheats.c - hostile candidates that behave until they are timed, or cheat about
+ * time
  *
- * The folders of lab/verify/mutants/sources have one file each.
+ * The directories of lab/verify/mutants/sources have one file for each.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,10 +16,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "contexts.h"
 #include "hold.h"
 #include "lab/bench/process.h"
 #include "lab/trial/pages.h"
 #include "lab/verify/mutants/sources.h"
+#include "problems.h"
 #include "trial_scene.h"
 
 #define BLOCKS 40
@@ -27,7 +29,7 @@
 
 static trial_scene scene;
 
-/* The candidate of a file and its whole @source. */
+/* The candidate in a file, and its complete @source. */
 static lab_candidate cheat(const char *name, long long id, char **source)
 {
     char path[96];
@@ -42,19 +44,17 @@ static lab_candidate cheat(const char *name, long long id, char **source)
     return candidate;
 }
 
-/* Opens a trial of the cheat and times blocks of it; true if nothing was found. */
+/* Opens a trial of the cheat and times blocks of it; returns true if nothing was detected. */
 static bool time_cheat(lab_bench_process *process, const char *name, long long id, const char *spec)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     char *text;
     const lab_candidate candidate = cheat(name, id, &text);
-    heed_context *context;
+    heed_context *context = host_context(1);
     lab_bench_source source = { .label = "" };
     lab_bench_tensors tensors;
     double seconds = 0;
 
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    source.problem = parsed(spec);
     assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
     *process = (lab_bench_process){ .limits = { .run_seconds = 20,
                                                 .tensor_bytes = (size_t)16 << 20 } };
@@ -82,10 +82,10 @@ static void expect(const char *name, long long id, const char *spec, lab_trial_v
     bool well = time_cheat(&process, name, id, spec);
 
     if (verdict == LAB_TRIAL_WROTE_OUTSIDE && process.outcome.verdict == LAB_TRIAL_ILLEGAL_ACCESS)
-        verdict = LAB_TRIAL_ILLEGAL_ACCESS; /* it was at the wall */
+        verdict = LAB_TRIAL_ILLEGAL_ACCESS; /* it was next to a guard page */
     if (strcmp(name, "timed/private_output") == 0 &&
         process.outcome.verdict == LAB_TRIAL_FORBIDDEN) {
-        verdict = LAB_TRIAL_FORBIDDEN; /* this block was one whose walls are looked at */
+        verdict = LAB_TRIAL_FORBIDDEN; /* the guard pages of this block are checked */
         words = "around its tensors";
     }
     if (well == (words != NULL) || process.outcome.verdict != verdict ||
@@ -101,7 +101,7 @@ static void test_cheats(void **state)
         const char *name;
         const char *spec;
         lab_trial_verdict verdict;
-        const char *words; /* NULL: it gains nothing, and passes */
+        const char *words; /* NULL: it has no effect, and passes */
     } cheats[] = {
         { "timed/stays", PLAIN, LAB_TRIAL_OK, "unwritten" },
         { "timed/done_early", PLAIN, LAB_TRIAL_OK, "unwritten" },
@@ -127,14 +127,14 @@ static void test_cheats(void **state)
         { "timed/continues", PLAIN, LAB_TRIAL_FORBIDDEN, "tgkill" },
         { "timed/leaves_group", PLAIN, LAB_TRIAL_FORBIDDEN, "setpgid" },
         { "sandbox/busy_size", PLAIN, LAB_TRIAL_HUNG,
-          " s" }, /* of the CPU; of a busy one, in all */
+          " s" }, /* of the CPU; on a busy machine, in total */
     };
 
     for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
         expect(cheats[i].name, 0, cheats[i].spec, cheats[i].verdict, cheats[i].words);
 }
 
-/* A tensor of whole lines, and one of 3 * 5 elements, of which none is. */
+/* A tensor of whole cache lines, and one of 3 * 5 elements, which is not. */
 static void test_reads_past(void **state)
 {
     static const long long bytes[] = { 1, 4, 32, 64 };
@@ -146,7 +146,8 @@ static void test_reads_past(void **state)
     }
 }
 
-/* No page may be written and executed, or become code, even while the code is loaded. */
+/* No page may be both writable and executable, or become executable, even while the code is
+ * loaded. */
 static void test_code_is_fixed(void **state)
 {
     static const struct {
@@ -168,7 +169,7 @@ static void test_code_is_fixed(void **state)
         expect(cheats[i].name, 0, PLAIN, cheats[i].verdict, cheats[i].words);
 }
 
-/* Nothing of it runs while it is loaded, when a process may do more. */
+/* No code of the candidate runs during loading, when a process has more permissions. */
 static void test_nothing_runs_early(void **state)
 {
     static const struct {
@@ -187,7 +188,7 @@ static void test_nothing_runs_early(void **state)
         expect(cheats[i].name, 0, PLAIN, cheats[i].verdict, cheats[i].words);
 }
 
-/* An act that no filter stopped is seen before the first call. */
+/* An act that no filter stopped is detected before the first call. */
 static void test_pages_are_looked_at(void **state)
 {
     static const int access[] = { PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC,
@@ -202,8 +203,9 @@ static void test_pages_are_looked_at(void **state)
     assert_true(lab_pages_fixed(getpid()));
 }
 
-/* A room between its walls, as the system tells it, and a third mapping of a file with the same
- * number: a library on its own device is none of the arena's, and the arena once more is a hole. */
+/* A tensor between its guard pages, as listed by the system, and a third mapping of a file with the
+ * same inode number: a library on another device does not belong to the arena, and a second mapping
+ * of the arena is a hole. */
 static void test_walls_are_told_by_device(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /*
- * test_bench_process_hard.c - hard values in timed calls change their answer, and no honest
- * kernel's verdict
+ * test_bench_process_hard.c - hard values in timed calls change the answer, but not the verdict on
+ * a correct kernel
  */
 #include <math.h>
 #include <setjmp.h>
@@ -11,12 +11,14 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "lab/bench/hard.h"
 #include "lab/bench/match.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/mutants/suite.h"
 #include "lab/verify/reference/reference.h"
+#include "problems.h"
 
 #define LOTS 32
 #define KINDS 8
@@ -34,7 +36,7 @@ static const char *const specs[] = {
     "b1 h3/1 s5/300 d32/40 f16 q=600:40:1500 k=50:100:9",
 };
 
-/* A kernel of the suite that rounds what it may. */
+/* A kernel of the suite that rounds as much as is allowed. */
 #define ROUNDING "cut-operands"
 
 static void run_rounding(const heed_problem *problem, const heed_buffers *buffers)
@@ -57,21 +59,11 @@ static double run(heed_context *context, const char *name, const lab_bench_tenso
     const lab_sampling all = { .seed = 1, .work = INT64_MAX, .threads = 1 };
     heed_buffers buffers = lab_bench_tensors_buffers(tensors, 0);
     lab_expect *expect;
-    heed_plan *plan;
 
-    if (strcmp(name, ROUNDING) == 0) {
+    if (strcmp(name, ROUNDING) == 0)
         run_rounding(&tensors->problem, &buffers);
-    } else {
-        heed_status status = heed_plan_create_named(&plan, context, &tensors->problem, name);
-        if (status == HEED_ERR_UNSUPPORTED)
-            return 0;
-        assert_int_equal(status, HEED_OK);
-        buffers.workspace_size = heed_plan_workspace_size(plan);
-        buffers.workspace = aligned_alloc(HEED_ALIGNMENT, (buffers.workspace_size / 64 + 1) * 64);
-        assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-        free(buffers.workspace);
-        heed_plan_destroy(plan);
-    }
+    else if (!host_compute(context, &tensors->problem, name, buffers))
+        return 0;
     assert_int_equal(lab_expect_create(&expect, &tensors->problem, &buffers, &all), HEED_OK);
     double error = lab_bench_error(&tensors->problem, buffers.o, expect);
     lab_expect_destroy(expect);
@@ -83,22 +75,20 @@ static lab_bench_tensors open_tensors(heed_context *context, const char *spec, u
     lab_bench_source source = { .label = "" };
     lab_bench_tensors tensors;
 
-    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    source.problem = parsed(spec);
     assert_int_equal(heed_problem_normalize(&source.problem, &source.problem), HEED_OK);
     assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, seed, 0), HEED_OK);
     return tensors;
 }
 
-/* For any values, anywhere, heed's own kernels stay within the allowed error. */
+/* With any values at any place, heed's own kernels stay within the allowed error. */
 static void test_honest(void **state)
 {
     static const char *const kernels[] = { "fwd_any_scalar_row", "fwd_any_avx2_tile",
                                            "fwd_any_avx2_few", "fwd_any_avx512_tile", ROUNDING };
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context;
+    heed_context *context = host_context(1);
     int put = 0;
 
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (uint64_t lot = 0; lot < LOTS; lot++) {
             lab_bench_tensors tensors = open_tensors(context, specs[i], lot);
@@ -110,7 +100,7 @@ static void test_honest(void **state)
             for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
                 double error = run(context, kernels[k], &tensors);
                 if (error > 1)
-                    fail_msg("%s on %s with %s (lot %d): %g of what is allowed", kernels[k],
+                    fail_msg("%s on %s with %s (lot %d): %g of the allowed error", kernels[k],
                              specs[i], hard.what ? hard.what : "nothing", (int)lot, error);
             }
             lab_bench_tensors_free(&tensors);
@@ -119,15 +109,12 @@ static void test_honest(void **state)
     heed_context_destroy(context);
 }
 
-/* The row that is named has another answer than before, and every kind that needs no mask comes up
- * in its turn. */
+/* The affected row has a different answer than before, and every kind that needs no mask occurs. */
 static void show(const char *spec)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context;
+    heed_context *context = host_context(1);
     const char *seen[KINDS] = { NULL };
 
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
     for (uint64_t turn = 0; turn < KINDS * LOTS; turn++) {
         lab_bench_tensors tensors = open_tensors(context, spec, turn);
         heed_buffers data = lab_bench_tensors_buffers(&tensors, 0);
@@ -161,15 +148,13 @@ static void test_shows(void **state)
     show("b2 h4/2 s16/20 d16 f32 products=tf32");
 }
 
-/* A kernel that gives rows up at their first NaN, or a head at its first NaN row, saves less than
- * any margin: in such calls no more than a fortieth of all work is in vain. */
+/* A kernel that gives up a row at its first NaN, or a head at its first NaN row, saves less than
+ * any margin: in such calls at most a fortieth of all work is wasted. */
 static void test_spares_little(void **state)
 {
     static const char *const of[] = { "b1 h1 s1024 d16 f32", "b1 h8/1 s16 d16 f32",
                                       "b1 h1 s1/40 d8 f32", "b1 h1 s5/40 d8 f32 causal=br" };
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_context *context;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    heed_context *context = host_context(1);
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         lab_bench_tensors tensors = open_tensors(context, of[i], 1);
         const heed_problem *p = &tensors.problem;
@@ -182,7 +167,7 @@ static void test_spares_little(void **state)
             if (hard.what && (strstr(hard.what, "in K") || strstr(hard.what, "in Q")))
                 spared += (double)hard.odd / (double)(lab_rows(p) * p->dim_v);
         }
-        print_message("%s: %.4f of the work of hard calls is spared\n", of[i], spared / 4000);
+        print_message("%s: %.4f of the work of hard calls is saved\n", of[i], spared / 4000);
         assert_true(spared / 4000 < 0.05); /* at most half of all calls are hard */
         lab_bench_tensors_free(&tensors);
     }

@@ -1,5 +1,5 @@
 /*
- * test_bench_tensors.c - the tensors that `heed bench` times with, and its judge of outputs
+ * test_bench_tensors.c - the tensors that `heed bench` times with, and its check of outputs
  */
 #include <math.h>
 #include <setjmp.h>
@@ -10,46 +10,33 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "lab/bench/match.h"
 #include "lab/tensor/convert.h"
+#include "problems.h"
 
 static lab_bench_source source_of(const char *spec)
 {
     lab_bench_source source;
     memset(&source, 0, sizeof source);
-    assert_int_equal(heed_problem_parse(&source.problem, spec), HEED_OK);
+    source.problem = parsed(spec);
     assert_int_equal(heed_problem_normalize(&source.problem, &source.problem), HEED_OK);
     return source;
 }
 
-static heed_context *open_context(void)
-{
-    const heed_options options = { .size = sizeof options, .device = "cpu" };
-    heed_context *context;
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
 static void execute(heed_context *context, const lab_bench_tensors *tensors, int64_t call)
 {
-    heed_plan *plan;
-    heed_buffers buffers = lab_bench_tensors_buffers(tensors, call);
-    assert_int_equal(
-        heed_plan_create_named(&plan, context, &tensors->problem, "fwd_any_scalar_row"), HEED_OK);
-    buffers.workspace_size = heed_plan_workspace_size(plan);
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, (buffers.workspace_size / 64 + 1) * 64);
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
-    free(buffers.workspace);
-    heed_plan_destroy(plan);
+    assert_true(host_compute(context, &tensors->problem, "fwd_any_scalar_row",
+                             lab_bench_tensors_buffers(tensors, call)));
 }
 
-/* A right output passes; one that was not written, is not finite, or is off in a single element by
- * more than rounding, does not. */
+/* A right output passes. One that was not written, is not finite, or has a single element that is
+ * off by more than rounding fails. */
 static void judges_outputs(void **state)
 {
     static const char *const specs[] = { "b2 h4/2 s9/17 d8 f32", "b1 h2 s16 d8 f16 causal",
                                          "b1 h2 s7/9 d8/6 bf16 layout=bhsd" };
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         lab_bench_source source = source_of(specs[i]);
         lab_bench_tensors tensors;
@@ -74,10 +61,10 @@ static void judges_outputs(void **state)
     heed_context_destroy(context);
 }
 
-/* Copies have the same values at other addresses, and together exceed what they are to exceed. */
+/* Copies have the same values at different addresses, and together exceed the given size. */
 static void rotates_copies(void **state)
 {
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     lab_bench_source source = source_of("b1 h2 s16 d8 f32");
     lab_bench_tensors tensors;
     assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 20000), HEED_OK);
@@ -96,10 +83,11 @@ static void rotates_copies(void **state)
     heed_context_destroy(context);
 }
 
-/* Strided tensors become dense for the rivals: the values follow from place, not from address. */
+/* Strided tensors become dense for the rivals: values depend on the position, not on the
+ * address. */
 static void packs_strided_tensors(void **state)
 {
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     lab_bench_source dense = source_of("b2 h3 s5 d4 f16");
     lab_bench_source strided = source_of("b2 h3 s5 d4 f16 layout=sbhd k=1000:100:9");
     lab_bench_tensors a, b;
@@ -115,11 +103,11 @@ static void packs_strided_tensors(void **state)
     heed_context_destroy(context);
 }
 
-/* Values of large tensors repeat, the same for heed and for rivals, and no two vectors are alike.
- */
+/* Values of large tensors repeat, the same for heed and for rivals, and no two vectors are
+ * equal. */
 static void repeats_values(void **state)
 {
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     lab_bench_source source = source_of("b1 h16 s2048 d64 f16");
     lab_bench_tensors tensors;
     assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0), HEED_OK);
@@ -133,10 +121,10 @@ static void repeats_values(void **state)
     heed_context_destroy(context);
 }
 
-/* Only rows that were asked for are looked at, and each of them. */
+/* Each requested row is checked, and no other. */
 static void judges_rows(void **state)
 {
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     lab_bench_source source = source_of("b1 h2 s40 d8 f16");
     lab_bench_tensors tensors;
     lab_expect *expect;
@@ -165,7 +153,7 @@ static void judges_rows(void **state)
     heed_context_destroy(context);
 }
 
-/* Rows whose logits are all -infinity give 0 or NaN in timed calls, too. */
+/* Rows whose logits are all -infinity may be 0 or NaN in timed calls, too. */
 static void judges_weightless_rows(void **state)
 {
     static const struct {
@@ -187,8 +175,8 @@ static void judges_weightless_rows(void **state)
     lab_expect_destroy(expect);
 }
 
-/* Usual lengths have the total that the problem says, whatever the seed, from a hundredth of the
- * most up; in a pool that they fill no page is of two sequences. */
+/* Usual lengths have the total that the problem gives, whatever the seed, from a hundredth of the
+ * maximum up; in a pool that they fill, no page belongs to two sequences. */
 static void draws_lengths(void **state)
 {
     static const struct {
@@ -201,7 +189,7 @@ static void draws_lengths(void **state)
         { "b1 h1 s3/900 d1 f32 lengths=b", 900, 900, 900 },
         { "b4 h1 s6/8 d1 f32 varlen=2/31", 31, 7, 8 },
     };
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (uint64_t seed = 1; seed < 4; seed++) {
             lab_bench_source source = source_of(rows[i].spec);
@@ -222,7 +210,7 @@ static void draws_lengths(void **state)
 
 static void shares_no_page(void **state)
 {
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     lab_bench_source source = source_of("b16 h1 s1/2048 d1 f32 lengths paged=16/640");
     lab_bench_tensors tensors;
     bool named[640] = { false };
@@ -236,14 +224,14 @@ static void shares_no_page(void **state)
             assert_false(16 * j < lengths[b] && named[page]);
             named[page] |= 16 * j < lengths[b];
         }
-    const float *k = data.k, *values = tensors.values[LAB_K]; /* a pool in its own order */
+    const float *k = data.k, *values = tensors.values[LAB_K]; /* the pool is in a different order */
     for (int i = 0; i < 640 * 16; i++)
         assert_true(k[i] == values[i]);
     lab_bench_tensors_free(&tensors);
     heed_context_destroy(context);
 }
 
-/* Work is that of the keys there are: sequences one by one. */
+/* Work depends on the actual keys, sequence by sequence. */
 static void weighs_sequences(void **state)
 {
     lab_bench_source source = source_of("b3 h4/2 s2/100 d8 f16 causal=br lengths");
@@ -258,7 +246,7 @@ static void weighs_sequences(void **state)
     assert_int_equal(all.queries, 6);
     assert_int_equal(all.shortest, 0);
     assert_true(all.flops == 4.0 * 32 * (49 + 50 + 6 + 7));
-    assert_true(all.work.bytes == 2.0 * (57 * 2 * 16 + 2 * 2 * 4 * 16)); /* one has none */
+    assert_true(all.work.bytes == 2.0 * (57 * 2 * 16 + 2 * 2 * 4 * 16)); /* one has no keys */
     all = lab_bench_sequences_of(&packed.problem, &data);
     assert_int_equal(all.keys, 14);
     assert_int_equal(all.queries, 14);
@@ -267,10 +255,10 @@ static void weighs_sequences(void **state)
     assert_int_equal(lab_bench_sequences_of(&source.problem, &data).count, 0);
 }
 
-/* An expression's documents are those of starts. */
+/* The documents of an expression are the same as those of starts. */
 static void draws_documents(void **state)
 {
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     lab_bench_source source = source_of("b1 h1 s500 d1 f32 causal starts=q array=doc:i32:500 "
                                         "visible=doc[q]==doc[k]");
     lab_bench_tensors tensors;
@@ -285,7 +273,7 @@ static void draws_documents(void **state)
 
 static void refuses_more_than_the_machine_has(void **state)
 {
-    heed_context *context = open_context();
+    heed_context *context = host_context(0);
     lab_bench_source source = source_of("b100000 h100 s10000 d512 f32");
     lab_bench_tensors tensors;
     assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 0),

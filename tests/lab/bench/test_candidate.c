@@ -1,5 +1,5 @@
 /*
- * test_candidate.c - candidates in a process of their own, before the gates
+ * test_candidate.c - candidates in a separate process, before the gates
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 static trial_scene scene;
 static lab_report report;
 
-/* Lets the candidate @name through the gates on @spec. */
+/* Runs the candidate @name through the gates on @spec. */
 static lab_bench_candidate verify(const char *name, const char *spec, const char *inputs)
 {
     const lab_limits limits = { .run_seconds = 5, .tensor_bytes = (size_t)64 << 20 };
@@ -74,7 +74,7 @@ static void test_honest(void **state)
         assert_int_equal(candidate.worst.verdict, LAB_TRIAL_OK);
         assert_true(report.rows_compared > 0);
     }
-    verify("plain", "b1 h1 s32 d16 f16", "normal"); /* it says that it cannot */
+    verify("plain", "b1 h1 s32 d16 f16", "normal"); /* it reports the problem as unsupported */
     assert_int_equal(report.outcome, LAB_SKIP);
 }
 

@@ -1,9 +1,9 @@
 /*
- * test_evolve_open.c - evolution of configs whose gates have no answer at first
+ * test_evolve_open.c - evolution of configs for which the gates have no result at first
  *
- * Linked with --wrap: the first kernel that is executed is a millisecond slower than it is, so that
- * another one takes its place for certain, and from the moment a kernel passes on it is the others
- * that are slower.
+ * Linked with --wrap: the first kernel that is executed is slowed down by a millisecond, so that
+ * another one is certain to replace it. As soon as a kernel passes the gates, the others are slowed
+ * down instead.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "contexts.h"
 #include "lab/evolve/evolve.h"
+#include "problems.h"
 #include "record_scene.h"
 #include "scratch.h"
 #include "src/measure.h"
@@ -30,7 +32,7 @@ static const char space[] = "kernel fwd_any_scalar_row\n"
                             "knob splits 1 2 3 4 5 6 7 8 500 600 700 800 as splits\n"
                             "config s = splits\n";
 
-static char first[HEED_NAME_SIZE]; /* that was executed */
+static char first[HEED_NAME_SIZE]; /* the first one executed */
 static bool turned;
 
 heed_status __real_heed_execute(const heed_plan *plan, const heed_buffers *buffers);
@@ -47,16 +49,16 @@ heed_status __wrap_heed_execute(const heed_plan *plan, const heed_buffers *buffe
     return status;
 }
 
-/* An evolution on a board, with gates that have no answer at first. */
+/* An evolution on a board, with gates that have no result at first. */
 typedef struct scene {
     lab_evolve run;
     lab_sink sink;
     heed_problem problem;
     char asked[32][HEED_NAME_SIZE]; /* kernels */
     size_t count;
-    bool mute;        /* the gates have no answer at all */
-    bool slow;        /* they use up all the time */
-    int64_t until_ns; /* of the last question */
+    bool mute;        /* the gates have no result at all */
+    bool slow;        /* they use up the whole time */
+    int64_t until_ns; /* for the last call */
     char said[4096];
 } scene;
 
@@ -98,9 +100,6 @@ static void advise(void *data, lab_advice advice, const char *kernel, const char
 
 static void open_scene(scene *s, void **state)
 {
-    const heed_options options = {
-        .size = sizeof options, .threads = 1, .device = "cpu", .cpu = "scalar"
-    };
     char path[SCRATCH_PATH_SIZE];
     lab_error error;
     lab_sweep *sweep = &s->run.sweep;
@@ -117,7 +116,7 @@ static void open_scene(scene *s, void **state)
                           .shapes = calloc(1, sizeof *sweep->shapes),
                           .threads = 1,
                           .session = &s->run.session };
-    assert_int_equal(heed_problem_parse(&s->problem, SPEC), HEED_OK);
+    s->problem = parsed(SPEC);
     heed_problem_normalize(&sweep->shapes->source.problem, &s->problem);
     snprintf(sweep->shapes->spec, sizeof sweep->shapes->spec, SPEC);
     scratch_text_write(state, "few.txt", space);
@@ -125,7 +124,7 @@ static void open_scene(scene *s, void **state)
                   &error);
     sweep->limits = sweep->space.limits;
     snprintf(sweep->kernel, sizeof sweep->kernel, "%s", sweep->space.kernels[0]);
-    assert_int_equal(heed_context_create(&sweep->context, &options), HEED_OK);
+    sweep->context = host_context_of(1, "scalar");
     s->run.session.record = record_scene_open(scratch_path(state, "b.db", path), LAB_RECORD_WRITE);
     s->run.session.device = (lab_record_device){ .name = heed_context_device(sweep->context),
                                                  .backend = "cpu" };
@@ -158,7 +157,7 @@ static size_t count_ranked(const scene *s)
     return record_scene_count(s->run.session.record, &filter);
 }
 
-/* A challenger that won before the gates had an answer is ranked once it passes. */
+/* A challenger that won before the gates had a result is ranked once it passes. */
 static void test_late_answer(void **state)
 {
     static scene s;
@@ -171,7 +170,8 @@ static void test_late_answer(void **state)
     close_scene(&s, LAB_RECORD_FINISHED);
 }
 
-/* Without an answer nothing is ranked, which is said, and the same run asks again. */
+/* Without a result nothing is ranked, which is reported, and a resumed run calls the gates
+ * again. */
 static void test_no_answer(void **state)
 {
     static scene s;
@@ -195,8 +195,8 @@ static void test_no_answer(void **state)
     close_scene(&s, LAB_RECORD_FINISHED);
 }
 
-/* The seconds are for the gates and comparisons too: these are stopped, or left out, and that is
- * said. */
+/* The time limit covers gates and comparisons too: these are stopped or left out, which is
+ * reported. */
 static void test_no_time(void **state)
 {
     static scene s;
@@ -209,8 +209,8 @@ static void test_no_time(void **state)
     assert_true(s.count > 0);
     assert_true(s.until_ns == s.run.start_ns + (int64_t)(SECONDS * 1e9));
     assert_true(lab_evolve_is_open(&s.run));
-    assert_non_null(strstr(s.said, "the 3 s were over, and there was no time for: the gates of the "
-                                   "champion"));
+    assert_non_null(
+        strstr(s.said, "after 3 s there was no time left for: the gates of the champion"));
     assert_non_null(strstr(s.said, "a comparison with heed's plan"));
     close_scene(&s, LAB_RECORD_BROKEN);
 }

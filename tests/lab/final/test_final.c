@@ -1,5 +1,5 @@
 /*
- * test_final.c - the results of searches on a board, and how far kernels are from their limits
+ * test_final.c - the results of searches on a board, and the distance of kernels from their limits
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 
 /* ---- Searches ---- */
 
-/* The trial of a kernel that won a challenge of another one, or did not. */
+/* The trial of a kernel that won or lost a challenge against another one. */
 static int64_t add_bout(lab_record *record, int64_t run, int number, int attempt, int won)
 {
     record_scene scene;
@@ -44,7 +44,7 @@ static lab_final_search *read(void **state, lab_final_board *board, size_t *coun
     return searches;
 }
 
-/* Of two searches the newest counts. Kernel 2 beat the first one, 3 did not, 4 beat 2. */
+/* Of two searches the newer one counts. Kernel 2 beat the first one, 3 lost, 4 beat 2. */
 static void finds_searches(void **state)
 {
     char path[SCRATCH_PATH_SIZE], name[LAB_FINAL_NAME];
@@ -82,7 +82,7 @@ static void finds_searches(void **state)
     lab_final_board_free(&board);
 }
 
-/* A sweep has no challenges: it ends with the fastest that it confirmed. */
+/* A sweep has no challenges: it ends with the fastest confirmed kernel. */
 static void sweeps_end_with_the_fastest(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -92,7 +92,7 @@ static void sweeps_end_with_the_fastest(void **state)
         record_scene scene;
         record_scene_make(&scene, run, number);
         scene.trial.confirmed = number != 0;
-        scene.trial.attempt = number == 1 ? 40 : 0; /* it was only compared with */
+        scene.trial.attempt = number == 1 ? 40 : 0; /* it was only compared with others */
         int64_t id = record_append(record, &scene.trial);
         fastest = number == 2 ? id : fastest;
     }
@@ -109,7 +109,7 @@ static void sweeps_end_with_the_fastest(void **state)
     lab_final_board_free(&board);
 }
 
-/* A record that was added is no search; a kernel that is only there has no steps. */
+/* An added record is not a search; a kernel without a challenge has no steps. */
 static void knows_what_is_no_search(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -152,7 +152,8 @@ static void knows_limits(void **state)
     assert_false(lab_final_limit_of(&limit, &sheet, "no spec"));
 }
 
-/* 65536 registers of a multiprocessor hold four blocks of 128 threads with 128 each. */
+/* 65536 registers of a multiprocessor are enough for four blocks of 128 threads with 128 registers
+ * each. */
 static void knows_occupancy(void **state)
 {
     char words[LAB_LAUNCH_SIZE];

@@ -1,5 +1,6 @@
 /*
- * test_cubin.c - the resource usage of a compiled kernel, by its file and by the assembler
+ * test_cubin.c - the resource usage of a compiled kernel, from its file and from the assembler's
+ * log
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,12 +66,12 @@ static void test_a_newer_file_is_read(void **state)
     assert_string_equal(cubin.kernels[1].name, "two");
     assert_int_equal(cubin.kernels[1].registers, 255);
     assert_int_equal(cubin.kernels[1].stack, 16);
-    assert_int_equal(cubin.kernels[1].smem, 0); /* 1024 bytes of it are the system's */
+    assert_int_equal(cubin.kernels[1].smem, 0); /* 1024 bytes of it are reserved by the system */
     lab_cubin_free(&cubin);
 }
 
-/* Code that was compiled for blocks of one shape has its threads in another attribute than launch
- * bounds; here they are turned into it. */
+/* Code that was compiled for blocks of a fixed shape has the number of threads in another attribute
+ * than launch bounds; the launch bounds are converted to it here. */
 static void test_a_required_shape_is_read(void **state)
 {
     static const unsigned char bounds[] = { 0x04, 0x05, 0x0c, 0x00 };
@@ -92,13 +93,13 @@ static void test_a_required_shape_is_read(void **state)
     assert_int_equal(cubin.kernels[0].shape[1], 4);
     assert_int_equal(cubin.kernels[0].shape[2], 1);
     lab_cubin_free(&cubin);
-    at[4] = 0; /* of no threads at all: nothing is said */
+    at[4] = 0; /* no threads at all: ignored */
     assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
     assert_int_equal(cubin.kernels[0].shape[1], 0);
     lab_cubin_free(&cubin);
 }
 
-/* Overwrites the @from in @data. */
+/* Replaces @from in @data. */
 static void patch(unsigned char *data, size_t size, const char *from, const char *to)
 {
     unsigned char *at = memmem(data, size, from, strlen(from));
@@ -106,7 +107,7 @@ static void patch(unsigned char *data, size_t size, const char *from, const char
     memcpy(at, to, strlen(to));
 }
 
-/* Code for a debugger: the kilobyte that is the system's has a symbol and no section. */
+/* Debug code: the kilobyte reserved by the system has a symbol but no section. */
 static void test_a_reserve_without_a_section(void **state)
 {
     static const char symbol[] = ".nv.reservedSmem.offset0";
@@ -115,7 +116,7 @@ static void test_a_reserve_without_a_section(void **state)
     lab_error error;
     size_t size = read_corpus("sm90_new", data, sizeof data);
     patch(data, size, ".nv.shared.reserved", ".nv.shared.otherwise");
-    for (int step = 0; step < 3; step++) { /* neither; a symbol; a symbol, but yet to be linked */
+    for (int step = 0; step < 3; step++) { /* neither; a symbol; a symbol, but not yet linked */
         data[16] = step == 2 ? 1 : 2;
         if (step == 1) {
             memcpy(data + size, symbol, sizeof symbol);
@@ -127,7 +128,7 @@ static void test_a_reserve_without_a_section(void **state)
     }
 }
 
-/* Code that is to be linked has sections of another type that take no room in the file. */
+/* Relocatable code has sections of another type that occupy no space in the file. */
 static void test_code_that_is_to_be_linked(void **state)
 {
     static const unsigned char empty[] = { 8, 0, 0, 0 }, shared[] = { 0x0a, 0, 0, 0x70 };
@@ -140,7 +141,7 @@ static void test_code_that_is_to_be_linked(void **state)
         entry += 64;
     assert_true(entry + 64 <= size);
     memcpy(data + entry + 4, shared, sizeof shared);
-    memset(data + entry + 24, 0x7f, 3); /* its place, far behind the file */
+    memset(data + entry + 24, 0x7f, 3); /* its offset, far past the end of the file */
     assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
     assert_int_equal(cubin.kernels[0].smem, 320);
     lab_cubin_free(&cubin);
@@ -186,11 +187,11 @@ static void test_other_files_are_refused(void **state)
     assert_refused("empty", HEED_ERR_CORRUPT, "not an ELF file");
     assert_refused("other_machine", HEED_ERR_UNSUPPORTED, "machine 62");
     assert_refused("cut", HEED_ERR_CORRUPT, "outside the file");
-    assert_refused("far_table", HEED_ERR_CORRUPT, "table of sections lies outside the file");
+    assert_refused("far_table", HEED_ERR_CORRUPT, "table of sections is outside the file");
 }
 
-/* With any byte changed, nothing outside the file is read: the copy has exactly its size, for the
- * tools that see more than this test does. */
+/* With any byte changed, nothing outside the file is read: the copy has exactly its size, so that
+ * sanitizers detect it. */
 static void test_damage_is_survived(void **state)
 {
     unsigned char whole[4096];
@@ -216,10 +217,11 @@ static void test_damage_is_survived(void **state)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Files that the compiler wrote                                              */
+/* Files written by the compiler                                              */
 /* -------------------------------------------------------------------------- */
 
-/* The first keeps its array in registers; the second needs a stack, spills, and shares memory. */
+/* The first kernel keeps its array in registers; the second needs a stack, spills, and uses shared
+ * memory. */
 static const char source[] =
     "extern \"C\" __global__ void __launch_bounds__(96) lean(float *x) {\n"
     "    float a[24];\n"
@@ -237,8 +239,8 @@ static const char source[] =
     "        x[i + threadIdx.x] = a[i] + a[(int)x[i] & 63] + shared[i] + n;\n"
     "}\n";
 
-/* The number before @words on the line after "Function properties for @name", or two further; 0 if
- * it is not said. */
+/* Returns the number before @words on the line after "Function properties for @name" or up to two
+ * lines later; 0 if absent. */
 static long long said(const char *log, const char *name, const char *words)
 {
     char head[64], text[256];
@@ -271,7 +273,7 @@ static void check_kernel(const lab_cubin_kernel *kernel, const char *log)
     assert_true(kernel->code > 0 && kernel->code % 16 == 0);
 }
 
-/* @major is NVRTC's version; before 13 files did not say it. */
+/* @major is NVRTC's version; before 13, files did not contain the architecture. */
 static void check_arch(int arch, int major)
 {
     const heed_build build = { .source = "two.cu", .arch = arch, .registers = 32 };

@@ -1,5 +1,5 @@
 /*
- * test_disassembler.c - where a disassembler is looked for, and how it is asked
+ * test_disassembler.c - search for a disassembler, and its invocation
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 static char root[64];
 
-/* A folder with nothing in it, and an environment that names no other place. */
+/* An empty directory, and an environment that names no other place. */
 static int begin(void **state)
 {
     static const char *const variables[] = { "HEED_NVDISASM", "CUDA_HOME", "CUDA_PATH",
@@ -39,7 +39,7 @@ static int end(void **state)
     return system(command); /* NOLINT(cert-env33-c) */
 }
 
-/* Makes the file @name below the folder, and the folders above it. */
+/* Makes the file @name below the directory, and its parent directories. */
 static void make(const char *name, int mode)
 {
     char path[PATH_MAX];
@@ -89,7 +89,7 @@ static void test_the_wish_comes_first(void **state)
     assert_found("mine/cuobjdump", "HEED_NVDISASM", true);
     setenv("HEED_NVDISASM", "", 1);
     assert_found("nvdisasm", "PATH", false);
-    point("HEED_NVDISASM", "mine"); /* a folder: wrong, and no other is taken instead */
+    point("HEED_NVDISASM", "mine"); /* a directory: an error, and no other place is tried */
     assert_int_equal(lab_disassembler_find(&tool, &error), HEED_ERR_DEVICE);
     assert_non_null(strstr(error.text, "/mine is not a program"));
 }
@@ -116,14 +116,14 @@ static void test_places(void **state)
     assert_found("python/lib/python3.9/site-packages/nvidia/cuda_nvdisasm/bin/nvdisasm", "python3",
                  false);
 
-    make("bin/nvdisasm", 0600); /* no program */
+    make("bin/nvdisasm", 0600); /* not executable */
     point("PATH", "bin");
     make(".local/lib/python3.12/site-packages/nvidia/cu13/bin/nvdisasm", 0700);
     assert_found(".local/lib/python3.12/site-packages/nvidia/cu13/bin/nvdisasm",
                  "python3 of the user", false);
 }
 
-/* cuobjdump asks nvdisasm for the code: it is taken only if that is nowhere. */
+/* cuobjdump runs nvdisasm for the code: it is used only if nvdisasm is not found by itself. */
 static void test_the_second_choice(void **state)
 {
     lab_disassembler tool;
@@ -141,7 +141,7 @@ static void test_the_second_choice(void **state)
                  "python3 of the user", false);
 }
 
-/* A pattern's signs in a name mean themselves. */
+/* Wildcards in a name are literal. */
 static void test_odd_names(void **state)
 {
     make("a[b]*c/bin/nvdisasm", 0700);

@@ -1,7 +1,7 @@
 /*
  * test_inspect_findings.c - each rule finds its fault in a kernel that has it, and nothing else
  *
- * From recordings of what the disassembler said, which needs no tools.
+ * It reads recorded disassembly and needs no tools.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #define DATA HEED_SOURCE_DIR "/tests/data/inspect/sass/"
 
-/* The recording of a case: FILE_MACRO_VALUE_smARCH.sass. */
+/* Reads the recording of a case: FILE_MACRO_VALUE_smARCH.sass. */
 static void read_recording(const inspect_case *it, char *text, size_t size)
 {
     char path[512];
@@ -31,7 +31,7 @@ static void read_recording(const inspect_case *it, char *text, size_t size)
     text[length] = '\0';
 }
 
-/* Its first line has what stands in the cubin and in the assembler's log. */
+/* Its first line has the facts of the cubin and of the assembler's log. */
 static lab_code_facts facts_of(const inspect_case *it, const char *text, lab_sass *sass)
 {
     heed_gpu gpu;
@@ -102,7 +102,7 @@ static void test_every_rule_has_a_case(void **state)
     assert_int_equal(count, 21);
 }
 
-/* People find every name in the page about them. */
+/* The page about findings documents every name. */
 static void test_every_rule_is_documented(void **state)
 {
     static char page[65536];
@@ -114,7 +114,7 @@ static void test_every_rule_is_documented(void **state)
     for (size_t i = 0; (name = lab_code_rule(i, &severity, &advice)); i++) {
         snprintf(quoted, sizeof quoted, "`%s`", name);
         if (!strstr(page, quoted))
-            fail_msg("docs/inspecting.md does not speak of %s", name);
+            fail_msg("docs/inspecting.md does not document %s", name);
     }
 }
 
@@ -130,7 +130,7 @@ static void test_nothing_is_assumed(void **state)
     facts.smem = 49152;
     facts.declares_shared = facts.wants_tensor = true;
     assert_int_equal(lab_code_judge(&facts, found), 0);
-    facts.smem = 49153; /* that much is known without an architecture's limit */
+    facts.smem = 49153; /* known without an architecture's limit */
     assert_int_equal(lab_code_judge(&facts, found), 1);
     assert_string_equal(found[0].name, "smem-over-48k");
     facts.stack = 8; /* arrays, or spills */
@@ -138,7 +138,7 @@ static void test_nothing_is_assumed(void **state)
     assert_non_null(strstr(found[1].fact, "or registers that did not fit"));
 }
 
-/* Few warps are enough for asynchronous products, which code that nobody has seen may have. */
+/* Few warps are enough for asynchronous products, which unknown code may have. */
 static void test_few_warps_of_unknown_code(void **state)
 {
     lab_code_finding found[LAB_CODE_FINDINGS_MAX];
@@ -161,7 +161,7 @@ static void test_few_warps_of_unknown_code(void **state)
     assert_string_equal(found[0].name, "smem-limits-occupancy");
 }
 
-/* Sums in float32 that are stored as 16-bit values are no products of them. */
+/* Sums in float32 that are stored as 16-bit values are not products of them. */
 static void test_stores_of_halves_want_no_tensor_cores(void **state)
 {
     lab_code_finding found[LAB_CODE_FINDINGS_MAX];
@@ -177,7 +177,7 @@ static void test_stores_of_halves_want_no_tensor_cores(void **state)
     assert_string_equal(found[0].name, "tensor-cores-unused");
 }
 
-/* A launch with more threads than the code's bounds fails. */
+/* A launch with more threads than the code's launch bounds fails. */
 static void test_more_threads_than_bounds(void **state)
 {
     lab_code_finding found[LAB_CODE_FINDINGS_MAX];
@@ -194,7 +194,7 @@ static void test_more_threads_than_bounds(void **state)
     assert_int_equal(lab_code_judge(&facts, found), 1);
     assert_string_equal(found[0].name, "block-too-big");
     assert_non_null(strstr(found[0].fact, "compiled for 256 at most"));
-    facts.threads_max = 0; /* nobody said */
+    facts.threads_max = 0; /* unknown */
     assert_int_equal(lab_code_judge(&facts, found), 0);
 }
 
@@ -214,7 +214,7 @@ static void test_the_gravest_comes_first(void **state)
     assert_int_equal(lab_code_judge(&facts, found), 4);
     assert_string_equal(found[0].name, "block-too-big");
     assert_string_equal(found[1].name, "spills");
-    assert_non_null(strstr(found[1].fact, "8 bytes a thread stored"));
+    assert_non_null(strstr(found[1].fact, "8 bytes a thread spilled"));
     assert_true(found[1].figure == 12);
     assert_string_equal(found[2].name, "smem-over-48k");
     assert_true(found[2].limit == 49152);

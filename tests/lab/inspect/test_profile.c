@@ -1,8 +1,8 @@
 /*
- * test_profile.c - the metrics that ncu is asked for, its answer, and the gates
+ * test_profile.c - the metrics requested from ncu, its output, and the gates
  *
- * The recordings in data/ncu are of an H200, trimmed to the columns that heed knows and a few that
- * it does not.
+ * The recordings in data/ncu are from an H200, trimmed to the columns that heed reads and a few
+ * that it does not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +87,7 @@ static void test_values(void **state)
     near(lab_profile_sectors(&p), 100);
     assert_string_equal(lab_profile_limiter(&p, &blocks), "registers");
     assert_int_equal(blocks, 2);
-    /* the first name of SM busy is not in the recording, the second is */
+    /* the first name of SM busy is not in the recording, but the second is */
     near(p.value[LAB_METRIC_BUSY], 19.56);
     assert_non_null(strstr(p.name[LAB_METRIC_BUSY], "elapsed"));
     assert_int_equal(lab_profile_asynchronous(&p), 1);
@@ -141,21 +141,21 @@ static const struct {
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n", HEED_ERR_CORRUPT, "no launch", 0, 0, 0 },
     { HEAD, HEED_ERR_CORRUPT, "no launch", 0, 0, 0 },
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\"\n", HEED_ERR_CORRUPT,
-      "has 3 cells, its head 5", 0, 0, 0 },
+      "has 3 cells, its header 5", 0, 0, 0 },
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"1\",\"1\n", HEED_ERR_CORRUPT,
       "quote is not closed", 0, 0, 0 },
-    /* thousands are groups of three; of another locale nothing is believed */
+    /* thousands are groups of three digits; numbers of another locale are rejected */
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"1,234,567\",\"12,345.5\"\n",
       HEED_OK, "", 1, 1234567, 12345.5 },
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"1234,567\",\"1\"\n",
       HEED_ERR_CORRUPT, "'1234,567' is a number of another locale", 0, 0, 0 },
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9,0\",\"1.234\",\"72,11\"\n",
       HEED_ERR_CORRUPT, "'9,0' is a number of another locale", 0, 0, 0 },
-    /* values that cannot have been counted */
+    /* impossible counts */
     { HEAD "\"\",\"\",\"\",\"\",\"byte\"\n\"0\",\"f\",\"9.0\",\"-1\",\"1e300\"\n", HEED_OK, "", 1,
       NAN, NAN },
-    { "\"no\",\"table\"\n", HEED_ERR_CORRUPT, "no table of ncu's", 0, 0, 0 },
-    { "", HEED_ERR_CORRUPT, "no table of ncu's", 0, 0, 0 },
+    { "\"no\",\"table\"\n", HEED_ERR_CORRUPT, "no ncu table", 0, 0, 0 },
+    { "", HEED_ERR_CORRUPT, "no ncu table", 0, 0, 0 },
     { "\"ID\",", HEED_ERR_CORRUPT, "no launch", 0, 0, 0 },
 };
 
@@ -186,7 +186,7 @@ static void test_text(void **state)
     assert_int_equal(p.arch, 86);
 }
 
-/* A share is in percent, or it is not known; and of a name nothing moves a terminal's cursor. */
+/* A share is either in percent or unknown; and no name moves the terminal's cursor. */
 static void test_shares(void **state)
 {
     static const struct {
@@ -207,7 +207,7 @@ static void test_shares(void **state)
     }
 }
 
-/* A recording cut at any place is refused or read, and nothing worse. */
+/* A recording truncated anywhere is refused or read, without a crash. */
 static void test_cut(void **state)
 {
     static char text[TEXT_SIZE];
@@ -248,7 +248,7 @@ static void test_wish(void **state)
     assert_true(asks(&wish, "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio"));
     assert_true(asks(&wish, "launch__grid_size"));
     assert_true(asks(&wish, "sm__instruction_throughput.avg.pct_of_peak_sustained_active"));
-    /* a refusal of something else, then of two */
+    /* a refusal of another metric, then of two */
     assert_false(lab_profile_wish_drop(&wish, recording("h200-missing", text)));
     assert_true(lab_profile_wish_drop(
         &wish, "==ERROR== Failed to find metric "
@@ -262,7 +262,7 @@ static void test_wish(void **state)
         lab_profile_wish_drop(&wish, "Failed to find metric regex:^sm__instruction_throughput$"));
     assert_false(asks(&wish, "sm__instruction_throughput.avg.pct_of_peak_sustained_elapsed"));
     assert_false(lab_profile_wish_drop(&wish, "Failed to find metric sm__instruction_throughput"));
-    /* a name that begins like it is another one */
+    /* a longer name with the same beginning is another metric */
     assert_false(lab_profile_wish_drop(&wish, "Failed to find metric launch__grid_size_of"));
     assert_true(asks(&wish, "launch__grid_size"));
     assert_true(lab_profile_wish_drop(&wish, "Failed to find metric launch__grid_size"));
@@ -301,7 +301,7 @@ static void test_gates(void **state)
         /* busy, issue, eligible, occupancy, loads, stores, sectors, conflicts, spills */
         { "h200-mma-b2", "FFFF-PPPP" },     { "h200-naive-b2", "FFFFFPFPP" },
         { "h200-wgmma-b2", "F----PPPP" },   { "h200-wgmma-b8", "F----PPPP" },
-        { "h200-wgmma-long", "P----PPPP" }, /* the tensor pipe keeps it busy: none fails */
+        { "h200-wgmma-long", "P----PPPP" }, /* the tensor pipe is busy: none fails */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lab_profile p;
@@ -314,10 +314,10 @@ static void test_gates(void **state)
     lab_gate_result results[LAB_PROFILE_GATES];
     read_recording("h200-wgmma-long", &p);
     assert_int_equal(lab_profile_judge(&p, results), LAB_GATE_PASS);
-    assert_non_null(strstr(results[1].why, "run by themselves"));
+    assert_non_null(strstr(results[1].why, "are asynchronous"));
 }
 
-/* Each metric that gets worse, or is missing, shows in its gate and in no other. */
+/* Each metric that gets worse, or is missing, affects its gate and no other. */
 static void test_each(void **state)
 {
     static const struct {
@@ -343,7 +343,7 @@ static void test_each(void **state)
     }
 }
 
-/* An older device has no products that run by themselves; a later one has others. */
+/* An older device has no asynchronous products; a later one has others. */
 static void test_architectures(void **state)
 {
     lab_profile p;

@@ -24,7 +24,7 @@ static void test_launch(void **state)
     assert_int_equal(launch.threads, trial_launches[0].block[0]);
     assert_int_equal(launch.smem, trial_launches[0].smem);
     assert_true(launch.resident > 0);
-    /* a driver that does not tell is no failure */
+    /* a driver without this figure is not a failure */
     scene_fail_at("cuOccupancyMaxActiveBlocksPerMultiprocessor", 1, 1);
     assert_int_equal(heed_device_launch_of(t.plan).resident, 0);
     scene_fail_at(NULL, 0, 0);
@@ -49,7 +49,7 @@ static void test_timeline(void **state)
     scene_end(&s);
 }
 
-/* Work that fails, and every call of the driver's: all objects are given back (scene_check()). */
+/* Failing work, and a failure of each driver call: all objects are released (scene_check()). */
 static void test_failures(void **state)
 {
     heed_call_times times[CALLS];

@@ -1,6 +1,6 @@
 /*
- * test_roofline.c - floors by hand, ceilings in files, ranks, and whether the cost model puts the
- * recorded sweep of 90 points in the right order
+ * test_roofline.c - floors computed by hand, ceilings in files, ranks, and whether the cost model
+ * ranks the recorded sweep of 90 points correctly
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,9 +20,10 @@
 #include "lab/base/planner.h"
 #include "lab/inspect/roofline.h"
 #include "lab/search/trials.h"
+#include "problems.h"
 #include "scratch.h"
 
-/* Round figures: a matrix rate of 1e12, an exponential a nanosecond, ... */
+/* Round figures: a matrix rate of 1e12, one exponential per nanosecond, ... */
 static const lab_ceilings round_figures = { .device = "Imaginary",
                                             .features = "none",
                                             .matrix = { 1e11, 1e12, 1e12 },
@@ -35,8 +36,7 @@ static const lab_ceilings round_figures = { .device = "Imaginary",
 
 static lab_floor floor_of(const char *spec, const lab_ceilings *ceilings)
 {
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     return lab_roofline_floor(&problem, ceilings);
 }
 
@@ -45,7 +45,7 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
-/* Values may hide all keys: their own bytes are left, and O's. */
+/* Values may hide all keys: only their bytes and those of O remain. */
 static void test_floors_of_values(void **state)
 {
     static const struct {
@@ -64,7 +64,7 @@ static void test_floors_of_values(void **state)
             fail_msg("%s: %.9g bytes", rows[i].spec, f.units[LAB_ROOF_MEMORY] * 1e9);
         assert_true(f.units[LAB_ROOF_MATRIX] == 0 && f.units[LAB_ROOF_EXP] == 0);
     }
-    /* A bias hides nothing by its type. */
+    /* A bias hides no keys, whatever its type. */
     assert_true(floor_of("b1 h1 s64 d16 f16 bias=f16", &round_figures).units[LAB_ROOF_MATRIX] > 0);
 }
 
@@ -86,8 +86,8 @@ static void test_floors_by_hand(void **state)
     lab_floor masked = floor_of("b1 h1 s64 d16 f16 causal", &round_figures);
     assert_true(near(masked.units[LAB_ROOF_EXP], 64 * 65 / 2 / 1e9));
 
-    /* float32 is made of six products of 16 bits, as far as time goes, or of what is permitted,
-     * if that is faster than its own; heads that share keys read them once */
+    /* float32 takes the time of six products of 16 bits, or of the permitted products if those are
+     * faster than its own; heads that share keys read them once */
     static const struct {
         const char *spec;
         double rate;
@@ -121,7 +121,7 @@ static void test_what_binds(void **state)
         { "b1 h1 s1024 d16 f16", LAB_ROOF_EXP, LAB_ROOF_EXP },
         { "b1 h1 s4096 d256/512 f32", LAB_ROOF_MATRIX, LAB_ROOF_MATRIX },
         { "b1 h1 s1/10000 d16 f16", LAB_ROOF_MEMORY, LAB_ROOF_CACHE },
-        /* 1.28 MB, more than the cache holds */
+        /* 1.28 MB, which exceeds the cache */
         { "b1 h1 s1/20000 d16 f16", LAB_ROOF_MEMORY, LAB_ROOF_MEMORY },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -131,7 +131,7 @@ static void test_what_binds(void **state)
                      lab_roof_name(f.hot_binds));
         assert_true(f.hot <= f.cold);
     }
-    /* an unknown ceiling is left out; and where all are unknown, there is no floor */
+    /* an unknown ceiling is left out; if all are unknown, there is no floor */
     lab_ceilings some = { .memory = 1e9 };
     lab_floor f = floor_of("b1 h1 s64 d16 f16", &some);
     assert_int_equal(f.cold_binds, LAB_ROOF_MEMORY);
@@ -153,7 +153,7 @@ static void test_file_comes_back(void **state)
     ceilings.copy = 1e9;
     scratch_path(state, "deep/below/ceilings.txt", path);
     assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK);
-    assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK); /* over the old one */
+    assert_int_equal(lab_ceilings_write(&ceilings, path, &error), HEED_OK); /* overwritten */
     assert_int_equal(lab_ceilings_read(&back, path, &error), HEED_OK);
     ceilings.measured = true;
     assert_string_equal(back.device, ceilings.device);
@@ -172,7 +172,7 @@ static void test_file_comes_back(void **state)
     assert_int_equal(rmdir(scratch_path(state, "deep", path)), 0);
 }
 
-/* Every byte changed, and every length cut short, is told. */
+/* Every changed byte and every truncation is reported. */
 static void test_damage_is_told(void **state)
 {
     char path[SCRATCH_PATH_SIZE], text[2048], bad[2048];
@@ -190,11 +190,11 @@ static void test_damage_is_told(void **state)
     }
     memset(bad, 'x', sizeof bad);
     assert_int_equal(lab_ceilings_parse(&back, bad, sizeof bad, "x", &error), HEED_ERR_CORRUPT);
-    assert_non_null(strstr(error.text, "not a file of ceilings"));
+    assert_non_null(strstr(error.text, "not a ceilings file"));
     static const char later[] = "heed-ceilings 2\n";
     assert_int_equal(lab_ceilings_parse(&back, later, strlen(later), "x", &error),
                      HEED_ERR_CORRUPT);
-    assert_non_null(strstr(error.text, "another version"));
+    assert_non_null(strstr(error.text, "version is not 1"));
     static char large[10000];
     assert_int_equal(lab_ceilings_parse(&back, large, sizeof large, "x", &error), HEED_ERR_CORRUPT);
 }
@@ -229,7 +229,7 @@ static void test_ranks(void **state)
                         flat[] = { 5, 5, 5, 5 };
     assert_true(near(lab_rank_correlation(up, up, 4), 1));
     assert_true(near(lab_rank_correlation(up, down, 4), -1));
-    /* by hand: ranks 0, 1.5, 1.5, 3 against 0, 1, 2, 3 */
+    /* computed by hand: ranks 0, 1.5, 1.5, 3 against 0, 1, 2, 3 */
     assert_true(near(lab_rank_correlation(up, tied, 4), 4.5 / sqrt(5 * 4.5)));
     assert_true(isnan(lab_rank_correlation(up, flat, 4)));
     assert_true(isnan(lab_rank_correlation(up, down, 2)));
@@ -237,7 +237,8 @@ static void test_ranks(void **state)
 
 #define POINTS 90
 
-/* The correlation for one shape of the trials, or of the sums of logarithms for all of them. */
+/* The rank correlation for one shape of the trials, or for the sums of logarithms over all of
+ * them. */
 static double judge(const lab_space *space, const lab_trials *trials, const heed_gpu *gpu,
                     int first, int count)
 {
@@ -250,9 +251,8 @@ static double judge(const lab_space *space, const lab_trials *trials, const heed
         measured[points] = predicted[points] = 0;
         for (int shape = first; shape < first + count; shape++) {
             const lab_evaluation *found = lab_trials_find(trials, i, shape, -1);
-            heed_problem problem;
+            heed_problem problem = parsed(trials->shapes[shape]);
             heed_cuda_facts facts;
-            assert_int_equal(heed_problem_parse(&problem, trials->shapes[shape]), HEED_OK);
             if (!found || found->state != LAB_STATE_TIMED ||
                 lab_space_name(space, &point, trials->kernel, name, NULL) != HEED_OK ||
                 heed_cuda_facts_for(name, &problem, gpu, &facts) != HEED_OK)
@@ -291,7 +291,8 @@ static void test_the_cost_model_ranks_the_recorded_sweep(void **state)
     lab_space_free(&space);
 }
 
-/* A word of several names counts as all of them; one with an unknown name as the best there is. */
+/* A combination of several names counts as all of them; one with an unknown name as the best
+ * known. */
 static void test_features_of_a_cpu(void **state)
 {
     static const struct {
@@ -310,7 +311,7 @@ static void test_features_of_a_cpu(void **state)
     double below = 0;
     for (size_t i = 0; lab_cpu_feature(i); i++) {
         const lab_ceilings one = lab_roofline_cpu(lab_cpu_feature(i), 1, false);
-        assert_true(one.matrix[HEED_BF16] > below); /* each has a row of its own */
+        assert_true(one.matrix[HEED_BF16] > below); /* each has a separate row */
         below = one.matrix[HEED_BF16];
     }
     assert_true(below < best.matrix[HEED_BF16]);

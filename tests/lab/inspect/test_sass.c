@@ -1,5 +1,5 @@
 /*
- * test_sass.c - instructions counted, loops found
+ * test_sass.c - SASS: counting instructions and finding loops
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,8 +94,8 @@ static void test_what_never_runs_is_nothing(void **state)
 /* Loops                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* An outer loop with two inner ones, of which one has the products; and a wait that was moved
- * behind the end, whose way back is no loop. */
+/* An outer loop with two inner ones, one of which has the products; and a wait that was moved past
+ * the end, whose jump back is not a loop. */
 static void test_loops_are_found(void **state)
 {
     static const char code[] = "S2R R0, SR_CTAID.X\n"
@@ -128,7 +128,7 @@ static void test_loops_are_found(void **state)
     assert_int_equal(outer->depth, 1);
     assert_int_equal(outer->parent, -1);
     assert_int_equal(outer->role, LAB_SASS_PLAIN);
-    assert_int_equal(outer->counts.total, 13); /* with the wait's three */
+    assert_int_equal(outer->counts.total, 13); /* including the three of the wait */
     int mains = 0, waits = 0;
     for (size_t i = 1; i < 4; i++) {
         const lab_sass_loop *loop = &sass.loops[i];
@@ -149,7 +149,7 @@ static void test_loops_are_found(void **state)
     lab_sass_free(&sass);
 }
 
-/* A loop with less than an eighth of the products of another is no main loop. */
+/* A loop with less than an eighth of the products of another is not a main loop. */
 static void test_little_work_is_no_main_loop(void **state)
 {
 #define PRODUCT "HMMA.16816.F32 R4, R4, R8, R4\n"
@@ -165,10 +165,8 @@ static void test_little_work_is_no_main_loop(void **state)
     lab_sass_free(&sass);
 }
 
-/* Warps that fetch, and warps that multiply: the fetching loop has a turn for each value of a
- * register, which is none of its own. */
-/* A product of a warpgroup is as much work as dozens of a warp's: other code in a loop of those,
- * inside or beside it, is not where the work is. */
+/* A warpgroup product is as much work as dozens of warp products: other code inside or beside a
+ * loop of those is not the main work. */
 static void test_products_of_warpgroups_are_the_work(void **state)
 {
     static const char code[] = ".A:\nHGMMA.64x128x16.F32 R24, gdesc[UR4], R24\nMUFU.EX2 R1, R1\n"
@@ -185,6 +183,8 @@ static void test_products_of_warpgroups_are_the_work(void **state)
     lab_sass_free(&sass);
 }
 
+/* Warps that load, and warps that multiply. The repeated load of the former, once for each value of
+ * a register, is not counted as a separate loop. */
 static void test_producers_are_told_apart(void **state)
 {
     static const char code[] = "@P0 BRA `(.MULTIPLY)\n"
@@ -210,7 +210,7 @@ static void test_producers_are_told_apart(void **state)
     lab_sass_free(&sass);
 }
 
-/* A function that is called from inside a loop is part of it; its return leads nowhere else. */
+/* A function that is called from inside a loop is part of it; its return is no other edge. */
 static void test_functions_belong_to_their_callers(void **state)
 {
     static const char code[] = ".LOOP:\n"
@@ -233,7 +233,8 @@ static void test_functions_belong_to_their_callers(void **state)
     lab_sass_free(&sass);
 }
 
-/* Threads that wait for each other at a BSYNC go on where the BSSY says, which need not be next. */
+/* Threads that wait for each other at a BSYNC continue at the target of the BSSY, which need not be
+ * the next instruction. */
 static void test_convergence_is_followed(void **state)
 {
     static const char code[] = ".LOOP:\n"
@@ -321,10 +322,10 @@ static void test_what_is_no_disassembly(void **state)
     assert_refused(two, "on", "on: the disassembly does not have it");
     assert_refused(two, "three", "three: ");
     assert_refused(".text.k:\n /*0010*/ NOP ;\n /*0010*/ EXIT ;\n", "k",
-                   "goes back at address 0x10");
+                   "is out of order at address 0x10");
 }
 
-/* With any change or cut, nothing outside the text is read, and reading ends. */
+/* With any change or truncation, nothing outside the text is read, and reading ends. */
 static void test_damage_is_survived(void **state)
 {
     static const char signs[] = "\n ;`(.:@*/[]+-0RBx\xff";

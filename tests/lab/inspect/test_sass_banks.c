@@ -1,5 +1,5 @@
 /*
- * test_sass_banks.c - addresses in shared memory followed by lane, and the banks that they meet in
+ * test_sass_banks.c - shared memory addresses traced per lane, and their bank conflicts
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,12 +33,12 @@ static void test_banks_of_known_addresses(void **state)
     assert_ways(TID "LDS R2, [R0.X16]\n", 4);
     assert_ways(TID "LDS.128 R4, [R0.X16]\n", 1);
     assert_ways(TID "LDS.64 R4, [R0.X16]\n", 2);
-    assert_ways(TID "IMAD R1, R0, 0x84, R7\nLDS R2, [R1]\n", 0);  /* R7 is not known */
+    assert_ways(TID "IMAD R1, R0, 0x84, R7\nLDS R2, [R1]\n", 0);  /* R7 is unknown */
     assert_ways(TID "IMAD R1, R0, 0x84, UR7\nLDS R2, [R1]\n", 1); /* but the same for all */
     assert_ways(TID "IMAD R1, R0, c[0x0][0x160], RZ\nLDS R2, [R1]\n", 0);
     assert_ways(TID "LOP3.LUT R1, R0, 0x10, RZ, 0xc0, !PT\nLDS R2, [R1.X8]\n", 2);
     assert_ways("LDS R2, [RZ]\n", 1); /* all lanes read the same word */
-    /* with what newer disassemblers say of their issue behind them */
+    /* followed by the scheduling notes of newer disassemblers */
     assert_ways("S2R R0, SR_TID.X      &wr=0x0          ?trans7\n"
                 "IMAD.SHL.U32 R1, R0, 0x8, RZ  &req={0}  ?WAIT5_END_GROUP\n"
                 "MOV R1, R1            ?trans1\nSTS [R1+UR4], R15       ?trans1\n",
@@ -65,7 +65,8 @@ static void test_banks_of_unknown_addresses(void **state)
                     "RET.REL.NODEC R2 `(k)\n",
                 0);
     assert_ways(TID "SHF.L.U32 R1, R0, 0x2, RZ\n@P0 SHF.L.U32 R1, R0, 0x7, RZ\nLDS R2, [R1]\n", 0);
-    /* two ways to the same place with other values; with values that differ by the same */
+    /* two paths to the same place with different values; with values that differ by the same
+     * amount */
     assert_ways(TID "SHF.L.U32 R1, R0, 0x2, RZ\n@P0 BRA `(.J)\nSHF.L.U32 R1, R0, 0x7, RZ\n.J:\n"
                     "LDS R2, [R1]\n",
                 0);
@@ -74,7 +75,7 @@ static void test_banks_of_unknown_addresses(void **state)
                 32);
 }
 
-/* Threads in more than a row: lane i is thread (i % x, i / x % y, i / x / y). */
+/* Blocks with several rows of threads: lane i is thread (i % x, i / x % y, i / x / y). */
 static void test_banks_of_blocks_with_rows(void **state)
 {
     static const lab_sass_shape row = { 256, 1, 1 }, wide = { 32, 8, 1 }, narrow = { 8, 8, 4 },
@@ -93,7 +94,7 @@ static void test_banks_of_blocks_with_rows(void **state)
     assert_ways_in(by_x, &wide, 32);
     assert_ways_in(by_x, &narrow, 8);
     assert_ways_in(by_x, &column, 1);
-    assert_ways_in(by_x, &few, 4); /* lanes that are not there conflict with nothing */
+    assert_ways_in(by_x, &few, 4); /* missing lanes cause no conflicts */
     assert_ways_in(by_row, &wide, 1);
     assert_ways_in(by_row, &narrow, 4);
     lab_sass sass = sass_read_lines(by_row, NULL);
@@ -103,7 +104,7 @@ static void test_banks_of_blocks_with_rows(void **state)
     assert_false(sass.banks.shapeless);
     lab_sass_free(&sass);
     sass = sass_read_lines(TID "LDG.E R1, [R2.64]\nLDS R2, [R1]\n",
-                           NULL); /* nor would a shape help */
+                           NULL); /* a shape would not help either */
     assert_false(sass.banks.shapeless);
     lab_sass_free(&sass);
 }

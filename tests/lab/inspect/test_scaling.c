@@ -1,7 +1,7 @@
 /*
- * test_scaling.c - times that grow as they should, and times that do not
+ * test_scaling.c - times that scale as they should, and times that do not
  *
- * Times come from models of kernels, so that it is known what is wrong with each.
+ * Times come from models of kernels, so their fault is known.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #define POINTS 4
 #define SMS 132
-#define LAUNCH 2e-6 /* seconds that a launch takes by itself */
+#define LAUNCH 2e-6 /* seconds of launch overhead */
 #define RATE 4e14   /* operations per second of a whole device */
 #define L2 (50 * 0x1p20)
 
@@ -27,7 +27,7 @@ static double device_time(double flops, double blocks)
     return LAUNCH + ceil(blocks / SMS) * (flops / blocks) * SMS / RATE;
 }
 
-/* @count sizes from 1 on, doubling: problems of @flops operations and @bytes each at size 1. */
+/* @count sizes from 1 on, doubling: problems with @flops operations and @bytes at size 1. */
 static void make_points(lab_scale_point points[POINTS], double flops, double bytes, int64_t blocks,
                         double power)
 {
@@ -56,7 +56,7 @@ static void expect(lab_axis axis, const lab_scale_point points[POINTS], lab_scal
                  lab_scale_cause_name(cause), it.time, it.work, it.room, it.waves, text);
 }
 
-/* Kernels that share their work out, on devices that are idle, half full and full at first; with a
+/* Kernels that distribute their work, on devices that are idle, half full and full at first; with a
  * launch that costs more than the work; and on a CPU. */
 static void test_fine(void **state)
 {
@@ -75,12 +75,12 @@ static void test_fine(void **state)
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_FINE, "");
     make_points(points, 1e8, 1e6, 0, 2);
     expect(LAB_AXIS_LENGTH, points, LAB_SCALE_FINE, "");
-    points[0].seconds *= 3; /* slow at first, as what has just begun is */
+    points[0].seconds *= 3; /* slow at first, like a cold start */
     expect(LAB_AXIS_LENGTH, points, LAB_SCALE_FINE, "");
 }
 
-/* The historic one: a grid over heads and rows alone, a loop over the batch inside, and caches that
- * the later elements do not find as the first did. 17 times the time for 8 times the work. */
+/* A historic fault: a grid over heads and rows alone, a loop over the batch inside, and caches that
+ * are cold for later elements. 17 times the time for 8 times the work. */
 static void test_serial(void **state)
 {
     lab_scale_point points[POINTS];
@@ -94,13 +94,14 @@ static void test_serial(void **state)
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_SERIAL,
            "serialised over the batch: its launch has 64 blocks for 1 and 64 for 8");
     expect(LAB_AXIS_HEADS, points, LAB_SCALE_SERIAL, "serialised over the heads");
-    /* the same without knowing its blocks */
+    /* the same with unknown numbers of blocks */
     for (int i = 0; i < POINTS; i++)
         points[i].blocks = points[i].capacity = points[i].units = 0;
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_UNKNOWN, "one after another");
 }
 
-/* Exactly as fast as the work, which is fine on a full device and not on one half idle. */
+/* The time is proportional to the work, which is fine on a full device but not on a half-idle
+ * one. */
 static void test_room(void **state)
 {
     lab_scale_point points[POINTS];
@@ -114,14 +115,14 @@ static void test_room(void **state)
         points[i].blocks = 132;
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_FINE, "");
     for (int i = 0; i < POINTS; i++)
-        points[i].capacity = 2 * SMS; /* two of them would share a multiprocessor */
+        points[i].capacity = 2 * SMS; /* two of them would fit on a multiprocessor */
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_FINE, "");
     for (int i = 0; i < POINTS; i++)
-        points[i].blocks = (int64_t)32 << i; /* it has the blocks, and does not use the room */
+        points[i].blocks = (int64_t)32 << i; /* enough blocks, but idle multiprocessors */
     expect(LAB_AXIS_BATCH, points, LAB_SCALE_UNKNOWN, "one after another");
 }
 
-/* Blocks so long that one more wave doubles the time. */
+/* Blocks that take so long that one more wave doubles the time. */
 static void test_waves(void **state)
 {
     lab_scale_point points[POINTS];
@@ -158,7 +159,7 @@ static void test_config(void **state)
     expect(LAB_AXIS_LENGTH, points, LAB_SCALE_UNKNOWN, "read again");
 }
 
-/* A finding is doubted where the times of one size differ. */
+/* A finding is doubtful if the times of one size vary. */
 static void test_noise(void **state)
 {
     lab_scale_point points[POINTS];
@@ -172,7 +173,7 @@ static void test_noise(void **state)
     expect(LAB_AXIS_HEADS, points, LAB_SCALE_FINE, "");
 }
 
-/* Points that were not timed are not there. */
+/* Points that were not timed are absent. */
 static void test_missing(void **state)
 {
     lab_scale_point points[POINTS];

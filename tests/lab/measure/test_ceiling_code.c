@@ -15,7 +15,7 @@
 #include "lab/inspect/cubin.h"
 #include "lab/measure/ceiling_cuda.h"
 
-/* Instructions of 16 bytes that a loop has at least, by kernel. */
+/* Minimum number of 16-byte instructions in a loop, by kernel. */
 static const struct {
     const char *entry;
     int64_t instructions;
@@ -40,7 +40,7 @@ static void check_code(const heed_cubin *code, const char *name)
                strcmp(loops[known].entry, kernel->name) != 0)
             known++;
         if (known == sizeof loops / sizeof *loops) {
-            fail_msg("%s has %s, which nobody knows", name, kernel->name);
+            fail_msg("%s has %s, which is unknown", name, kernel->name);
             return;
         }
         assert_true(kernel->code >= 16 * loops[known].instructions);

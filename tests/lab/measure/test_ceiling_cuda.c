@@ -1,6 +1,6 @@
 /*
- * test_ceiling_cuda.c - measuring ceilings: that times become the right rates, on an imaginary GPU
- * and on this CPU
+ * test_ceiling_cuda.c - measuring ceilings: times give the right rates, on an imaginary GPU and on
+ * this CPU
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 /* The time of the imaginary device for a round of a kernel, in seconds. */
 static const struct {
     const char *entry;
-    double seconds; /* of an empty launch as a whole */
+    double seconds; /* of an empty launch in total */
 } speeds[] = {
     { "heed_ceiling_fma", 1e-6 },    { "heed_ceiling_exp", 4e-6 },  { "heed_ceiling_mma", 2e-6 },
     { "heed_ceiling_wgmma", 5e-6 },  { "heed_ceiling_read", 1e-3 }, { "heed_ceiling_copy", 2e-3 },
@@ -40,7 +40,7 @@ static double speed_of(const char *entry)
     return 0;
 }
 
-/* The device's clock goes on by what a launch takes; nobody waits for that. */
+/* The device's clock advances by the duration of a launch; nothing waits for it. */
 static void take_time(void *data, const fake_launch *launch)
 {
     const heed_ceiling_args *args = launch->args;
@@ -51,7 +51,7 @@ static void take_time(void *data, const fake_launch *launch)
     fake->ahead += (long long)(1e9 * speed_of(launch->function) * rounds);
 }
 
-/* Is @rate what was planted, but for the time that the host took? */
+/* Checks that @rate is the planted one, apart from the host's overhead. */
 static void check_rate(const char *what, double rate, double planted)
 {
     if (!(rate <= 1.001 * planted && rate >= 0.8 * planted))
@@ -98,7 +98,7 @@ static void test_rates(void **state)
     check_rates(80);
 }
 
-/* Wherever it fails, it says so, and gives everything back (scene_check). */
+/* Every failure is reported, and everything is released (scene_check). */
 static void test_failures(void **state)
 {
     static const char *const entries[] = { "cuMemAlloc", "cuModuleGetFunction", "cuLaunchKernelEx",
@@ -132,7 +132,7 @@ static void test_interruptions_and_cpus(void **state)
 
 /* ---- The CPU's ---- */
 
-/* Sanitizers look at every operand, which takes a multiply-add longer than an exponential. */
+/* Sanitizers check every operand, which makes a multiply-add slower than an exponential. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool sanitized = true;
 #else
@@ -141,7 +141,7 @@ static const bool sanitized = false;
 
 static void test_cpu_ceilings(void **state)
 {
-    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16" };
+    static const char *const levels[] = { "scalar", "avx2", "avx512", "avx512bf16", "amx" };
     lab_ceiling exps, flops;
     double small = 0, large = 0;
     heed_context *context = scene_open("cpu");
@@ -149,7 +149,7 @@ static void test_cpu_ceilings(void **state)
     assert_int_equal(lab_ceiling_exp(&exps, 1, level), HEED_OK);
     assert_int_equal(lab_ceiling_flops(&flops, HEED_F32, 1, level), HEED_OK);
     assert_true(exps.flops > 1e6 && flops.flops > 1e6);
-    /* an exponential is five multiply-adds and more */
+    /* an exponential takes at least five multiply-adds */
     assert_true(sanitized || 10 * exps.flops < 3 * flops.flops);
     assert_non_null(strstr(exps.loop, "exp2"));
     for (size_t i = 0; i < sizeof levels / sizeof *levels && strcmp(levels[i], level) != 0; i++)

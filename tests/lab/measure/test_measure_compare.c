@@ -1,5 +1,6 @@
 /*
- * test_measure_compare.c - intervals, looks and verdicts, against figures from elsewhere
+ * test_measure_compare.c - confidence intervals, interim looks and verdicts, compared with
+ * independent figures
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,7 +33,7 @@ static void normal_numbers(void **state)
 
 /* Means of 10 units ranked 1 to 10 whose signed rank sum has P(T <= 8) = 0.0244 and P(T <= 3) =
  * 0.0049 (tables of Wilcoxon's test, such as Hollander and Wolfe's A.4): 9 means are left out at
- * 0.025, 4 at 0.005. With 7 units nothing may be left out at 0.005, since 2^-7 is more. */
+ * 0.025, 4 at 0.005. With 7 units none may be left out at 0.005, since 2^-7 is larger. */
 static void exact_intervals(void **state)
 {
     static const double units[10] = { 0.1, -0.3, 0.7, 1.9, 2.4, -1.1, 3.2, 0.2, 5, 1.1 };
@@ -53,7 +54,7 @@ static void exact_intervals(void **state)
     assert_near(high, 3.2, 1e-15);
 }
 
-/* One spoilt unit of seven, however far away, does not carry the estimate off. */
+/* One outlier among seven units does not move the estimate, however far away it is. */
 static void robust_estimates(void **state)
 {
     static const double units[7] = { 1, 1.1, 0.9, 1.05, 0.95, 1, 1e9 };
@@ -76,11 +77,11 @@ static void spends_by_plan(void **state)
         assert_near(lab_normal_bound(tails[i]), bounds[i], 0.002);
     lab_spending_tails(fractions + 4, 1, 0.025, tails);
     assert_near(tails[0], 0.025, 1e-9);
-    lab_spending_tails(part, 2, 0.025, tails); /* ended early: all is spent nonetheless */
+    lab_spending_tails(part, 2, 0.025, tails); /* ended early: the whole error is spent */
     assert_true(tails[1] > 0.0249 && tails[1] < 0.0251);
 }
 
-/* A motion that is looked at ten times crosses no more often than it may. */
+/* Brownian motion with ten looks crosses the bounds no more often than the error allows. */
 static void peeking_is_paid_for(void **state)
 {
     double fractions[10], tails[10], bounds[10];
@@ -105,7 +106,7 @@ static void peeking_is_paid_for(void **state)
         naive += over_fixed;
     }
     assert_in_range(crossed, 0.022 * runs, 0.028 * runs); /* three standard deviations */
-    assert_true(naive > 0.08 * runs);                     /* and it would not be free */
+    assert_true(naive > 0.08 * runs);                     /* far more without a correction */
 }
 
 static lab_comparison compare(const double *a, const double *b, size_t pairs, double margin,
@@ -136,7 +137,7 @@ static void verdict_bounds(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double a[100], b[100];
         for (int j = 0; j < 100; j++) {
-            a[j] = 1 + j; /* a drift that both share counts for nothing */
+            a[j] = 1 + j; /* a drift that affects both sides has no effect */
             b[j] = cases[i].b * a[j];
         }
         lab_comparison c = compare(a, b, cases[i].pairs, cases[i].margin, cases[i].gain);
@@ -171,7 +172,8 @@ static void refuses_nonsense(void **state)
     assert_int_equal(lab_compare(&series, NULL, &comparison), HEED_ERR_INVALID);
 }
 
-/* Stretches are even and few enough, and looks fall on their ends, the last one on the last. */
+/* Stretches are even and few enough, and looks coincide with their ends, the last look with the
+ * last end. */
 static void stretches_and_looks(void **state)
 {
     for (size_t planned = 1; planned <= LAB_PAIRS_MAX; planned++) {
@@ -188,8 +190,8 @@ static void stretches_and_looks(void **state)
     }
 }
 
-/* Two ways to have the law: here all 5040 orders of seven numbers, of which as many have neighbours
- * that are as much alike as it says, about. */
+/* The serial test's distribution in two ways: here by all 5040 orders of seven numbers. The share
+ * of orders whose neighbours are at least as similar must match approximately. */
 static void serial_orders(void **state)
 {
     static const double rising[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
@@ -216,7 +218,8 @@ static void serial_orders(void **state)
     assert_near(lab_serial_chance(equal, 0), 1, 0);
 }
 
-/* Independent units are merged as seldom as it says; and two by two, with one that is left over. */
+/* Independent units are merged no more often than the stated chance; units are merged in pairs,
+ * with one left over. */
 static void merges_what_is_alike(void **state)
 {
     double units[48], slow[9] = { 1, 1, 2, 2, 3, 7, 8, 9, 9.5 };
@@ -234,8 +237,8 @@ static void merges_what_is_alike(void **state)
     assert_in_range(merged, 60, 2000 * LAB_ALIKE_CHANCE + 40); /* four standard deviations */
 }
 
-/* A disturbance longer than a stretch, by which a third of each unit or more is that of the one
- * before, gives false verdicts; counting units that are alike as one takes most of them back. */
+/* A disturbance that outlasts a stretch, so that a third of each unit or more carries over from the
+ * previous one, gives false verdicts; counting similar units as one removes most of them. */
 static void dependence_is_seen(void **state)
 {
     static const double shares[] = { 0.35, 0.5, 0.8 };
@@ -260,9 +263,9 @@ static void dependence_is_seen(void **state)
     }
 }
 
-/* A drift for the whole run leaves no doubt about a kernel 36 times as slow, but about a difference
- * as small as the drift it does. Where too few units are left, the interval is three times as
- * wide as their range, and an early look that has too little of the error has none. */
+/* A drift over the whole run leaves no doubt about a kernel that is 36 times slower, but it does
+ * hide a difference as small as the drift. If too few units are left, the interval is three times
+ * as wide as their range, and an early look with too little of the error has no interval. */
 static void drift_has_ends(void **state)
 {
     static const double slower[] = { 36, 1.02 };
@@ -290,8 +293,8 @@ static void drift_has_ends(void **state)
     assert_true(ratio.low == 0 && isinf(ratio.high));
 }
 
-/* While the pairs come in, only looks that are due count; a clear difference ends it early, and a
- * deadline ends it with what there is. */
+/* While pairs are added, only due looks count; a clear difference ends the series early, and a
+ * deadline ends it with the pairs so far. */
 static void looks_while_it_grows(void **state)
 {
     double a[80], b[80];
@@ -331,8 +334,8 @@ static void looks_while_it_grows(void **state)
     assert_true(isinf(c.ratio.high));
 }
 
-/* Somebody else's interval is believed if its pairs give it, and not if it is narrower, or another.
- */
+/* An interval from elsewhere is accepted if its pairs give it, and rejected if it is narrower or
+ * different. */
 static void intervals_follow(void **state)
 {
     static double a[600], b[600];
@@ -360,8 +363,8 @@ static void intervals_follow(void **state)
     }
 }
 
-/* Duels of sides that differ by 3 %, all together: the interval holds that, and is as much narrower
- * than that of a single one as it should be, roughly. */
+/* Pooled duels of sides that differ by 3 %: the interval contains that, and is narrower than that
+ * of a single duel, roughly by the expected factor. */
 static void pools_duels(void **state)
 {
     enum {

@@ -1,5 +1,5 @@
 /*
- * test_measure_duel.c - duels of sides that do as they are told
+ * test_measure_duel.c - duels of scripted sides
  */
 #include <math.h>
 #include <setjmp.h>
@@ -15,15 +15,15 @@
 #include "lab/tensor/random.h"
 #include "measure.h"
 
-/* The log of both sides. */
+/* The log shared by both sides. */
 typedef struct log {
     char text[4096];
     size_t length;
-    size_t fail_at; /* this entry fails; 0: none does */
-    int64_t ns;     /* that a block takes in truth */
+    size_t fail_at; /* this entry fails; 0: none */
+    int64_t ns;     /* true duration of a block */
 } log_text;
 
-/* A side that says it takes @seconds, with a little noise. */
+/* A side that reports @seconds, with a little noise. */
 typedef struct actor {
     log_text *log;
     char name;
@@ -60,7 +60,8 @@ static heed_status move(void *data, uint64_t common, uint64_t own)
     return enter(self->log, '.');
 }
 
-/* Either side begins a pair, half of the time and without a pattern, the same for the same seed. */
+/* Each side comes first in half of the pairs, without a pattern, and identically for the same
+ * seed. */
 static void test_order(void **state)
 {
     int first = 0, turns = 0;
@@ -101,8 +102,7 @@ static void test_turns(void **state)
     assert_null(duel.a);
 }
 
-/* It ends as soon as a look is clear; with a single look, and where nothing is clear, at the end.
- */
+/* It ends as soon as a look is clear; with a single look, or if nothing is clear, at the end. */
 static void test_stops_when_clear(void **state)
 {
     log_text log = { .length = 0 };
@@ -132,8 +132,8 @@ static void test_stops_when_clear(void **state)
     lab_duel_free(&duel);
 }
 
-/* Blocks that take longer than was said: the clock ends it, but not before the pairs it must have.
- */
+/* Blocks that take longer than reported: the clock ends the duel, but not before the minimum number
+ * of pairs. */
 static void test_stops_in_time(void **state)
 {
     log_text log = { .ns = 2000000 };
@@ -148,7 +148,7 @@ static void test_stops_in_time(void **state)
     lab_duel_free(&duel);
 
     options.seconds = 1e-6;
-    options.round = 0; /* it finds out, with pairs that it does not use */
+    options.round = 0; /* it determines this, with pairs that are discarded */
     log.length = 0;
     assert_int_equal(lab_duel_run(&duel, &a, &b, &options), HEED_OK);
     assert_int_equal(duel.pairs, 3);
@@ -156,7 +156,7 @@ static void test_stops_in_time(void **state)
     lab_duel_free(&duel);
 }
 
-/* A side whose first blocks take long, as its CPU was somebody else's. */
+/* A side whose first blocks take long because its CPU was busy. */
 static heed_status act_late(void *data, double *seconds)
 {
     actor *self = data;
@@ -168,7 +168,7 @@ static heed_status act_late(void *data, double *seconds)
     return HEED_OK;
 }
 
-/* The first two pairs take 200 times as long as all others, and the time is used nevertheless. */
+/* The first two pairs take 200 times as long as all others, but the time is used fully. */
 static void test_tries_typical(void **state)
 {
     actor one = { .name = 'a' }, two = { .name = 'b' };
@@ -180,8 +180,8 @@ static void test_tries_typical(void **state)
     lab_duel_free(&duel);
 }
 
-/* A side whose process is lucky or not, by up to a fifth, until it is renewed; a shared slowdown
- * hits both sides. */
+/* A side whose process is up to a fifth faster or slower, at random, until it is renewed; a shared
+ * slowdown affects both sides. */
 typedef struct lucky {
     uint64_t seed;
     uint64_t common, own; /* of the stretch */
@@ -211,9 +211,9 @@ static heed_status draw_luck(void *data, uint64_t common, uint64_t own)
     return HEED_OK;
 }
 
-/* Luck that lasts for a stretch does no harm, however large it is: each stretch draws it anew, for
- * either side first, and with one number that both know. Drawn once it is a wrong verdict, though
- * the pairs say that it is clear. */
+/* Luck that lasts for a stretch does no harm, however large it is: it is redrawn for each stretch,
+ * whichever side is first, and partly shared by both. Drawn only once, it gives a wrong verdict
+ * although the pairs are clear. */
 static void test_luck(void **state)
 {
     int turn = 0, wrong = 0, wrong_kept = 0, firsts = 0, renewals = 0;
@@ -236,14 +236,14 @@ static void test_luck(void **state)
                       duel.comparison.verdict == LAB_SLOWER;
         lab_duel_free(&duel);
     }
-    assert_in_range(wrong, 0, 10); /* 3 are to be expected, and this is four standard deviations */
+    assert_in_range(wrong, 0, 10); /* expected are 3, and this is four standard deviations */
     assert_true(wrong_kept > 200);
     assert_in_range(firsts, renewals * 45 / 100, renewals * 55 / 100);
 }
 
 static void test_failures(void **state)
 {
-    log_text log = { .fail_at = 8 }; /* in the third pair, with a place before each */
+    log_text log = { .fail_at = 8 }; /* in the third pair, with a new place before each */
     actor one = { .log = &log, .name = 'a', .seconds = 1 };
     actor two = { .log = &log, .name = 'b', .seconds = 1 };
     lab_side a = { act, move, &one }, b = { act, NULL, &two };
@@ -264,7 +264,7 @@ static void test_failures(void **state)
     }
 }
 
-/* Shapes of a contest, and the truth of each. */
+/* Shapes of a contest, and their true results. */
 enum {
     SHAPES = 4
 };
@@ -300,7 +300,7 @@ static heed_status play(void *data, size_t index, int round, lab_duel_options op
     return lab_duel_run(here, &a, &b, &options);
 }
 
-/* Plays all rounds; returns how many shapes were won. */
+/* Plays all rounds; returns the number of shapes won. */
 static size_t hold(scene *s, lab_bout *bouts, bool each, heed_status *status)
 {
     lab_contest contest = {
@@ -346,7 +346,7 @@ static void test_contest(void **state)
     assert_int_equal(status, HEED_ERR_UNSUPPORTED);
 }
 
-/* A champion for each shape: winners alone play again, and who is out has not won. */
+/* A champion for each shape: only winners play again, and eliminated shapes are not won. */
 static void test_contest_each(void **state)
 {
     scene s = { .ratio = { 1.1, 1, 1.2, 1.3 }, .noise = 0.005, .fail_at = SHAPES, .out_at = 3 };
@@ -373,9 +373,9 @@ static lab_series series_of(double (*room)[64], uint64_t seed, double shift, dou
     return (lab_series){ .a = room[0], .b = room[1], .pairs = 64 };
 }
 
-/* Twenty equal shapes, over and over: judged one by one most families have a false verdict (the
- * margin is next to none), judged as a family few do. And what one shape alone would get, it gets
- * in a family of one. */
+/* Twenty equal shapes, many times (with nearly no margin): tested one by one, most families have a
+ * false verdict; tested as a family, few do. A family of one gives the same result as one shape
+ * alone. */
 static void test_family_keeps_its_word(void **state)
 {
     static double room[20][2][64];
@@ -403,7 +403,7 @@ static void test_family_keeps_its_word(void **state)
     assert_in_range(together, 0, 0.16 * runs); /* 10 %, and three standard deviations */
 }
 
-/* Holm's steps: a shape that would not pass with its first share passes once the others have. */
+/* Holm's steps: a shape that would fail with its first share passes once the others have passed. */
 static void test_family_steps_down(void **state)
 {
     static double room[3][2][64];
@@ -432,7 +432,7 @@ static lab_comparison told(lab_compared verdict, double low, double estimate)
     return (lab_comparison){ .verdict = verdict, .ratio = { estimate, low, estimate * 1.02 } };
 }
 
-/* A round from letters: a win, a slight one (FASTER, but not by 3 %), even, open, a loss. */
+/* A round from letters: a win, a slight one (FASTER, but by less than 3 %), even, open, a loss. */
 static void tell(lab_bout *bouts, int round, const char *letters)
 {
     for (; *letters; letters++)

@@ -1,5 +1,5 @@
 /*
- * test_measure_noise.c - how often verdicts are wrong, and how often right, on recorded noise
+ * test_measure_noise.c - error rate and power of verdicts, on recorded noise
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 enum {
     RUNS = 1000,
     PAIRS_MAX = 1024,
-    TELLING = NOISE_COUNT - 1, /* recordings on which something can be told */
+    TELLING = NOISE_COUNT - 1, /* recordings with detectable differences */
     STEADY = 6                 /* of them, those whose noise does not drift */
 };
 
@@ -43,14 +43,13 @@ static void simulate(size_t count, size_t pairs, double factor, const lab_rules 
         assert_int_equal(lab_compare(&series, rules, &comparison), HEED_OK);
         verdicts[comparison.verdict]++;
     }
-    printf("%4zu pairs, B takes %.3f: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d\n", pairs,
-           factor, verdicts[LAB_FASTER], verdicts[LAB_SLOWER], verdicts[LAB_EQUIVALENT],
+    printf("%4zu pairs, B's factor %.3f: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d\n",
+           pairs, factor, verdicts[LAB_FASTER], verdicts[LAB_SLOWER], verdicts[LAB_EQUIVALENT],
            verdicts[LAB_AMBIGUOUS]);
 }
 
-/* A kernel beside itself, the most disturbed machine included: at most 1 % false verdicts. Without
- * a margin to speak of it is the error itself that shows, 1 % and what chance adds, however often
- * one looks. */
+/* A kernel compared with itself, including the most disturbed machine: at most 1 % false verdicts.
+ * With almost no margin the error itself shows: 1 % plus chance, however many looks there are. */
 static void same_kernel(void **state)
 {
     static const size_t lengths[] = { 12, 64, 250 };
@@ -65,7 +64,8 @@ static void same_kernel(void **state)
     }
 }
 
-/* 3 % more is seen at least 95 times of 100, 3 % less too, and neither is taken for the other. */
+/* A slowdown of 3 % is detected at least 95 times in 100, a speedup of 3 % too, and neither is
+ * mistaken for the other. */
 static void planted_difference(void **state)
 {
     const lab_rules rules = { .looks = 5 };
@@ -78,7 +78,7 @@ static void planted_difference(void **state)
     assert_int_equal(verdicts[LAB_FASTER], 0);
 }
 
-/* A gain of 3 % is asked for: 2 % is not that, and 5 % is. */
+/* With a required gain of 3 %, 2 % is not enough, and 5 % is. */
 static void planted_gain(void **state)
 {
     const lab_rules rules = { .looks = 5, .gain = 0.03 };
@@ -89,7 +89,7 @@ static void planted_gain(void **state)
     assert_in_range(verdicts[LAB_FASTER], RUNS * 95 / 100, RUNS);
 }
 
-/* The share of 200 runs on one recording in which B's @factor is found. */
+/* The share of 200 runs on one recording in which B's @factor is detected. */
 static double share_found(const noise *recording, size_t pairs, double factor,
                           const lab_rules *rules)
 {
@@ -105,11 +105,11 @@ static double share_found(const noise *recording, size_t pairs, double factor,
     return found / 200.0;
 }
 
-/* A difference that is called detectable, from one comparison of a kernel with itself, is found,
- * and 3/5 of it clearly less often. One comparison may have met with more noise than the recording
- * has on the whole, so this holds on the average. Not yet for "gpu-same-cold" and "gpu-same-hot",
- * which drift from block to block as clocks do: of them 1.1 % is said to be detectable and found 83
- * and 66 times of 100. */
+/* A difference that is reported as detectable, based on one comparison of a kernel with itself, is
+ * detected, and 3/5 of it clearly less often. A single comparison may have more noise than the
+ * recording as a whole, so this holds on average. It does not hold yet for "gpu-same-cold" and
+ * "gpu-same-hot", which drift from block to block with the clocks: for them 1.1 % is reported as
+ * detectable and detected 83 and 66 times in 100. */
 static void detectable_difference(void **state)
 {
     static double a[PAIRS_MAX], b[PAIRS_MAX];
@@ -122,7 +122,7 @@ static void detectable_difference(void **state)
         assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
         double found = share_found(&recordings[i], 160, 1 + difference, &rules);
         double less = share_found(&recordings[i], 160, 1 + 0.6 * difference, &rules);
-        printf("%-18s %.2f %% is found %.1f %% of the time, %.2f %% %.1f %%\n", noise_names[i],
+        printf("%-18s %.2f %% is detected %.1f %% of the time, %.2f %% %.1f %%\n", noise_names[i],
                100 * difference, 100 * found, 60 * difference, 100 * less);
         assert_true(difference > 0.01 && difference < 0.2);
         sum_found += found;
@@ -134,7 +134,7 @@ static void detectable_difference(void **state)
     assert_true(sum_less < 0.6 * STEADY);
 }
 
-/* Where hardly anything can be told that is what it says. */
+/* If hardly anything is detectable, this is reported. */
 static void undetectable_difference(void **state)
 {
     static double a[PAIRS_MAX], b[PAIRS_MAX];

@@ -1,8 +1,9 @@
 /*
- * test_measure_real.c - a real kernel beside itself on this machine, as it is and with a delay
+ * test_measure_real.c - a real kernel compared with itself on this machine, without and with a
+ * delay
  *
- * It asserts how often a verdict is wrong, not any time; a busy machine may make verdicts AMBIGUOUS
- * and nothing worse.
+ * It asserts the rate of wrong verdicts, not any time; a busy machine may make verdicts AMBIGUOUS,
+ * but not wrong.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -15,10 +16,12 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "lab/measure/duel.h"
 #include "lab/measure/power.h"
 #include "lab/tensor/random.h"
 #include "measure.h"
+#include "problems.h"
 
 #define SPEC "b1 h2 s64 d64 f32"
 #define BLOCK_NS INT64_C(1000000)
@@ -37,7 +40,7 @@ typedef struct scene {
     char *workspace;
 } scene;
 
-/* A side: every call takes 1 + delay times as long as the kernel took. */
+/* A side: every call takes 1 + delay times as long as the kernel. */
 typedef struct kernel_side {
     const scene *scene;
     size_t place;
@@ -55,11 +58,9 @@ static float *values(uint64_t seed, size_t count)
 static int open_scene(void **state)
 {
     static scene s;
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    heed_problem problem;
+    heed_problem problem = parsed(SPEC);
     size_t count = 2 * 64 * 64;
-    assert_int_equal(heed_problem_parse(&problem, SPEC), HEED_OK);
-    assert_int_equal(heed_context_create(&s.context, &options), HEED_OK);
+    s.context = host_context(1);
     assert_int_equal(heed_plan_create(&s.plan, s.context, &problem, HEED_ESTIMATE), HEED_OK);
     s.buffers = (heed_buffers){ .size = sizeof(heed_buffers),
                                 .q = values(1, count),
@@ -94,7 +95,7 @@ static heed_status move(void *data, uint64_t common, uint64_t own)
     return HEED_OK;
 }
 
-/* One call, with its delay: nanoseconds. */
+/* One call, with its delay, in nanoseconds. */
 static int64_t call(const kernel_side *side, heed_status *status)
 {
     heed_buffers buffers = side->scene->buffers;
@@ -108,7 +109,7 @@ static int64_t call(const kernel_side *side, heed_status *status)
     return end - start;
 }
 
-/* As many calls as last BLOCK_NS, after a few that do not count. */
+/* Repeats calls for BLOCK_NS, after a few that are not counted. */
 static heed_status run_block(void *data, double *seconds)
 {
     heed_status status = HEED_OK;
@@ -123,7 +124,7 @@ static heed_status run_block(void *data, double *seconds)
     return status;
 }
 
-/* A duel of the kernel and of the kernel with a delay, to be freed. */
+/* A duel of the kernel against itself with a delay; the caller frees it. */
 static lab_duel run_duel(const scene *s, double delay, double seconds, uint64_t seed)
 {
     kernel_side one = { .scene = s }, two = { .scene = s, .delay = delay };
@@ -134,7 +135,7 @@ static lab_duel run_duel(const scene *s, double delay, double seconds, uint64_t 
     return duel;
 }
 
-/* False verdicts of the kernel beside itself. */
+/* Counts false verdicts of the kernel compared with itself. */
 static int false_verdicts(scene *s, uint64_t seed)
 {
     int verdicts[4] = { 0 };
@@ -143,22 +144,22 @@ static int false_verdicts(scene *s, uint64_t seed)
         verdicts[duel.comparison.verdict]++;
         lab_duel_free(&duel);
     }
-    printf("beside itself: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d\n",
+    printf("compared with itself: FASTER %d, SLOWER %d, EQUIVALENT %d, AMBIGUOUS %d\n",
            verdicts[LAB_FASTER], verdicts[LAB_SLOWER], verdicts[LAB_EQUIVALENT],
            verdicts[LAB_AMBIGUOUS]);
     return verdicts[LAB_FASTER] + verdicts[LAB_SLOWER];
 }
 
-/* At most one false verdict of fifty, or none in fifty more. On recorded noise 6 of 10000 are
- * false, which fails here once in 80000 runs; were the noise so large that the margin is nothing
- * beside it, 1 % would be, and one run of 30 would fail. */
+/* At most one false verdict in fifty, or none in fifty more. On recorded noise 6 in 10000 are
+ * false, which fails here once in 80000 runs; with noise so large that the margin is negligible, 1
+ * % would be false, and one run in 30 would fail. */
 static void same_kernel(void **state)
 {
     if (false_verdicts(*state, 1) > 1)
         assert_int_equal(false_verdicts(*state, 1001), 0);
 }
 
-/* Could a duel have found 3 % with ease, by its own noise, with the delay taken out? */
+/* Returns whether a duel could have detected 3 % easily, given its noise with the delay removed. */
 static bool could_find(lab_duel *duel)
 {
     const lab_rules rules = { .looks = LAB_DUEL_LOOKS };
@@ -171,12 +172,12 @@ static bool could_find(lab_duel *duel)
     return limit <= 0.025;
 }
 
-/* The verdicts on delays of 3 %, as many as there are duels. */
+/* The verdicts of several duels with delays of 3 %. */
 typedef struct delays {
     int found;
-    int missed; /* though they could be found with ease */
-    int wrong;  /* taken for something else, though they could be found with ease */
-    int wild;   /* taken for something else in noise that hides them */
+    int missed; /* though easily detectable */
+    int wrong;  /* mistaken for something else, though easily detectable */
+    int wild;   /* mistaken for something else in noise that hides them */
 } delays;
 
 static delays delayed(const scene *s, uint64_t seed)
@@ -192,16 +193,15 @@ static delays delayed(const scene *s, uint64_t seed)
         sum.wild += verdict != LAB_FASTER && verdict != LAB_AMBIGUOUS && !clear;
         lab_duel_free(&duel);
     }
-    printf("3 %% slower: found %d of %d, taken for something else %d\n", sum.found, DELAY_DUELS,
-           sum.wrong + sum.wild);
+    printf("3 %% slower: detected %d of %d, mistaken for something else %d\n", sum.found,
+           DELAY_DUELS, sum.wrong + sum.wild);
     return sum;
 }
 
-/* A delay of 3 % is found 19 times of 20, and never taken for anything else; unless the machine is
- * so busy meanwhile that 3 % is at the limit of what can be detected. Where 2.5 % are found 95
- * times of 100, 3 % are missed once in 1000, and so twice in 20 once in 5000. In noise beside which
- * 3 % are nothing verdicts are as those of a kernel beside itself: at most one is false, or none of
- * twenty more. */
+/* A delay of 3 % is detected 19 times in 20, and never mistaken for anything else, unless the
+ * machine is so busy that 3 % is at the limit of detection. If 2.5 % is detected 95 times in 100, 3
+ * % is missed once in 1000, and so twice in 20 once in 5000. In noise that exceeds 3 % verdicts are
+ * as those of a kernel compared with itself: at most one is false, or none in twenty more. */
 static void planted_delay(void **state)
 {
     delays sum = delayed(*state, 0);

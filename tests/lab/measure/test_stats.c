@@ -1,5 +1,5 @@
 /*
- * test_stats.c - order statistics against NumPy and SciPy, intervals by simulation
+ * test_stats.c - order statistics compared with NumPy and SciPy, confidence intervals by simulation
  */
 #include <math.h>
 #include <setjmp.h>
@@ -148,7 +148,8 @@ static double normal(uint64_t *state)
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
-/* A nominal 95 % interval of a median holds the true median in about 95 % of simulated runs. */
+/* A nominal 95 % confidence interval of a median contains the true median in about 95 % of
+ * simulated runs. */
 static void test_interval_coverage(void **state)
 {
     uint64_t random = 11;
@@ -166,7 +167,7 @@ static void test_interval_coverage(void **state)
     assert_in_range(held, 364, 396); /* 91 % to 99 % */
 }
 
-/* Five digits or four, which print as such. Other numbers stay. */
+/* Rounds to four or five digits, which print exactly. Other numbers are unchanged. */
 static void test_round(void **state)
 {
     static const struct {
@@ -179,7 +180,7 @@ static void test_round(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_true(lab_stats_round(cases[i].value) == cases[i].rounded);
     assert_true(isinf(lab_stats_round(INFINITY)) && isnan(lab_stats_round(NAN)));
-    assert_true(lab_stats_round(1e-320) == 1e-320); /* ten to a power that does not exist */
+    assert_true(lab_stats_round(1e-320) == 1e-320); /* the power of ten would overflow */
 }
 
 int main(void)

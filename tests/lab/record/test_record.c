@@ -1,5 +1,5 @@
 /*
- * test_record.c - the leaderboard: added rows come back, once, and never change
+ * test_record.c - the leaderboard: rows are added once, read back, and never change
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void a_trial_is_there_once(void **state)
     record_expect(lab_record_find(record, &scene.trial, &found, &error), &error);
     assert_int_equal(found.trial, 0);
     int64_t id = record_append(record, &scene.trial);
-    scene.trial.candidate.thought = "another"; /* which does not make it another candidate */
+    scene.trial.candidate.thought = "another"; /* but it is the same candidate */
     record_scene_time(&scene, 2 * scene.seconds[8], LAB_RECORD_COLD);
     double twice = scene.seconds[8];
     assert_int_equal(record_append(record, &scene.trial), id);
@@ -158,7 +158,7 @@ static void refuses_half_a_trial(void **state)
     lab_record_close(record);
 }
 
-/* SQL forbids changes: the tables of a board cannot be changed by a program that opens it. */
+/* SQL triggers forbid changes: a program that opens a board cannot change its tables. */
 static void nothing_is_changed_or_dropped(void **state)
 {
     char path[SCRATCH_PATH_SIZE], line[1024];
@@ -167,7 +167,7 @@ static void nothing_is_changed_or_dropped(void **state)
     record_scene_make(&scene, record_scene_begin(record, "work"), 1);
     record_append(record, &scene.trial);
     lab_record_close(record);
-    /* Python's SQLite stands for any other program. */
+    /* Python's SQLite represents any other program. */
     snprintf(line, sizeof line,
              "python3 -c \"\n"
              "import sqlite3\n"

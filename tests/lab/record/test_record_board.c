@@ -1,5 +1,5 @@
 /*
- * test_record_board.c - the leaders of the leaderboard, and what filters let through
+ * test_record_board.c - the leaders of the leaderboard, and the results of filters
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static void the_newest_figure_counts(void **state)
     assert_int_equal(record_scene_rows(record, &all, rows, 4), 3);
     assert_int_equal(rows[0].row.trial, now);
 
-    lab_error error; /* a promotion outweighs a figure of another day */
+    lab_error error; /* a promotion outweighs a time from another day */
     record_expect(lab_record_promote(record, now, steady, "1.05 times as fast", &error), &error);
     record_expect(lab_record_promote(record, now, steady, "once more", &error), &error);
     assert_int_equal(record_scene_rows(record, &best, rows, 4), 1);
@@ -51,7 +51,7 @@ static void the_newest_figure_counts(void **state)
     assert_true(rows[0].row.promoted);
     assert_string_equal(record_show(record, now, "promotion", 0, "reason").text,
                         "1.05 times as fast");
-    /* and is the candidate's: its next figure has it too */
+    /* and belongs to the candidate: its next time has it too */
     int64_t later = add(record, run, 1, 2, 4e-5, "2026-01-03T00:00:00.000Z");
     assert_int_equal(record_scene_rows(record, &best, rows, 4), 1);
     assert_int_equal(rows[0].row.trial, later);
@@ -59,15 +59,15 @@ static void the_newest_figure_counts(void **state)
     lab_record_close(record);
 }
 
-/* A source that is found to be wrong after it was timed is ranked no more, on any problem; one that
- * does not do a problem any more is not ranked on that one. An earlier fault of the same run counts
- * as well. */
+/* A source that is found to be wrong after it was timed is no longer ranked, on any problem. One
+ * that no longer supports a problem is not ranked on that one. An earlier fault of the same run
+ * counts as well. */
 static void what_was_found_out(void **state)
 {
     static const struct {
         lab_record_verdict verdict;
         bool elsewhere; /* on another problem */
-        bool before;    /* it was timed */
+        bool before;    /* it was timed before that */
         bool ranked;
     } faults[] = {
         { LAB_RECORD_WRONG, false, false, false },  { LAB_RECORD_WRONG, true, false, false },
@@ -106,7 +106,7 @@ static void what_was_found_out(void **state)
     }
 }
 
-/* A leader that is refuted leads no more, and the board is as heed made it. */
+/* A refuted leader loses its place, and the board is intact. */
 static void a_leader_is_refuted(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -155,7 +155,7 @@ static void what_is_ranked(void **state)
     assert_int_equal(record_scene_count(record, &ranked), 0);
     assert_int_equal(record_scene_count(record, &all), 3);
 
-    for (int i = 0; i < 2; i++) { /* cold and hot, and threads, do not compare */
+    for (int i = 0; i < 2; i++) { /* cold times are not comparable with hot ones */
         record_scene_make(&scene, run, 4);
         scene.trial.attempt = i;
         record_scene_time(&scene, 5e-5, i ? LAB_RECORD_HOT : LAB_RECORD_COLD);
@@ -215,7 +215,8 @@ static bool is_slow(void *data, const lab_record_trial *trial, lab_error *why)
     return lab_fail(why, HEED_ERR_INVALID, "too fast") == HEED_OK || trial->seconds > 5e-5;
 }
 
-/* A time beyond this device contradicts a trial that came out right, and not one that says so. */
+/* A time that is impossible on this device contradicts a trial that passed, but not one with that
+ * verdict. */
 static void impossible_is_not_damaged(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -261,7 +262,7 @@ static void filters(void **state)
     assert_int_equal(COUNT(.device = "h200"), 2);
     assert_int_equal(COUNT(.device = "H100"), 0);
     assert_int_equal(COUNT(.run = other, .part = LAB_BOARD_ALL), 1);
-    /* the fastest rival, unless one is asked for */
+    /* the fastest rival, unless one is requested */
     record_scene_rows(record, &(lab_record_filter){ .problem = "s5120" }, &row, 1);
     assert_string_equal(row.row.against, "xformers");
     record_scene_rows(record, &(lab_record_filter){ .problem = "s5120", .against = "torch-flash" },

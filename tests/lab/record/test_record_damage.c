@@ -1,5 +1,6 @@
 /*
- * test_record_damage.c - bytes of a board that were changed: told or read, and never written over
+ * test_record_damage.c - damaged boards: the damage is reported or harmless, and the file is never
+ * overwritten
  *
  *     test_record_damage [sample]
  *
@@ -36,12 +37,12 @@ static uint64_t next(uint64_t *seed)
     return *seed >> 33;
 }
 
-/* Changes, zeroes or cuts some of @bytes. Returns how many are left. */
+/* Changes, zeroes or truncates @bytes. Returns the remaining size. */
 static size_t damage(unsigned char *bytes, size_t size, uint64_t *seed)
 {
     size_t at = next(seed) % size, length = 1 + next(seed) % 4096;
     switch (next(seed) % 8) {
-    case 0: /* a file that was not written to its end */
+    case 0: /* a truncated file */
         return at;
     case 1: /* a hole */
         memset(bytes + at, 0, length < size - at ? length : size - at);
@@ -68,7 +69,7 @@ static heed_status pass_field(void *data, const lab_record_field *field)
     return HEED_OK;
 }
 
-/* Reads all there is. Returns the worst that it was told. */
+/* Reads everything. Returns the worst status. */
 static heed_status read_all(lab_record *record)
 {
     heed_status worst = HEED_OK;
@@ -91,7 +92,7 @@ static void assert_told(heed_status status, const lab_error *error, const char *
         fail_msg("%s: %s", heed_status_name(status), error->text);
 }
 
-/* *@broken: not even its structure is sound. */
+/* *@broken: even the database structure is damaged. */
 static void try_to_read(const char *path, tally *sum, bool *broken)
 {
     lab_record *record;
@@ -114,7 +115,7 @@ static void try_to_read(const char *path, tally *sum, bool *broken)
     lab_record_close(record);
 }
 
-/* Adds a trial if the file lets it; where it does not, its bytes must be the same as before. */
+/* Adds a trial if possible; if not, the bytes of the file must be unchanged. */
 static void try_to_write(const char *path, const unsigned char *bytes, size_t size, bool broken,
                          tally *sum)
 {
@@ -167,13 +168,13 @@ static void told_or_read(void **state)
         try_to_read(path, &sum, &broken);
         try_to_write(path, bad, size, broken, &sum);
     }
-    print_message("%d files of %zu bytes: %d not opened, %d not read to the end, %d told by a "
+    print_message("%d files of %zu bytes: %d not opened, %d not read to the end, %d reported by a "
                   "check, %d sound; %d took another trial\n",
                   rounds, whole, sum.unopened, sum.unread, sum.failed_checks, sum.sound, sum.added);
     assert_true(sum.unopened > 0 && sum.failed_checks > 0 && sum.added > 0);
 }
 
-/* Each byte of what belongs to a trial is under its seal: one that is changed is told. */
+/* Every byte that belongs to a trial is covered by its seal: changes are reported. */
 static void changed_content_is_told(void **state)
 {
     static const char *const texts[] = { "torch-flash", "fewer registers", "m3n64",
@@ -204,7 +205,7 @@ static void changed_content_is_told(void **state)
     lab_record_close(record);
 }
 
-/* SQLite reads zeros where the end is lost, and does not look at what follows it. */
+/* SQLite reads zeros past a lost end, and ignores bytes appended to the file. */
 static void lost_or_grown_end_is_told(void **state)
 {
     static unsigned char bytes[SIZE_MAX_BYTES], after[SIZE_MAX_BYTES];

@@ -1,5 +1,6 @@
 /*
- * test_record_file.c - the file of the leaderboard: where it is, who may write, what is refused
+ * test_record_file.c - the file of the leaderboard: its location, write access, and files that are
+ * refused
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,13 +81,13 @@ static void refused_places(void **state)
                    &error, "Not a directory");
     if (geteuid() == 0)
         return;
-    assert_int_equal(chmod(path, 0444), 0); /* root may write all the same */
+    assert_int_equal(chmod(path, 0444), 0); /* root may still write */
     record_refused(lab_record_open(&record, path, LAB_RECORD_WRITE, &error), HEED_ERR_SYSTEM,
                    &error, "denied");
     lab_record_close(record_scene_open(path, LAB_RECORD_READ));
 }
 
-/* Files that are something else are told, and left alone. */
+/* Other files are reported and left alone. */
 static void refused_files(void **state)
 {
     static const struct {
@@ -131,7 +132,7 @@ static void an_empty_file_becomes_one(void **state)
     lab_record *record;
     lab_error error;
     scratch_write(scratch_path(state, "n.db", path), "", 0);
-    record = record_scene_open(path, LAB_RECORD_READ); /* its writer was killed then */
+    record = record_scene_open(path, LAB_RECORD_READ); /* its writer was killed here */
     assert_int_equal(record_scene_count(record, &all), 0);
     lab_record_close(record);
     lab_record_close(record_scene_open(path, LAB_RECORD_WRITE));
@@ -143,7 +144,7 @@ static void an_empty_file_becomes_one(void **state)
     lab_record_close(record);
 }
 
-/* A limit on file sizes stands for a disk that is full. */
+/* A limit on file sizes simulates a full disk. */
 static void a_full_disk_takes_nothing_half(void **state)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -171,7 +172,7 @@ static void a_full_disk_takes_nothing_half(void **state)
     assert_in_range(added, 1, 199);
     record_expect(lab_record_check(record, NULL, &chain, &error), &error);
     assert_int_equal(chain.trials, added);
-    record_append(record, &scene.trial); /* there is room again */
+    record_append(record, &scene.trial); /* there is space again */
     lab_record_close(record);
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_record_forged.c - boards that another program changed: each is found, and nothing leads by
- * it
+ * test_record_forged.c - boards that another program changed: each change is detected, and no
+ * kernel gains from it
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ enum {
 static const lab_record_file files[] = { { "src/a.c", "int a;" }, { "src/b.c", "int b;" } };
 static const lab_record_library sources = { .files = files, .count = 2 };
 
-/* Trial i, all its tables filled. */
+/* Trial i, with rows in all its tables. */
 static int64_t add_trial(lab_record *record, int64_t run, int64_t selftest, int i)
 {
     static const char tools[] = "{\"cc\":{\"version\":\"12\"}}";
@@ -43,7 +43,8 @@ static int64_t add_trial(lab_record *record, int64_t run, int64_t selftest, int 
     return record_append(record, &scene.trial);
 }
 
-/* A board with a row in each table; the second fastest is promoted. Returns how many are ranked. */
+/* A board with a row in each table; the second fastest kernel is promoted. Returns the number of
+ * ranked rows. */
 static size_t make_board(const char *path, record_row rows[TRIALS])
 {
     const lab_record_selftest selftest = {
@@ -72,7 +73,7 @@ static heed_status pass(void *data, const lab_record_row *row)
     return HEED_OK;
 }
 
-/* The trials that are still ranked are among those that were, and unchanged. */
+/* All trials that are still ranked were ranked before, and are unchanged. */
 static void expect_no_gain(lab_record *record, const char *name, const record_row *rows,
                            size_t count)
 {
@@ -80,7 +81,7 @@ static void expect_no_gain(lab_record *record, const char *name, const record_ro
     record_row now[2 * TRIALS];
     size_t place = 0, seen = 0;
     if (lab_record_visit(record, &ranked, pass, NULL, NULL) == HEED_ERR_CORRUPT)
-        return; /* nobody leads */
+        return; /* nothing is ranked */
     seen = record_scene_rows(record, &ranked, now, 2 * TRIALS);
     for (size_t i = 0; i < seen; i++) {
         while (place < count && rows[place].row.trial != now[i].row.trial)
@@ -130,7 +131,7 @@ static void every_forgery_is_found(void **state)
     assert_true(count > 200);
 }
 
-/* A forgery that the chain itself does not show, but yesterday's head does. */
+/* A forgery that is not visible in the chain, but contradicts yesterday's head. */
 static void a_lost_end_is_found_by_the_head(void **state)
 {
     char path[SCRATCH_PATH_SIZE], line[2048];
@@ -142,7 +143,7 @@ static void a_lost_end_is_found_by_the_head(void **state)
     lab_record *record = record_scene_open(path, LAB_RECORD_WRITE);
     record_expect(lab_record_check(record, NULL, &whole, &error), &error);
     assert_int_equal(strlen(whole.head), LAB_RECORD_HASH_SIZE - 1);
-    record_scene_begin(record, "more"); /* later links do not harm a head */
+    record_scene_begin(record, "more"); /* later links do not invalidate a head */
     record_expect(lab_record_check(record, whole.head, &more, &error), &error);
     assert_true(more.known && more.links == whole.links + 2);
     lab_record_close(record);

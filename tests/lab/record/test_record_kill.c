@@ -1,10 +1,10 @@
 /*
- * test_record_kill.c - kill -9 at any instant: no acknowledged trial is lost, and none is there
+ * test_record_kill.c - kill -9 at any instant: no acknowledged trial is lost, and none is recorded
  * twice
  *
- * A child does a piece of work of TRIALS trials, as a sweep would, and says the number of each on a
- * pipe when it has been acknowledged. It is killed at a random instant, also while it makes the
- * file; then what it said must be in the file, and the file sound; and the next child goes on.
+ * A child records TRIALS trials, like a sweep, and writes the number of each to a pipe once it is
+ * acknowledged. It is killed at a random instant, even while it creates the file. Then the file
+ * must be sound and contain all acknowledged trials, and the next child continues.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -26,11 +26,11 @@
 enum {
     KILLS = 200,
     TRIALS = 25,
-    NOTHING_LEFT = 3, /* exit code of a child that found its work done */
-    SECONDS_MAX = 40  /* on a disk where each trial takes long, fewer kills must do */
+    NOTHING_LEFT = 3, /* exit status of a child that found its work done */
+    SECONDS_MAX = 40  /* on a disk where each trial takes long, there are fewer kills */
 };
 
-/* The states that the kills met. */
+/* The states in which the kills left the file. */
 typedef struct tally {
     int kills, journals, files, unsaid;
     int64_t acknowledged;
@@ -97,7 +97,7 @@ static int number_of(const record_row *row)
     return number;
 }
 
-/* Every acknowledged trial once, others at most once, and the file sound. */
+/* Every acknowledged trial is recorded once, others at most once, and the file is sound. */
 static void check_file(const char *path, const bool acknowledged[TRIALS])
 {
     static record_row rows[TRIALS + 1];
@@ -129,8 +129,8 @@ static bool has_content(const char *path, const char *end)
     return stat(name, &info) == 0 && info.st_size > 0;
 }
 
-/* Begins a child, kills it after @delay seconds (negative: lets it end), and reads what it
- * acknowledged. Returns whether it had ended by itself. */
+/* Starts a child, kills it after @delay seconds (negative: lets it end), and reads its
+ * acknowledgements. Returns whether it ended by itself. */
 static bool run_child(const char *path, double delay, bool acknowledged[TRIALS], tally *sum)
 {
     int ends[2], status, number;
@@ -162,8 +162,8 @@ static bool run_child(const char *path, double delay, bool acknowledged[TRIALS],
     return true;
 }
 
-/* One file, from nothing to the end of the work. Where children die before they get anything done,
- * as they do once the machine has become busy, they are given longer. After @deadline nobody is
+/* One file, from its creation to the end of the work. If children are killed before they make
+ * progress, as happens on a busy machine, they are given more time. After @deadline no child is
  * killed any more. */
 static void work_through(const char *path, double delay_max, double deadline, uint64_t *seed,
                          tally *sum)
@@ -180,7 +180,7 @@ static void work_through(const char *path, double delay_max, double deadline, ui
         if (has_content(path, ""))
             check_file(path, acknowledged);
     }
-    for (int i = 0; i < TRIALS; i++) /* all said so, but for the last before a kill */
+    for (int i = 0; i < TRIALS; i++) /* all but the last before a kill were acknowledged */
         sum->unsaid += !acknowledged[i];
     record_row rows[TRIALS + 1];
     lab_record *record = record_scene_open(path, LAB_RECORD_READ);
@@ -201,7 +201,7 @@ static void killed_at_any_instant(void **state)
     tally sum = { 0 }, none = { 0 };
     double start = now();
     run_child(scratch_path(state, "whole.db", path), -1, acknowledged, &none);
-    double whole = now() - start; /* of the work when nobody interrupts it */
+    double whole = now() - start; /* for the work without kills */
     assert_int_equal(none.acknowledged, TRIALS);
     while (sum.kills < KILLS && now() - start < SECONDS_MAX) {
         snprintf(name, sizeof name, "%d.db", sum.files);
@@ -215,7 +215,7 @@ static void killed_at_any_instant(void **state)
     assert_true(sum.journals > 0);
 }
 
-/* Written data outlives a killed process on any disk, so one in memory, which is faster, will
+/* Written data outlives a killed process on any disk, so a file in memory, which is faster, will
  * do. */
 static int open_folder(void **state)
 {

@@ -1,7 +1,6 @@
 /*
- * test_record_library.c - additions of versions 2 and 3 of the leaderboard: heed's sources, how
- * device code is launched, manifests; and older files, which are read as they are and brought up to
- * date
+ * test_record_library.c - versions 2 and 3 of the leaderboard: heed's sources, launches of device
+ * code, manifests; and older files, which are read and upgraded
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 #include "record_scene.h"
 #include "scratch.h"
 
-/* The rows that heed wrote for the trial of make_old() before there was a version 2. */
+/* The rows that heed wrote for the trial of make_old() before version 2. */
 #define OLD_SEAL "44c135d911ab695ec68ad1f60c27cf9c1ecc2507bd237c93bd2774f37053f9b1"
 
 static const lab_record_filter all = { .part = LAB_BOARD_ALL };
@@ -62,7 +61,7 @@ static void sources_come_back(void **state)
     lab_record *record = record_scene_open(scratch_path(state, "a.db", path), LAB_RECORD_WRITE);
     int64_t run = record_scene_begin(record, "work");
     int64_t first = add(record, run, 1, "one", &sources);
-    int64_t second = add(record, run, 2, "one", NULL); /* the same build: the same sources */
+    int64_t second = add(record, run, 2, "one", NULL); /* the same build has the same sources */
     int64_t other = add(record, run, 3, "two", NULL);
     int64_t third = add(record, run, 4, "three", &sources);
     add(record, run, 5, "three", &sources);
@@ -76,7 +75,7 @@ static void sources_come_back(void **state)
     lab_record_close(record);
 }
 
-/* Python's SQLite stands for any other program. */
+/* Python's SQLite represents any other program. */
 static int python(const char *path, const char *code)
 {
     char line[4096];
@@ -144,7 +143,7 @@ static void launches_come_back(void **state)
     free(words);
     assert_string_equal(record_show(record, given, "launch", 0, "words").text, "threads=128");
 
-    for (int i = 2; i < 5; i++) { /* of heed's own; one that the describer does not know; foreign */
+    for (int i = 2; i < 5; i++) { /* heed's own, one unknown to the describer, foreign */
         record_scene_make(&scene, run, i);
         if (i < 4)
             scene.trial.candidate.source = scene.trial.candidate.language = NULL;
@@ -168,7 +167,7 @@ static void launches_come_back(void **state)
 
 static const char tools[] = "{\"cc\":{\"version\":\"12\"}}";
 
-/* Adds a trial that was made with that hash, or the one of @text. */
+/* Adds a trial that was made with that hash, or with the hash of @text. */
 static heed_status add_made_with(lab_record *record, int64_t run, int number, const char *hash,
                                  const char *text, int64_t *id, lab_error *error)
 {
@@ -200,7 +199,8 @@ static void expect_manifest(lab_record *record, int64_t trial, const char *wante
     free(text);
 }
 
-/* Of a hash alone it is known which one it was, and the text may come later, with another trial. */
+/* A manifest that is first recorded by its hash alone may get its text later, with another
+ * trial. */
 static void manifests_come_back(void **state)
 {
     char path[SCRATCH_PATH_SIZE], hash[LAB_RECORD_HASH_SIZE], seen[LAB_RECORD_HASH_SIZE], *text;
@@ -265,8 +265,8 @@ static void changed_manifests_are_told(void **state)
 /* Older versions                                                             */
 /* -------------------------------------------------------------------------- */
 
-/* A board as heed made it before there was a version 2, or 3: with the words for verdicts of that
- * day, and one trial with its seal. */
+/* A board as written before version 2 or 3: with the verdicts of that time, and one sealed
+ * trial. */
 static void make_old(const char *path, int version)
 {
     char code[4096];
@@ -300,7 +300,7 @@ static void expect_old(lab_record *record)
     lab_record_chain chain;
     assert_int_equal(record_scene_rows(record, &all, &row, 1), 1);
     assert_string_equal(row.row.kernel, "fwd_any_avx2_tile");
-    assert_string_equal(row.row.trusted, "untested"); /* and not damaged: the seal holds */
+    assert_string_equal(row.row.trusted, "untested"); /* not damaged: the seal is valid */
     record_expect(lab_record_check(record, NULL, &chain, &error), &error);
     record_expect(lab_record_launch(record, 1, &words, &error), &error);
     assert_null(words);
@@ -330,7 +330,7 @@ static void an_old_file_is_read_as_it_is(void **state)
     expect_left_alone(state, "d2.db", 2);
 }
 
-/* Among what is new are the words that the old heed did not know. */
+/* The additions include the words that the old heed did not have. */
 static void expect_new(void **state, const char *name, int version)
 {
     char path[SCRATCH_PATH_SIZE];

@@ -1,5 +1,5 @@
 /*
- * test_diff.c - unified diffs: their text, and that they lead from one text to the other
+ * test_diff.c - unified diffs: their text, and that applying one gives the new text
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,9 +50,9 @@ static void writes_what_changed(void **state)
     }
 }
 
-/* ---- The way back ---- */
+/* ---- Applying a diff ---- */
 
-/* Applies @diff to @before as patch(1) would: lines that it keeps or removes must be there. */
+/* Applies @diff to @before like patch(1): lines that it keeps or removes must be present. */
 static char *apply(const char *before, const char *diff)
 {
     char *made = NULL;
@@ -112,7 +112,7 @@ static void leads_from_one_to_the_other(void **state)
     }
 }
 
-/* More than can be compared line by line: replaced as a whole. */
+/* Texts that are too large to compare line by line are replaced completely. */
 static void gives_up_on_large_texts(void **state)
 {
     enum {

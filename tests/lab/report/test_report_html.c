@@ -1,5 +1,5 @@
 /*
- * test_report_html.c - pages and drawings, of texts and numbers that nobody would choose
+ * test_report_html.c - pages and drawings with unusual texts and numbers
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include "lab/report/html_plot.h"
 #include "well_formed.h"
 
-/* U+202E, which turns the direction of what follows. */
+/* U+202E, which reverses the direction of the following text */
 static const char turn[] = { '\xe2', '\x80', '\xae', '\0' };
 
 static char hostile[160];
@@ -53,13 +53,13 @@ static void escapes_text(void **state)
         { "`*[x](y)~$\\", "`*[x](y)~$\\", "\\`\\*\\[x\\](y)\\~\\$\\\\" },
         { "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
           "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80" },
-        /* cut, overlong, a surrogate, above the last, a lone byte that goes on */
+        /* truncated, overlong, a surrogate, above the maximum, a lone continuation byte */
         { "\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd", NULL },
         { "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd", NULL },
         { "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", NULL },
         { "\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", NULL },
         { "\x80x", "\xef\xbf\xbdx", NULL },
-        /* characters that turn text around, and controls of more than one byte */
+        /* characters that reverse text, and multi-byte control characters */
         { turn, "\\xe2\\x80\\xae", NULL },
         { "\xc2\x9b"
           "31m",
@@ -72,7 +72,7 @@ static void escapes_text(void **state)
     }
 }
 
-/* Everything that a document can have, of @text. */
+/* A document with every kind of element, containing @text. */
 static char *make_document(lab_page_form form, const char *text)
 {
     char *said = NULL;
@@ -114,7 +114,7 @@ static void makes_sound_pages(void **state)
 {
     char long_text[3000];
     memset(long_text, '&', sizeof long_text);
-    memcpy(long_text + 251, "\xe2\x82\xac", 3); /* where a buffer may end */
+    memcpy(long_text + 251, "\xe2\x82\xac", 3); /* at the end of a buffer */
     long_text[sizeof long_text - 1] = '\0';
     const char *const texts[] = { "plain", "", hostile, long_text };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -130,7 +130,7 @@ static void makes_sound_pages(void **state)
     }
 }
 
-/* A line of a table has as many bars that are not escaped as it has columns, and one. */
+/* A line of a table has one more unescaped bar than it has columns. */
 static void keeps_tables_of_markdown_whole(void **state)
 {
     char *document = make_document(LAB_PAGE_MARKDOWN, hostile);
@@ -170,7 +170,7 @@ static void knows_bad_pages(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (!well_formed(bad[i]))
-            fail_msg("passes as sound: %s", bad[i]);
+            fail_msg("was accepted as well-formed: %s", bad[i]);
     assert_null(well_formed("<p class=\"a\">x &amp; y<b>z</b><meta/></p>\n"));
 }
 
@@ -271,7 +271,7 @@ static void draws_points(void **state)
         }
 }
 
-/* Marks lie where their values say: the drawing is true. */
+/* Marks are at the positions of their values. */
 static void draws_to_scale(void **state)
 {
     const lab_axis logs = lab_axis_logarithmic(0.5, 8, 100, 900, 40);
@@ -281,7 +281,7 @@ static void draws_to_scale(void **state)
     const lab_axis linear = lab_axis_from_zero(1, 100, 900, 40);
     assert_true(lab_axis_at(&linear, 0) == 100 && lab_axis_at(&linear, 1) == 900);
     assert_true(fabs(lab_axis_at(&linear, 0.25) - 300) < 1e-9);
-    for (int i = 1; i <= 30; i++) { /* ticks are apart from each other, and on the axis */
+    for (int i = 1; i <= 30; i++) { /* ticks do not overlap, and are on the axis */
         const lab_axis axis = lab_axis_logarithmic(1 / (1 + 0.01 * i), pow(1.5, i), 0, 800, 40);
         assert_true(axis.tick_count >= 2);
         for (size_t j = 0; j < axis.tick_count; j++) {

@@ -1,5 +1,5 @@
 /*
- * test_table.c - text tables, and times and sizes for people
+ * test_table.c - text tables, and human-readable times and sizes
  */
 #include <locale.h>
 #include <math.h>
@@ -53,7 +53,7 @@ static void lines_columns_up(void **state)
     lab_table_destroy(table);
 }
 
-/* Columns that a line has no room for go on below, behind those that name the row. */
+/* Columns that do not fit the line are continued below, after the key columns. */
 static void no_line_is_too_long(void **state)
 {
     char *text = NULL;
@@ -80,7 +80,7 @@ static void no_line_is_too_long(void **state)
     lab_table_destroy(table);
 }
 
-/* A long text in the last column goes on below itself. */
+/* A long text in the last column is wrapped within the column. */
 static void long_texts_go_on_below(void **state)
 {
     lab_table *table = lab_table_create();
@@ -96,8 +96,8 @@ static void long_texts_go_on_below(void **state)
     lab_table_destroy(table);
 }
 
-/* Where the columns before it leave too little room, it stands below, behind the first one alone.
- */
+/* If the columns before it leave too little room, it is printed below, after the first column
+ * alone. */
 static void long_texts_stand_below(void **state)
 {
     lab_table *table = lab_table_create();
@@ -126,13 +126,13 @@ static void counts_terminal_columns(void **state)
 {
     assert_int_equal(lab_text_width("abc"), 3);
     assert_int_equal(lab_text_width("\033[1;31mabc\033[0m"), 3);
-    assert_int_equal(lab_text_width("\xff\xfe"), 2); /* no text in any locale: one column a byte */
+    assert_int_equal(lab_text_width("\xff\xfe"), 2); /* invalid in any locale: a column per byte */
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return;
     assert_int_equal(lab_text_width("\xc2\xb5s"), 2);    /* a micro sign */
     assert_int_equal(lab_text_width("\xe6\xb3\xa8"), 2); /* a wide character */
     assert_int_equal(lab_text_width("e\xcc\x81"), 1);    /* a combining accent */
-    assert_int_equal(lab_text_width("\xc2"), 1);         /* cut short */
+    assert_int_equal(lab_text_width("\xc2"), 1);         /* truncated */
     setlocale(LC_CTYPE, "C");
 }
 

@@ -1,6 +1,6 @@
 /*
- * test_clues.c - facts about a kernel become words, words change the tries of evolution, and the
- * documents say the same as the tables
+ * test_clues.c - clues about a kernel become findings, findings change the moves of evolution, and
+ * the documents agree with the tables
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +15,13 @@
 #include "lab/inspect/ablate.h"
 #include "lab/inspect/profile.h"
 #include "lab/search/guide.h"
+#include "landscapes.h"
 #include "scratch.h"
 
 #define DATA HEED_SOURCE_DIR "/tests/data/ncu/"
 #define BIT(finding) (1u << (finding))
 
-/* ---- Figures become words ---- */
+/* ---- Figures become findings ---- */
 
 static unsigned of_counters(const lab_clue *counters, size_t count)
 {
@@ -67,7 +68,7 @@ static void test_code(void **state)
                      BIT(LAB_FINDING_EXP_BOUND));
 }
 
-/* Each rule says its word on its side of the limit, and not on the other. */
+/* Each rule gives its finding on one side of the limit, and not on the other. */
 static void test_rules(void **state)
 {
     size_t sources[3] = { 0 };
@@ -93,12 +94,12 @@ static void test_rules(void **state)
         }
     }
     assert_true(sources[0] > 3 && sources[1] > 3 && sources[2] > 3);
-    assert_int_equal(of_finding("uncoalesced"), BIT(LAB_FINDING_UNCOALESCED)); /* a word itself */
+    assert_int_equal(of_finding("uncoalesced"), BIT(LAB_FINDING_UNCOALESCED)); /* its own name */
     assert_int_equal(of_finding("boredom") | of_effect("boredom", 1), 0);
     assert_int_equal(lab_finding_of("boredom"), LAB_FINDINGS);
 }
 
-/* Waiting is what is left where every unit is known to be idle. */
+/* A kernel is waiting if every unit is known to be idle. */
 static void test_waiting(void **state)
 {
     lab_clue units[] = { { "tensor", 0.3 }, { "exp", 0.3 }, { "memory", 0.3 } };
@@ -108,7 +109,7 @@ static void test_waiting(void **state)
     assert_int_equal(of_counters(units, 3), 0);
 }
 
-/* Only what is clear is a clue. */
+/* Only clear effects are clues. */
 static void test_effects(void **state)
 {
     static const struct {
@@ -145,17 +146,9 @@ static void test_effects(void **state)
                         "extra-barrier,tiny-blocks");
 }
 
-/* ---- Words change the odds ---- */
+/* ---- Findings change the odds ---- */
 
-static void load(lab_space *space, const char *name)
-{
-    char path[512];
-    lab_error error;
-    snprintf(path, sizeof path, HEED_SOURCE_DIR "/spaces/%s.txt", name);
-    assert_int_equal(lab_space_load(space, path, &error), HEED_OK);
-}
-
-/* The chance that the guide's next move turns knobs for @role that way. */
+/* The probability that the guide's next move turns knobs for @role in that direction. */
 static double chance(const lab_space *space, unsigned findings, lab_knob_role role, int up)
 {
     const lab_guide none = { { { 0 } } };
@@ -163,7 +156,7 @@ static double chance(const lab_space *space, unsigned findings, lab_knob_role ro
     lab_point middle;
     memset(&middle, 0, sizeof middle);
     for (int i = 0; i < space->knob_count; i++)
-        middle.at[i] = (space->knobs[i].count - up) / 2; /* there is one more that way */
+        middle.at[i] = (space->knobs[i].count - up) / 2; /* one more value that way */
     int count = lab_guide_weigh(&none, space, &middle, findings, 0, weights);
     for (int i = 0; i < count; i++) {
         const lab_move move = lab_move_at(space, i);
@@ -184,8 +177,7 @@ static void assert_prefers(const lab_space *space, unsigned findings, lab_knob_r
                  up ? "up" : "down", after, before);
 }
 
-/* The counters of a launch by ncu, with the figure @exp in place of one that was not recorded.
- */
+/* The counters of a launch from ncu, with @exp in place of one that was not recorded. */
 static unsigned of_recording(const char *name, double exp)
 {
     static char text[1 << 20];
@@ -201,12 +193,12 @@ static unsigned of_recording(const char *name, double exp)
     return of_counters(counters, lab_clues_of_profile(&profile, counters));
 }
 
-/* From recorded counters to what evolution would rather try. */
+/* From recorded counters to the preferences of evolution. */
 static void test_recorded(void **state)
 {
     lab_space mma, wgmma;
-    load(&mma, "mma");
-    load(&wgmma, "wgmma");
+    landscape_space(&mma, "mma");
+    landscape_space(&wgmma, "wgmma");
     unsigned set = of_recording("h200-wgmma-long.txt", (double)NAN);
     assert_int_equal(set, BIT(LAB_FINDING_TENSOR_BOUND));
     assert_prefers(&wgmma, set, LAB_KNOB_ORDER, 1);
@@ -214,7 +206,7 @@ static void test_recorded(void **state)
     set = of_recording("h200-naive-b2.txt", (double)NAN);
     assert_int_equal(set, BIT(LAB_FINDING_UNCOALESCED));
     assert_prefers(&mma, set, LAB_KNOB_KEYS, 1);
-    /* Without all of the units nobody knows whether it waits. */
+    /* If a unit is unknown, waiting is unknown too. */
     assert_int_equal(of_recording("h200-mma-b2.txt", (double)NAN), 0);
     set = of_recording("h200-mma-b2.txt", 12);
     assert_int_equal(set, BIT(LAB_FINDING_LATENCY_BOUND));
@@ -224,7 +216,7 @@ static void test_recorded(void **state)
     lab_space_free(&mma);
 }
 
-/* From effects of ablation, and spills that hardware counted, to the same. */
+/* From effects of ablation, and spills that hardware counted, to preferences. */
 static void test_preferences(void **state)
 {
     static const struct {
@@ -241,8 +233,8 @@ static void test_preferences(void **state)
     };
     const lab_clue local = { "local", 4096 };
     lab_space mma, cpu;
-    load(&mma, "mma");
-    load(&cpu, "cpu_tile");
+    landscape_space(&mma, "mma");
+    landscape_space(&cpu, "cpu_tile");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_prefers(&mma, of_effect(rows[i].name, rows[i].value), rows[i].role, rows[i].up);
     unsigned spills = of_counters(&local, 1);
@@ -264,7 +256,7 @@ static void read_document(const char *name, char *text, size_t size)
     text[scratch_read(path, text, size - 1)] = '\0';
 }
 
-/* The row of a table that begins with `name`, and how many things it has in backquotes. */
+/* Finds the row of a table that begins with `name`, and counts its items in backquotes. */
 static size_t find_row(const char *document, const char *name, char *row, size_t size)
 {
     char begin[64];
@@ -301,7 +293,7 @@ static void test_vocabulary(void **state)
     read_document("proposers.md", document, sizeof document);
     for (int word = 0; word < LAB_FINDINGS; word++) {
         size_t there = find_row(document, lab_finding_name((lab_finding)word), row, sizeof row);
-        size_t rules = 1; /* the word itself */
+        size_t rules = 1; /* the finding itself */
         for (size_t i = 0; lab_clue_rule_at(i); i++) {
             const lab_clue_rule *rule = lab_clue_rule_at(i);
             print_rule(rule, wanted, sizeof wanted);

@@ -1,5 +1,5 @@
 /*
- * test_declare.c - how a CUDA source says that it is launched
+ * test_declare.c - launch declarations in a CUDA source
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void test_refusals(void **state)
             fail_msg("%s: %s", rows[i][0], error.text);
 }
 
-/* Values beyond what a launch may have are for its check to refuse, whatever they are. */
+/* Values that exceed the limits of a launch are parsed, and refused by the launch check. */
 static void test_large(void **state)
 {
     lab_declared it;
@@ -89,7 +89,7 @@ static void test_large(void **state)
     assert_true(it.launch.threads < 0);
 }
 
-/* The source that comes with heed. */
+/* The example source shipped with heed. */
 static void test_example(void **state)
 {
     static char source[1 << 16];

@@ -1,5 +1,5 @@
 /*
- * test_figures.c - the figures that a search ends with
+ * test_figures.c - the final figures of a search
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +24,8 @@ static void test_speedups(void **state)
     assert_true(s.count == 0 && s.best == 0);
 }
 
-/* A point that was pruned or could not be made is no code; one that is wrong is; both are
- * candidates. Several searches add up. */
+/* A point that was pruned or could not be made produced no code; a wrong one did; both are
+ * candidates. The figures of several searches are summed. */
 static void test_counts(void **state)
 {
     const lab_try tries[] = {

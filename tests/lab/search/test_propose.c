@@ -1,5 +1,5 @@
 /*
- * test_propose.c - proposers: their requests, and the parts of their answers that are taken
+ * test_propose.c - proposers: their requests, and the parts of their answers that are used
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static void test_ways(void **state)
     }
 }
 
-/* The best source's limits are told in words and figures, unless nothing is to be told. */
+/* The best source's limits are given as findings and figures, unless insights are disabled. */
 static void test_insights(void **state)
 {
     lab_brief brief = propose_scene_brief(LAB_WAY_FREE);
@@ -69,7 +69,7 @@ static void test_insights(void **state)
     json_decref(json);
 }
 
-/* Logs: no folders, no control characters, and 8 KiB of them all together. */
+/* Logs: no directories, no control characters, and 8 KiB in total. */
 static void test_logs(void **state)
 {
     enum {
@@ -100,11 +100,11 @@ static void test_logs(void **state)
     }
     assert_in_range(total, LAB_PROPOSE_LOGS - 200, LAB_PROPOSE_LOGS);
     assert_non_null(json_string_value(
-        json_object_get(json_array_get(list, KERNELS - 1), "log"))); /* the newest one's */
+        json_object_get(json_array_get(list, KERNELS - 1), "log"))); /* of the newest one */
     json_decref(json);
 }
 
-/* A request too long for a line loses its history first, and then fails. */
+/* A request that is too long for a line first loses its history, and then fails. */
 static void test_long(void **state)
 {
     char *source = malloc(LAB_PROPOSE_SOURCE + 1);
@@ -129,7 +129,7 @@ static void test_long(void **state)
 
 /* ---- Answers ---- */
 
-/* Asks a script that answers with @reply, and waits for so many @seconds. */
+/* Runs a script that answers with @reply, and waits for at most @seconds. */
 static heed_status ask_script(void **state, const char *reply, double seconds,
                               lab_proposal *proposal, lab_error *error)
 {
@@ -214,7 +214,7 @@ static void test_regions(void **state)
         lab_proposal_free(&proposals[i]);
 }
 
-/* Told that the best source spills, it turns that way first which the guide would. */
+/* If the best source spills, the first proposal is the one that the guide prefers. */
 static void test_findings(void **state)
 {
     static const char regions[] = "/* heed:region order */\n#define ORDER 1\n/* heed:or\n"

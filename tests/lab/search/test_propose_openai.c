@@ -1,6 +1,6 @@
 /*
- * test_propose_openai.c - heed-propose-openai: answers of a model and their use, and keys that stay
- * where they are
+ * test_propose_openai.c - heed-propose-openai: answers of a model and their use, and secrecy of the
+ * key
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,8 +22,8 @@
 
 #define KEY "sk-test-0123456789abcdef"
 
-/* Answers one request on a socket of this machine with @body, and keeps what it was sent; says
- * before to as many as @busy that it has no time. */
+/* Answers one request on a local socket with @body, and keeps the request; before that it answers
+ * @busy requests with "busy". */
 typedef struct stub {
     int busy;
     int listener;
@@ -93,7 +93,7 @@ static void stub_end(stub *it)
     close(it->listener);
 }
 
-/* Asks heed-propose-openai, through a shell that keeps all that it prints. */
+/* Runs heed-propose-openai through a shell that records everything it prints. */
 static heed_status ask_model(void **state, const char *url, lab_proposal *proposal,
                              lab_error *error, char *all, size_t size)
 {
@@ -117,7 +117,7 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
     return status;
 }
 
-/* Answers that a model may give, and their outcome. The key is in none of it, though the server
+/* Possible answers of a model, and their outcome. None of them shows the key, although the server
  * prints it wherever it can. */
 static void test_model(void **state)
 {
@@ -182,7 +182,7 @@ static void test_model(void **state)
     }
 }
 
-/* Asks a server that answers with @body once it is no longer @busy. */
+/* Sends a request to a server that answers with @body after @busy refusals. */
 static heed_status ask_stub(void **state, int busy, const char *body, lab_proposal *proposal,
                             lab_error *error)
 {
@@ -197,7 +197,7 @@ static heed_status ask_stub(void **state, int busy, const char *body, lab_propos
     return status;
 }
 
-/* A busy server is asked again. */
+/* A request to a busy server is repeated. */
 static void test_busy(void **state)
 {
     lab_proposal proposal;
@@ -209,7 +209,7 @@ static void test_busy(void **state)
     lab_proposal_free(&proposal);
 }
 
-/* A thought that fills pages is cut, between characters, and an answer without end is given up. */
+/* A very long thought is cut between characters, and an endless answer is abandoned. */
 static void test_large(void **state)
 {
     static char body[(2 << 20) + 200];
@@ -233,7 +233,7 @@ static void test_large(void **state)
     assert_non_null(strstr(error.text, "longer than 1024 KiB"));
 }
 
-/* Impossible settings are errors, which show no more of an address than its host. */
+/* Invalid settings are errors; a message shows only the host of an address. */
 static void test_settings(void **state)
 {
     static const struct {
@@ -260,7 +260,7 @@ static void test_settings(void **state)
     }
 }
 
-/* A key goes nowhere without encryption but to this machine, whatever the address looks like. */
+/* A key is sent unencrypted only to this machine, whatever the address looks like. */
 static void test_unsafe(void **state)
 {
     static const char *const urls[] = { "http://example.invalid/v1",
@@ -277,7 +277,7 @@ static void test_unsafe(void **state)
     }
 }
 
-/* A key with a line break in it would not be found in what a server repeats of it. */
+/* A key with a line break would not be recognized when a server repeats it. */
 static void test_odd_key(void **state)
 {
     static char all[1 << 16];

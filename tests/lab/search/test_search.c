@@ -1,5 +1,5 @@
 /*
- * test_search.c - strategies: that they keep their budgets, and can be resumed
+ * test_search.c - search strategies keep to their budgets and can be resumed
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,17 +17,17 @@
 #include "landscapes.h"
 #include "scratch.h"
 
-/* An evaluator that counts what it is asked. The time of a point falls with the distance from the
- * middle of the space; a point that is divisible by @faulty fails. */
+/* An evaluator that counts its calls. The time of a point falls with the distance from the middle
+ * of the space; a point that is divisible by @faulty fails. */
 typedef struct counter {
     const lab_space *space;
     int64_t calls, limit; /* calls until it interrupts; 0: never */
     int64_t faulty;
-    int64_t *log; /* of points, shapes, efforts, as one number each */
+    int64_t *log; /* points, shapes and efforts, encoded as one number each */
     int64_t announced;
 } counter;
 
-static counter *current; /* interrupted() is told nothing */
+static counter *current; /* interrupted() has no argument */
 
 static heed_status count_evaluate(void *data, const lab_point *point, int shape, int effort,
                                   lab_evaluation *result)
@@ -131,8 +131,8 @@ static void test_budget(void **state)
     lab_space_free(&space);
 }
 
-/* With the same seed a strategy asks the same things, which is what resuming rests on; with another
- * one, others. */
+/* With the same seed a strategy makes the same calls, which resuming relies on; with another one,
+ * different calls. */
 static void test_seeds(void **state)
 {
     lab_space space;
@@ -177,7 +177,7 @@ static heed_status fail_evaluate(void *data, const lab_point *point, int shape, 
     return HEED_ERR_LOST;
 }
 
-/* Ctrl-C also breaks off an evaluation. */
+/* Ctrl-C also interrupts an evaluation. */
 static heed_status break_off(void *data, const lab_point *point, int shape, int effort,
                              lab_evaluation *result)
 {
@@ -230,7 +230,7 @@ static void test_bad_options(void **state)
     lab_space_free(&space);
 }
 
-/* Luck makes a slow point look fast at the low effort: the finals see through it. */
+/* Luck makes a slow point look fast at the low effort: the final evaluations correct this. */
 static heed_status lucky_evaluate(void *data, const lab_point *point, int shape, int effort,
                                   lab_evaluation *result)
 {
@@ -258,7 +258,7 @@ static void test_finals(void **state)
     assert_int_equal(lab_search_get(search).best->efforts[1], 2);
     lab_search_disqualify(search, 30, "a gate refuses it");
     assert_int_not_equal(lab_search_get(search).best->index, 30);
-    assert_int_not_equal(lab_search_get(search).best->index, 20); /* nor one of few samples */
+    assert_int_not_equal(lab_search_get(search).best->index, 20); /* nor a point with few samples */
     assert_int_equal(lab_search_get(search).best->efforts[1], 2);
     lab_search_free(search);
     options.finalists = -1;
@@ -291,10 +291,10 @@ static void test_trials_file(void **state)
         { .point = 8, .answer = { .state = LAB_STATE_PRUNED, .why = "two\nlines ; of it" } },
         { .point = 7, .shape = 0, .answer = { .seconds = 2.5e-5 } },
     };
-    for (size_t i = 0; i < 5; i++) { /* opened anew each time, as a resumed run does */
+    for (size_t i = 0; i < 5; i++) { /* reopened each time, as by a resumed run */
         assert_int_equal(lab_trials_append(&file, &head, &space, path, &error), HEED_OK);
         assert_int_equal(lab_trials_write(file, &space, &rows[i]), HEED_OK);
-        fputs("trial 0 0 time 1 regis", file); /* and killed in the middle of a line */
+        fputs("trial 0 0 time 1 regis", file); /* killed in the middle of a line */
         fclose(file);
     }
     assert_int_equal(lab_trials_read(&read, &space, path, &error), HEED_OK);
@@ -362,7 +362,7 @@ static void test_bad_trials(void **state)
         refuse_trials(state, rows[i][0], strlen(rows[i][0]), rows[i][1]);
 }
 
-/* Bytes that are 0 end a text, but not what is read. */
+/* Zero bytes end a string, but not the text that is read. */
 static void test_binary_trials(void **state)
 {
     static const char board[] = "SQLite format 3\0\20\0\1\1\0\n@ and more\n";

@@ -1,5 +1,6 @@
 /*
- * test_search_evolve.c - evolution: its findings, successions, and that it can be repeated
+ * test_search_evolve.c - evolution: quality of its results, changes of champion, and
+ * reproducibility
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,14 +16,14 @@
 #include "lab/search/evolution.h"
 #include "landscapes.h"
 
-/* A world out of a landscape. */
+/* An environment for evolution on a landscape. */
 typedef struct world {
     const lab_space *space;
     lab_trials trials;
-    int calls, limit; /* a call past the limit is broken off; 0: none */
-    bool never;       /* nobody succeeds */
-    int asked;        /* how often about a succession */
-    double log[2000]; /* scores, in the order of births */
+    int calls, limit; /* a call past the limit is interrupted; 0: no limit */
+    bool never;       /* no challenger wins */
+    int asked;        /* number of challenges */
+    double log[2000]; /* scores, in order of births */
     int64_t parents[2000];
     int births;
     int64_t announced;
@@ -49,7 +50,7 @@ static void announce(void *data, const lab_point *points, size_t count)
     self->announced += (int64_t)count;
 }
 
-/* One point of 100 is refused beforehand. */
+/* One point in 100 is refused beforehand. */
 static bool refuse(void *data, const lab_point *point, char why[LAB_WHY_SIZE])
 {
     const world *self = data;
@@ -101,7 +102,7 @@ static lab_evolution_options options_of(world *self, uint64_t seed, int islands)
     };
 }
 
-/* Evolves for so many launches. */
+/* Evolves for the given number of launches. */
 static heed_status run(world *self, const lab_evaluator *evaluator,
                        const lab_evolution_options *options, const int64_t *starts, size_t count,
                        int64_t trials)
@@ -122,7 +123,7 @@ static void end(world *self)
     lab_evolution_destroy(self->evolution);
 }
 
-/* It finds points within 5 % of the best of 90 in fewer evaluations than chance would need, on
+/* It finds points within 5 % of the best of 90 in fewer evaluations than random search, on
  * landscapes with cliffs, in the median over seeds. */
 static void test_finds(void **state)
 {
@@ -164,7 +165,8 @@ static void assert_same(const lab_individual *one, const lab_individual *other)
     assert_memory_equal(&one->score, &other->score, sizeof one->score);
 }
 
-/* Broken off anywhere, and with what comes next told beforehand: always the same story. */
+/* Interrupted anywhere, and with the next candidates announced in advance: always the same
+ * course. */
 static void test_same_story(void **state)
 {
     static world whole, part;
@@ -176,7 +178,7 @@ static void test_same_story(void **state)
     lab_evolution_options options = options_of(&whole, 4, 2);
     options.migration = 7;
     assert_int_equal(run(&whole, &evaluator, &options, starts, 2, 150), HEED_OK);
-    assert_true(whole.births >= 150); /* refused ones are born, and not launched */
+    assert_true(whole.births >= 150); /* refused ones are counted as births, but not launched */
     for (int limit = 1; limit <= whole.calls; limit += 31) {
         part = (world){ .space = &space, .trials = whole.trials, .limit = limit };
         evaluator = evaluator_of(&part, true);
@@ -239,7 +241,7 @@ static void test_succession(void **state)
     lab_space_free(&space);
 }
 
-/* It goes on from what another strategy tried: that is asked for once. */
+/* It continues from the results of another strategy, without evaluating them again. */
 static void test_goes_on(void **state)
 {
     lab_space space;
@@ -268,7 +270,7 @@ static unsigned findings_of(const lab_evolution *evolution, int64_t id)
     return 0;
 }
 
-/* A fact found out later counts for that one alone, as champion and on an island. */
+/* A finding that is added later applies to that individual alone, as champion and on an island. */
 static void test_told(void **state)
 {
     const unsigned word = 1u << LAB_FINDING_EXP_BOUND;

@@ -1,5 +1,5 @@
 /*
- * test_search_guide.c - the guide of evolution: likelier moves, and their effect
+ * test_search_guide.c - the guide of evolution: weights of moves, and their effect
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,8 +30,8 @@ static double weight(const lab_guide *guide, const lab_space *space, const lab_p
     return weights[2 * knob_of(space, knob) + up] / sum;
 }
 
-/* A champion that spills makes smaller tiles and more registers likelier, by far, and the opposite
- * next to impossible. */
+/* A champion that spills makes smaller tiles and more registers much more likely, and the opposite
+ * almost impossible. */
 static void test_spills(void **state)
 {
     const unsigned spills = 1u << LAB_FINDING_SPILLS;
@@ -53,7 +53,7 @@ static void test_spills(void **state)
     lab_space_free(&space);
 }
 
-/* Each finding changes something, and moves past the end have no weight. */
+/* Each finding changes some weight, and moves past the end have no weight. */
 static void test_findings(void **state)
 {
     const lab_guide none = { { { 0 } } };
@@ -92,7 +92,8 @@ static void test_history(void **state)
     lab_space_free(&space);
 }
 
-/* Moves of the children of one parent, towards what helps against spills and away from it. */
+/* Counts moves of the children of one parent, those that reduce spills and those that increase
+ * them. */
 typedef struct spilling {
     const lab_space *space;
     bool spills;
@@ -114,7 +115,7 @@ static unsigned spill(void *data, const lab_individual *child)
     return lab_clues_findings(&clues);
 }
 
-/* All alike: history teaches nothing. */
+/* All scores are equal, so there is nothing to learn from history. */
 static heed_status evaluate(void *data, const lab_point *point, int shape, int effort,
                             lab_evaluation *result)
 {

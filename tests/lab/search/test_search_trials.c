@@ -1,5 +1,5 @@
 /*
- * test_search_trials.c - strategies: how many trials they need
+ * test_search_trials.c - number of trials that strategies need
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "lab/search/replay.h"
 #include "landscapes.h"
 
-/* A build that is slow itself takes fewer runs. */
+/* A slow build has fewer runs. */
 #ifdef SEARCH_FEWER_RUNS
 #define RUNS(count) ((count) / 10 + 5)
 #else
@@ -22,8 +22,8 @@
 #endif
 
 /* The criterion: within 5 % of the best after at most 30 % of the grid's 90 points, in the median
- * over 200 seeds; and in nine of ten runs after half of it. On five landscapes of each kind, which
- * no constant of the strategy was fitted to. */
+ * over 200 seeds, and in nine of ten runs after half of the points. Tried on five landscapes of
+ * each kind, to which no constant of the strategy was fitted. */
 static void test_trials_needed(void **state)
 {
     lab_space space;
@@ -46,7 +46,7 @@ static void test_trials_needed(void **state)
                 fail_msg("%s %d: %.0f trials", landscape_name((landscape)which), (int)seed,
                          model.median);
         }
-        print_message("%s: %.1f trials of 90 in the median, %.1f at random\n",
+        print_message("%s: %.1f trials of 90 in the median, %.1f by random search\n",
                       landscape_name((landscape)which), medians, random_medians);
         assert_true(medians < 0.75 * random_medians);
     }
@@ -63,7 +63,7 @@ static double true_score(const lab_trials *trials, int64_t point)
     return sum / trials->shape_count;
 }
 
-/* A landscape that answers. */
+/* A landscape as an evaluator. */
 typedef struct answers {
     const lab_space *space;
     const lab_trials *trials;
@@ -79,7 +79,7 @@ static heed_status landscape_evaluate(void *data, const lab_point *point, int sh
     return HEED_OK;
 }
 
-/* How much slower than the best of a landscape is what 60 trials find. */
+/* Relative slowdown of the best point after 60 trials, compared with the best of the landscape. */
 static double regret(const lab_space *space, const lab_trials *trials, const char *strategy)
 {
     answers self = { space, trials };
@@ -98,7 +98,7 @@ static double regret(const lab_space *space, const lab_trials *trials, const cha
     return exp(found - best) - 1;
 }
 
-/* 60 trials in a space of 7488 points with a meaning. */
+/* 60 trials in a space of 7488 points with meaningful knobs. */
 static void test_large_space(void **state)
 {
     static const landscape kinds[] = { LANDSCAPE_VALLEY, LANDSCAPE_CLIFFS, LANDSCAPE_WAVES };
@@ -108,7 +108,7 @@ static void test_large_space(void **state)
         lab_trials trials = landscape_make(kinds[i], &space, 200);
         double model = regret(&space, &trials, "model");
         double random = regret(&space, &trials, "random");
-        print_message("%s: after 60 trials %.1f %% above the best, %.1f %% at random\n",
+        print_message("%s: after 60 trials %.1f %% above the best, %.1f %% by random search\n",
                       landscape_name(kinds[i]), 100 * model, 100 * random);
         assert_true(model < 0.05 && model < random);
         lab_trials_free(&trials);
@@ -126,8 +126,8 @@ static void test_criterion(void **state)
     const lab_replay_options options = { .seeds = RUNS(200), .noise = 0.01, .trials = 45 };
     lab_replay_result result;
     assert_int_equal(lab_replay_run(&space, &trials, &options, &result, &error), HEED_OK);
-    print_message("cliffs once more: median %.0f, 90th percentile %.0f, worst %.0f\n",
-                  result.median, result.p90, result.worst);
+    print_message("cliffs again: median %.0f, 90th percentile %.0f, worst %.0f\n", result.median,
+                  result.p90, result.worst);
     assert_int_equal(result.runs, RUNS(200));
     assert_true(result.median <= 27);
     assert_true(result.p90 <= 45);
@@ -135,7 +135,7 @@ static void test_criterion(void **state)
     lab_space_free(&space);
 }
 
-/* The same on trials that were recorded, in all the files that are there. */
+/* The same on recorded trials, in all available files. */
 static void test_recorded(void **state)
 {
     glob_t files;
@@ -158,7 +158,7 @@ static void test_recorded(void **state)
         options.trials = 0;
         assert_int_equal(lab_replay_run(&space, &trials, &options, &random, &error), HEED_OK);
         print_message("%s: of %d points, %d of them working: median %.0f trials, 90th percentile "
-                      "%.0f; at random %.0f and %.0f\n",
+                      "%.0f; random search %.0f and %.0f\n",
                       name, (int)model.points, (int)model.working, model.median, model.p90,
                       random.median, random.p90);
         assert_true(model.median <= 0.3 * (double)model.points);
@@ -168,7 +168,7 @@ static void test_recorded(void **state)
     globfree(&files);
 }
 
-/* An unpredictable landscape takes as long as chance does, but not longer. */
+/* An unpredictable landscape takes as many trials as random search, but no more. */
 static void test_rugged(void **state)
 {
     lab_space space;
@@ -191,7 +191,7 @@ static void test_rugged(void **state)
     lab_space_free(&space);
 }
 
-/* Replays count what they should: a table in which all is known by hand. */
+/* Replay statistics on a table whose results are known by hand. */
 static void test_replay(void **state)
 {
     static char shapes[1][HEED_SPEC_SIZE] = { "x" };
@@ -210,7 +210,7 @@ static void test_replay(void **state)
     lab_replay_result result;
     assert_int_equal(lab_replay_run(&space, &trials, &options, &result, &error), HEED_OK);
     assert_int_equal(result.points, 90);
-    assert_int_equal(result.runnable, 86); /* without three pruned ones and one not recorded */
+    assert_int_equal(result.runnable, 86); /* excluding three pruned ones and one not recorded */
     assert_int_equal(result.working, 83);
     assert_int_equal(result.good, 1);
     assert_true(result.median == 7 && result.worst == 7); /* 0 1 2, then 6 7 8 that fail, then 9 */

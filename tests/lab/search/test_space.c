@@ -1,5 +1,5 @@
 /*
- * test_space.c - search spaces: their files, their expressions, their points
+ * test_space.c - search spaces: files, expressions and points
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,7 +164,7 @@ static void test_points(void **state)
     lab_space_free(&space);
 }
 
-/* Each is refused with the line and the word that is meant. */
+/* Each is refused with the line and the word in question. */
 static void test_bad_files(void **state)
 {
     static const struct {
@@ -178,7 +178,7 @@ static void test_bad_files(void **state)
         { "knob x\n", ":1: no values for knob \"x\"" },
         { "knob x 1 y\n", ":1: not an integer: \"y\"" },
         { "knob x 1 1\n", ":1: a value for the second time: \"1\"" },
-        { "knob x 1 as queen\n", "not what a knob can be for" },
+        { "knob x 1 as queen\n", "not a role of a knob" },
         { "knob x 1 as rows 2\n", "nothing may follow" },
         { "knob 3 1\n", "not a name" },
         { "knob x 1\nknob x 2\n", ":2: there is a knob of that name: \"x\"" },
@@ -238,7 +238,7 @@ static void test_loading(void **state)
     lab_space_free(&space);
 }
 
-/* ---- Facts known beforehand ---- */
+/* ---- Facts known before running ---- */
 
 static lab_point_facts facts(int64_t registers, int64_t spills, int64_t smem, int64_t warps)
 {
@@ -284,9 +284,9 @@ static void test_front(void **state)
     const lab_standing all[] = {
         { 1.0, facts(128, 0, 8000, 8) },  /* the fastest */
         { 1.1, facts(128, 0, 8000, 8) },  /* beaten by it */
-        { 1.1, facts(96, 0, 8000, 8) },   /* less registers */
+        { 1.1, facts(96, 0, 8000, 8) },   /* fewer registers */
         { 2.0, facts(96, 0, 4000, 4) },   /* less shared memory */
-        { 2.0, facts(96, 0, 4000, 4) },   /* the same once more */
+        { 2.0, facts(96, 0, 4000, 4) },   /* the same again */
         { 3.0, facts(128, 0, 8000, 16) }, /* more warps */
         { INFINITY, facts(1, 0, 1, 64) }, /* did not run */
         { 3.0, facts(96, 0, 4001, 4) },   /* beaten */
@@ -297,9 +297,9 @@ static void test_front(void **state)
     assert_memory_equal(front, expected, sizeof front);
 }
 
-/* ---- The spaces that come with heed ---- */
+/* ---- The spaces shipped with heed ---- */
 
-/* Does @name name a kernel in one of its configs? */
+/* Returns whether @name is a kernel with a config. */
 static bool is_config(const char *name)
 {
     const char *config = NULL;

@@ -1,5 +1,5 @@
 /*
- * test_session.c - runs of a search on the board: earlier answers, and challenges
+ * test_session.c - runs of a search on the board: reuse of earlier results, and challenges
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,9 +30,9 @@ typedef struct scene {
     heed_problem problems[PROBLEMS];
     lab_session_name name;
     double ratios[PROBLEMS]; /* time of the leader over that of the challenger */
-    bool passes;             /* the gates */
+    bool passes;             /* the gates pass */
     int played, asked, told;
-    int64_t trial; /* that was told of last */
+    int64_t trial; /* of the last notification */
 } scene;
 
 static lab_session_work work_of(const char *what)
@@ -89,7 +89,8 @@ static bool ask(scene *s, int attempt, double seconds, lab_evaluation *result)
     return found;
 }
 
-/* The same work goes on with what it had; another seed, or other words, are other work. */
+/* The same work continues with its earlier results; another seed or other words make different
+ * work. */
 static void test_goes_on(void **state)
 {
     static const struct {
@@ -109,12 +110,12 @@ static void test_goes_on(void **state)
         assert_int_equal(ask(&s, 0, 2e-3, &result), cases[i].resumed);
         close_scene(&s, LAB_RECORD_FINISHED);
     }
-    open_scene(&s, state, 1, "space 1"); /* finished: begun anew */
+    open_scene(&s, state, 1, "space 1"); /* finished: started anew */
     assert_false(s.session.resumed);
     close_scene(&s, LAB_RECORD_FINISHED);
 }
 
-/* A search goes by the least of the samples, the board by their median. */
+/* A search uses the minimum of the samples, the board their median. */
 static void test_entries(void **state)
 {
     scene s;
@@ -131,7 +132,7 @@ static void test_entries(void **state)
     assert_string_equal(rows[0].row.config, "m96n64s1");
     assert_true(rows[0].row.seconds == 1.5e-3);
     close_scene(&s, LAB_RECORD_FINISHED);
-    s.session.record = NULL; /* without a board nothing is found, nor added */
+    s.session.record = NULL; /* without a board nothing is found or added */
     assert_false(ask(&s, 3, 1e-3, &result));
     assert_false(ask(&s, 3, 1e-3, &result));
 }
@@ -218,7 +219,7 @@ static lab_challenge_result challenge(scene *s)
     return result;
 }
 
-/* It wins twice and passes the gates; asked once more, the board knows. */
+/* It wins twice and passes the gates; the second time the result is found on the board. */
 static void test_challenge_won(void **state)
 {
     scene s;
@@ -239,7 +240,7 @@ static void test_challenge_won(void **state)
     close_scene(&s, LAB_RECORD_FINISHED);
 }
 
-/* It loses the first round: no second one, and no gates. */
+/* It loses the first round: no second round, and no gates. */
 static void test_challenge_lost(void **state)
 {
     scene s;
@@ -256,7 +257,7 @@ static void test_challenge_lost(void **state)
     close_scene(&s, LAB_RECORD_FINISHED);
 }
 
-/* It wins, and the gates refuse it: nobody is told, and the fresh trials are wrong. */
+/* It wins, but fails the gates: no notification, and the fresh trials are wrong. */
 static void test_challenge_refuted(void **state)
 {
     scene s;
@@ -275,8 +276,8 @@ static void test_challenge_refuted(void **state)
     close_scene(&s, LAB_RECORD_FINISHED);
 }
 
-/* The board cannot be read to the end after it told the decision: that is a failure, and neither a
- * win nor a reason to play again. */
+/* The board cannot be read to the end after the decision was reported: that is a failure, and
+ * neither a win nor a reason to play again. */
 static void test_challenge_unread(void **state)
 {
     scene s;

@@ -137,7 +137,7 @@ static lab_shapes load(const char *name)
     return list;
 }
 
-/* Every line is written as heed prints it, and says something that no line above says. */
+/* Every line has heed's canonical form, and differs from all earlier lines. */
 static void check_lines(const char *name)
 {
     lab_shapes list = load(name);
@@ -160,8 +160,8 @@ static void test_lines_read_back_and_differ(void **state)
     check_lines("edge.txt");
 }
 
-/* The float64 reference has to get through them; so do valgrind and the sanitizers through the
- * corners. */
+/* The amount of work must be feasible for the float64 reference; the corner cases must be feasible
+ * for valgrind and the sanitizers too. */
 static void test_the_work_is_bounded(void **state)
 {
     static const struct {
@@ -199,7 +199,7 @@ static bool has_length(const lab_shapes *list, heed_type type, int64_t length)
     return false;
 }
 
-/* The facts in the comment of grid.txt. */
+/* The claims in the comment of grid.txt. */
 static void test_the_grid_has_no_holes(void **state)
 {
     static const int64_t dims[] = { 32, 64, 80, 96, 128, 192, 256 };

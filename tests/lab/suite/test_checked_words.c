@@ -1,9 +1,10 @@
 /*
- * test_checked_words.c - sources of solutions have no word that KernelBench's check refuses
+ * test_checked_words.c - kernel sources contain no word that KernelBench's check refuses
  *
- * The suite searches the text of a solution for words of Python, and reads CUDA as Python too: a
- * variable called pass is enough for a refusal. The library's sources are a solution's, but for
- * comments; the words are in all of them, whichever types and masks they are compiled for.
+ * The suite searches the text of a solution for words of Python, and applies this to CUDA code too:
+ * a variable named pass is enough for a refusal. The library's sources become part of a solution,
+ * without comments; their words are always included, whichever types and masks they are compiled
+ * for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,9 +21,9 @@
 #include "lab/suite/flatten.h"
 #include "src/cuda/sources.h"
 
-/* The patterns of src/kernelbench/kernel_static_checker.py at commit 423217d, those that only warn
- * as well, as extended regular expressions. Left out are those that say which backend a solution
- * is for, which it must have. */
+/* The patterns of src/kernelbench/kernel_static_checker.py at commit 423217d, including those that
+ * only warn, as extended regular expressions. Patterns for the backend of a solution are left out,
+ * since it must match them. */
 static const char *const patterns[] = {
     /* check_code_bypass */
     "\\btry\\s*:",
@@ -94,7 +95,7 @@ static int free_patterns(void **state)
     return 0;
 }
 
-/* The first pattern that is in @text; NULL. */
+/* Returns the first pattern that matches @text, or NULL. */
 static const char *found_in(const char *text, regmatch_t *at)
 {
     for (size_t i = 0; i < PATTERNS; i++)
@@ -115,7 +116,7 @@ static void check(const char *name, const char *text)
     fail_msg("%s: \"%s\" is in \"%.*s\"", name, pattern, (int)strcspn(line, "\n"), line);
 }
 
-/* Every source of a kernel, with its headers, and the launch around it. */
+/* Every kernel source with its headers and its launch code. */
 static void test_sources(void **state)
 {
     (void)state;
@@ -141,7 +142,7 @@ static void test_sources(void **state)
     check("forward.cu", lab_text_forward());
 }
 
-/* The patterns find what they are for, and no parts of words. */
+/* The patterns match what they are meant for, and no parts of words. */
 static void test_patterns(void **state)
 {
     (void)state;

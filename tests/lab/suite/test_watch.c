@@ -1,5 +1,5 @@
 /*
- * test_watch.c - the limits on a group of processes: memory, files, and the rest that must be left
+ * test_watch.c - limits on a process group: memory, files, and what must stay free on the machine
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,8 @@ static void test_files(void **state)
     expect(&watch, getpid(), LAB_TRIAL_FILE, "made more files than the 1 that are allowed");
 }
 
-/* Memory of no process, such as files without a name, is seen by the rest that is left. */
+/* Memory that no process owns, such as that of unlinked files, is covered by the minimum of free
+ * memory and disk. */
 static void test_machine(void **state)
 {
     lab_watch watch = begin(state);
@@ -69,8 +70,8 @@ static void test_machine(void **state)
     expect(&watch, getpid(), LAB_TRIAL_OUT_OF_MEMORY, "of the machine's memory");
 }
 
-/* A child with a group of its own, which has a child in turn; both wait to be killed. @ended can be
- * read to its end when both have given back their memory. */
+/* A child with a new process group, and a child of that; both wait to be killed. @ended reads end
+ * of file when both have released their memory. */
 static pid_t start_group(int *ended)
 {
     int ready[2];
@@ -103,7 +104,7 @@ static void test_group(void **state)
     kill(-pid, SIGKILL);
     assert_int_equal(read(ended, &one, 1), 0);
     close(ended);
-    siginfo_t info; /* it has ended, and nobody has waited for it */
+    siginfo_t info; /* it has ended, but has not been reaped */
     assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
     expect(&watch, pid, LAB_TRIAL_OK, "");
     assert_int_equal(waitpid(pid, NULL, 0), pid);

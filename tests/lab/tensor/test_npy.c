@@ -1,5 +1,6 @@
 /*
- * test_npy.c - .npy files: those of NumPy are read, damaged ones are refused by name
+ * test_npy.c - .npy files: those written by NumPy are read, damaged ones are refused with a
+ * specific message
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +44,7 @@ static heed_status read_bytes(void **state, const void *bytes, size_t size, lab_
     return lab_npy_read(tensor, path, bits, error);
 }
 
-/* Arrays that numpy itself wrote: 0, 1, 2 ... and so on. */
+/* Arrays written by NumPy: 0, 1, 2, ... */
 static void reads_files_of_numpy(void **state)
 {
     static const struct {
@@ -83,8 +84,8 @@ static void reads_headers_in_other_words(void **state)
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n",
         "{'shape':(2,3),'fortran_order':False,'descr':'<f4'}",
         "  {\"descr\" : \"<f4\" ,\"fortran_order\":False, 'shape': ( 2 , 3 , ) ,}  \n",
-        "{'descr': '<f4', 'fortran_order': True, 'shape': (6,)}", /* one dimension has but one order
-                                                                   */
+        "{'descr': '<f4', 'fortran_order': True, 'shape': (6,)}", /* one dimension has only one
+                                                                   * order */
     };
     for (size_t i = 0; i < sizeof dicts / sizeof dicts[0]; i++)
         for (int major = 1; major <= 3; major++) {
@@ -101,7 +102,7 @@ static void reads_headers_in_other_words(void **state)
         }
 }
 
-/* A header that is wrong, the status, and a part of the message. */
+/* An invalid header, the status, and a part of the message. */
 static const struct bad_header {
     const char *dict;
     heed_status status;
@@ -180,8 +181,8 @@ static void refuses_a_file_cut_at_any_byte(void **state)
                      HEED_ERR_CORRUPT);
 }
 
-/* Any one bit wrong before the data: an array comes out that the size allows, or an error; never
- * anything else. */
+/* With any single bit flipped before the data, the result is an array that fits the size or an
+ * error. */
 static void survives_any_flipped_bit(void **state)
 {
     unsigned char file[512];
@@ -250,8 +251,8 @@ static void writes_what_it_reads(void **state)
         }
 }
 
-/* A file is replaced as a whole or not at all; its permissions stay, a link to it stays a link, a
- * device stays a device. */
+/* A file is replaced completely or not at all; its permissions are kept, a symlink stays a symlink,
+ * a device stays a device. */
 static void replaces_files_with_care(void **state)
 {
     lab_tensor tensor;

@@ -1,5 +1,5 @@
 /*
- * test_safetensors.c - .safetensors files: strict reading, and writing what is read again
+ * test_safetensors.c - .safetensors files: strict parsing, and writing back what was read
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,7 +114,7 @@ static void knows_what_it_cannot_read(void **state)
     "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":" first "}," \
     "\"b\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":" second "}}"
 
-/* Headers over 24 bytes of data that are wrong, and a part of the message. */
+/* Invalid headers before 24 bytes of data, and a part of the message. */
 static const struct bad_header {
     const char *header;
     const char *message;
@@ -213,7 +213,7 @@ static void refuses_long_headers_without_reading_them(void **state)
     lab_error error;
     assert_int_equal(open_bytes(state, bytes, sizeof bytes, &file, &error), HEED_ERR_CORRUPT);
     assert_non_null(strstr(error.text, "length is 18446744073709551615; at most 100000000"));
-    memcpy(bytes, "\x01\xe1\xf5\x05\0\0\0\0", 8); /* one byte more than is read, and all there */
+    memcpy(bytes, "\x01\xe1\xf5\x05\0\0\0\0", 8); /* exactly one byte above the limit */
     scratch_write(scratch_path(state, "long.safetensors", path), bytes, sizeof bytes);
     assert_int_equal(truncate(path, 8 + LAB_SAFETENSORS_HEADER_MAX + 1), 0);
     assert_int_equal(lab_safetensors_open(&file, path, &error), HEED_ERR_CORRUPT);

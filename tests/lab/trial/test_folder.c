@@ -1,5 +1,6 @@
 /*
- * test_folder.c - folders for what a compiler makes: where they are, and that nothing is left
+ * test_folder.c - temporary directories for compiler output: their location, and that they are
+ * removed
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +61,7 @@ static void test_no_place(void **state)
     lab_folder_remove(path);
 }
 
-/* Folders in it go too; targets of links stay. */
+/* Subdirectories are removed too; targets of symlinks stay. */
 static void test_all_of_it_goes(void **state)
 {
     char path[LAB_FOLDER_SIZE], outside[SCRATCH_PATH_SIZE], name[LAB_FOLDER_SIZE + 40];

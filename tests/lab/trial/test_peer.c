@@ -1,5 +1,5 @@
 /*
- * test_peer.c - peers that behave, and peers that do not: each is a small shell script
+ * test_peer.c - peers that behave and peers that misbehave: each is a small shell script
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static off_t size_of(const char *name)
     return stat(path, &status) == 0 ? status.st_size : 0;
 }
 
-/* Expects that the peer is lost in the state @want with @words in its reason, and stays so. */
+/* Expects that the peer is lost in the state @want with @words in its reason, and stays lost. */
 static void expect_lost(lab_peer *peer, lab_peer_state want, const char *words)
 {
     assert_int_equal(lab_peer_state_of(peer), want);
@@ -82,7 +82,7 @@ static void expect_lost(lab_peer *peer, lab_peer_state want, const char *words)
     lab_peer_end(peer);
 }
 
-/* Runs @body, asks once, and expects to lose it. */
+/* Runs @body, sends one request, and expects to lose the peer. */
 static void expect_end(const char *body, double seconds, lab_peer_state want, const char *words)
 {
     lab_peer *peer = script(body);
@@ -94,7 +94,7 @@ static void expect_end(const char *body, double seconds, lab_peer_state want, co
 #define ANSWER "echo '{\"status\": \"ok\", \"n\": '$n'}'"
 #define SERVE "n=0; while read line; do n=$((n+1)); " ANSWER "; done"
 
-/* Talks with a peer that behaves, and returns how long it takes to end, in seconds. */
+/* Talks with a peer that behaves, and returns the seconds that it takes to end. */
 static double converse(void)
 {
     lab_peer *peer = script(SERVE);
@@ -112,7 +112,7 @@ static double converse(void)
     return (double)(heed_clock_ns() - start) * 1e-9;
 }
 
-/* Nothing is waited for in vain: one of three ends soon, whatever else the machine has to do. */
+/* There is no needless wait: one of three peers ends soon, whatever the load on the machine. */
 static void test_conversation(void **state)
 {
     double seconds = converse();
@@ -178,7 +178,7 @@ static void test_children_are_killed(void **state)
     char proc[64];
 
     lab_peer *peer = script("sleep 1000 & echo $! > child; read x; n=1; " ANSWER "; read x; wait");
-    json_t *reply = ask(peer, 10); /* the child is there by then */
+    json_t *reply = ask(peer, 10); /* the child exists by then */
     assert_non_null(reply);
     json_decref(reply);
     assert_null(ask(peer, 0.5));
@@ -188,7 +188,7 @@ static void test_children_are_killed(void **state)
     assert_non_null(file);
     assert_non_null(fgets(text, sizeof text, file));
     fclose(file);
-    /* An orphan is waited for by another process, which may take a moment. Until then it is a
+    /* An orphan is reaped by another process, which may take a moment. Until then it is a
      * zombie. */
     snprintf(proc, sizeof proc, "/proc/%ld/fd/0", strtol(text, NULL, 10));
     for (int i = 0; i < 200 && access(proc, F_OK) == 0; i++)
@@ -206,7 +206,8 @@ static void test_crashing(void **state)
     expect_end("exec >&-; sleep 1000", 10, LAB_PEER_CRASHED, "closed its output");
 }
 
-/* The peer ends while a request larger than any buffer is on its way: no SIGPIPE, but a crash. */
+/* The peer ends during a request that is larger than any buffer: no SIGPIPE, but a crash is
+ * reported. */
 static void test_dying_with_a_request_under_way(void **state)
 {
     lab_peer *peer = script("exec <&-; exit 0");
@@ -258,7 +259,7 @@ static void test_speaking_unasked(void **state)
     expect_lost(peer, LAB_PEER_GARBAGE, "before it was asked");
 }
 
-/* The last line of stderr is printed as a part of the reason. */
+/* The last line of stderr is printed, sanitized, in the reason. */
 static void test_last_words_are_tame(void **state)
 {
     lab_peer *peer = script("read x; printf 'first\\n\\033[31mred\\177\\tface\\n' >&2; exit 4");
@@ -320,8 +321,9 @@ static void test_interrupt(void **state)
     expect_lost(peer, LAB_PEER_INTERRUPTED, "interrupted");
 }
 
-/* The size of a file as it is once it does not grow for 200 ms; -1 if it always does. A process
- * that waits for a CPU does not stop before it has it, which may take a while on a busy machine. */
+/* The size of a file once it has not grown for 200 ms; -1 if it never stops growing. A stopped
+ * process may still have to wait for a CPU before it stops, which may take a while on a busy
+ * machine. */
 static off_t settled_size(const char *name)
 {
     for (int i = 0; i < 10; i++) {
@@ -333,7 +335,7 @@ static off_t settled_size(const char *name)
     return -1;
 }
 
-/* A paused peer does nothing until it is asked again. */
+/* A paused peer does nothing until the next request. */
 static void test_pause(void **state)
 {
     lab_peer *peer = script("(while :; do echo >> ticks; sleep 0.01; done) & " SERVE);
@@ -411,7 +413,7 @@ static void test_finding(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     write_file("one_peer", 0700, "");
     write_file("two_peer.py", 0600, "");
-    write_file("three_peer", 0600, ""); /* may not be executed */
+    write_file("three_peer", 0600, ""); /* not executable */
     write_file("second/one_peer", 0700, "");
     write_file("second/four_peer", 0700, "");
     snprintf(path, sizeof path, "%s/dir_peer", folder);

@@ -1,6 +1,6 @@
 /*
- * test_rival.c - the requests of the protocol, against scripts that answer them badly and against
- * the naive peer
+ * test_rival.c - the requests of the protocol, tested with misbehaving scripts and with the naive
+ * peer
  */
 #include <math.h>
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static void test_hello(void **state)
     lab_rival rival;
 
     assert_int_equal(open_script(&rival, "read x; hello; read x; ok"), LAB_ANSWER_OK);
-    assert_string_equal(rival.version, "7  [31m"); /* nothing that a terminal would obey */
+    assert_string_equal(rival.version, "7  [31m"); /* no terminal escapes */
     assert_string_equal(rival.detail, "d");
     assert_false(rival.ceiling);
     lab_rival_close(&rival);
@@ -87,7 +87,7 @@ static void test_bad_hellos(void **state)
         { "{\"status\":\"ok\",\"protocol\":\"heed.trial/2\",\"threads\":2}", LAB_ANSWER_ERROR,
           "another protocol" },
         { "{\"status\":\"ok\",\"protocol\":\"heed.trial/1\",\"threads\":1}", LAB_ANSWER_ERROR,
-          "as many threads" },
+          "requested number of threads" },
         { "good morning", LAB_ANSWER_LOST, "not a reply" },
     };
 
@@ -113,7 +113,7 @@ static void test_refused_problem(void **state)
                      LAB_ANSWER_OK);
     assert_int_equal(lab_rival_prepare(&rival, &problem, &small_data, 1), LAB_ANSWER_UNSUPPORTED);
     expect_reason(&rival, "only f16");
-    lab_rival_release(&rival); /* says nothing, for nothing is prepared */
+    lab_rival_release(&rival); /* sends nothing, since nothing is prepared */
     lab_rival_close(&rival);
 }
 
@@ -136,12 +136,12 @@ static void test_bad_runs(void **state)
         assert_int_equal(open_script(&rival, body), LAB_ANSWER_OK);
         assert_int_equal(lab_rival_prepare(&rival, &problem, &small_data, 1), LAB_ANSWER_OK);
         assert_int_equal(lab_rival_run(&rival, 0, 3, 1, &seconds), LAB_ANSWER_ERROR);
-        expect_reason(&rival, "cannot be");
+        expect_reason(&rival, "impossible");
         lab_rival_close(&rival);
     }
 }
 
-/* The O that a rival leaves must have the right size. */
+/* The O that a rival writes must have the right size. */
 static void test_bad_check(void **state)
 {
     heed_problem problem = parsed(SMALL);
@@ -156,7 +156,7 @@ static void test_bad_check(void **state)
     lab_rival_close(&rival);
 }
 
-/* A rival that crashes is started again for the next problem, but not forever. */
+/* A rival that crashes is restarted for the next problem, but not forever. */
 static void test_crashes_are_survived(void **state)
 {
     heed_problem problem = parsed(SMALL);
@@ -181,7 +181,7 @@ static void test_crashes_are_survived(void **state)
     lab_rival_close(&rival);
 }
 
-/* Operands come as files of their own, with names, types and shapes. */
+/* Operands are passed in separate files, with names, types and shapes. */
 static void test_operands(void **state)
 {
     static float bias[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -259,7 +259,7 @@ static void test_serving(void **state)
     }
 }
 
-/* Runs the naive peer on @spec and compares every element of its O with the float64 reference. */
+/* Runs the naive peer on @spec and compares every element of O with the float64 reference. */
 static void run_naive(const char *spec)
 {
     heed_problem problem = parsed(spec);
@@ -345,8 +345,8 @@ static void test_requests_out_of_order(void **state)
     lab_rival_close(&rival);
 }
 
-/* A problem with a word that a peer does not know is refused by the word's name; a kernel before
- * each call is not for a peer that knows nothing of that. */
+/* A problem with a word that a peer does not support is refused with the word's name; so is a
+ * kernel before each call if the peer does not support it. */
 static void test_unknown_words(void **state)
 {
     static const struct {
@@ -385,7 +385,7 @@ static void test_unknown_words(void **state)
     lab_rival_close(&rival);
 }
 
-/* The rows of @problem, dense, that were asked for, beside the reference. */
+/* Compares the requested rows, which are dense, with the reference. */
 static void expect_rows(const heed_problem *problem, const heed_buffers *data, const int64_t *rows,
                         int64_t count, const void *got)
 {
@@ -405,7 +405,7 @@ static void expect_rows(const heed_problem *problem, const heed_buffers *data, c
     free(weights);
 }
 
-/* One backend of a rival on a device, from values that repeat to rows of its output. */
+/* Runs one backend of a rival on a device, from repeating values to rows of its output. */
 static void run_backend(lab_rival *rival, const char *backend, const heed_problem *problem)
 {
     enum {
@@ -445,7 +445,7 @@ static void run_backend(lab_rival *rival, const char *backend, const heed_proble
         free(tensors[t]);
 }
 
-/* The torch peer on a device, with a stand-in for PyTorch. */
+/* The torch peer on a device, with a fake PyTorch. */
 static void test_device(void **state)
 {
     heed_problem problem = parsed("b1 h4/2 s9/21 d16 f16 causal=br");
@@ -474,7 +474,7 @@ static void test_device(void **state)
     expect_reason(&rival, "There is no such kernel.");
     lab_rival_close(&rival);
 
-    /* A peer that knows nothing of devices answers, but is no rival here. */
+    /* A peer without device support answers, but is not a rival here. */
     lab_found naive = { .name = "naive", .path = HEED_BUILD_DIR "/peers/naive_peer" };
     answer = lab_rival_open_device(&rival, &naive, 1, "cuda:0", NULL);
     assert_int_equal(answer, LAB_ANSWER_UNSUPPORTED);

@@ -1,5 +1,5 @@
 /*
- * test_sandbox.c - each protection by itself: a child enters it and tries what it should not get
+ * test_sandbox.c - each protection of the sandbox: a child enters it and attempts the forbidden act
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +27,8 @@
 #include "scratch.h"
 #include "trial_scene.h"
 
-/* Runs @action in a child inside @sandbox. Returns its wait status. @action returns an errno value.
- */
+/* Runs @action in a child inside @sandbox. Returns its wait status. @action returns an errno
+ * value. */
 static int run_inside(const lab_sandbox *sandbox, int (*action)(void *data), void *data)
 {
     int status = 0;
@@ -36,8 +36,8 @@ static int run_inside(const lab_sandbox *sandbox, int (*action)(void *data), voi
 
     assert_true(child >= 0);
     if (child == 0) {
-        signal(SIGSYS, SIG_DFL); /* cmocka's business */
-        /* Without the sanitizers' wrappers, which ask the system for more. */
+        signal(SIGSYS, SIG_DFL); /* cmocka installs a handler */
+        /* Without the sanitizers' wrappers, which make more system calls. */
         syscall(SYS_exit_group, lab_sandbox_enter(sandbox) ? action(data) : 200);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -59,7 +59,7 @@ static int write_a_file(void *path)
     return fd >= 0 && write(fd, "x", 1) == 1 ? 0 : errno;
 }
 
-/* Names the main thread of the process @of, or of this one, as CUDA's driver names its threads. */
+/* Names the main thread of process @of, or of this one, the way CUDA's driver names its threads. */
 static int name_a_thread(void *of)
 {
     char path[64];
@@ -86,7 +86,7 @@ static int open_a_socket(void *data)
     return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 0 : errno;
 }
 
-/* A socket within the system, as CUDA's driver makes; then it is asked to reach another one. */
+/* Creates a local socket, as CUDA's driver does, and then tries to connect it to another one. */
 static int use_a_local_socket(void *reach)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "\0heed-test" };
@@ -99,9 +99,10 @@ static int use_a_local_socket(void *reach)
     return 0;
 }
 
-static int connect_somewhere(void *port)
+static int connect_somewhere(void *data)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(*(uint16_t *)port) };
+    const int *port = data;
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)*port) };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -124,7 +125,7 @@ static int write_much(void *path)
     return put == 4096 && write(fd, data, 1) < 0 ? errno : 0;
 }
 
-/* The error of looking at @path, as an errno value. */
+/* The error of lstat() on @path, as an errno value. */
 static int access_of(const char *path)
 {
     struct stat status;
@@ -132,7 +133,7 @@ static int access_of(const char *path)
     return lstat(path, &status) == 0 ? 0 : errno;
 }
 
-/* A file that nobody may make. */
+/* A file that must not be created. */
 static char outside[64];
 
 static int name_outside(void **state)
@@ -146,17 +147,24 @@ static int name_outside(void **state)
 /* Files                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
+/* A sandbox of Landlock, of version @least at least, and of nothing else. */
+static lab_sandbox landlock_alone(int least)
+{
+    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    if (sandbox.protections.landlock < least)
+        skip();
+    sandbox.protections.seccomp = false;
+    return sandbox;
+}
+
 static void test_landlock(void **state)
 {
     char inside[SCRATCH_PATH_SIZE];
     const lab_access access[] = { { .path = *state, .write = true },
                                   { .path = "/usr" },
                                   { .path = "/no/such/folder" } };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     scratch_path(state, "file", inside);
     assert_true(lab_sandbox_create(&sandbox, access, 3));
     expect_errno(&sandbox, write_a_file, inside, 0);
@@ -173,12 +181,9 @@ static void test_landlock(void **state)
 static void test_threads(void **state)
 {
     const lab_access access = { .path = "/" };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
     int parent = (int)getpid();
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     assert_true(lab_sandbox_create(&sandbox, &access, 1));
     expect_errno(&sandbox, name_a_thread, NULL, EACCES);
     sandbox.threads = true;
@@ -188,25 +193,22 @@ static void test_threads(void **state)
     lab_sandbox_destroy(&sandbox);
 }
 
-/* Controls a device in a way that it does not know. */
+/* Calls ioctl() on a device with an unknown request. */
 static int control(void *path)
 {
     int fd = open(path, O_RDWR);
     return fd >= 0 && ioctl(fd, _IO('H', 1)) == 0 ? 0 : errno;
 }
 
-/* A device may be lent by its own name, without the folder that it is in. */
+/* A device may be allowed by name, without its directory. */
 static void test_device(void **state)
 {
     static char null[] = "/dev/null", zero[] = "/dev/zero";
     const lab_access access[] = { { .path = "/" },
                                   { .path = null, .device = true },
                                   { .path = zero, .write = true } };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     assert_true(lab_sandbox_create(&sandbox, access, 3));
     expect_errno(&sandbox, control, null, ENOTTY);
     expect_errno(&sandbox, control, zero, sandbox.protections.landlock < 5 ? ENOTTY : EACCES);
@@ -214,17 +216,14 @@ static void test_device(void **state)
     lab_sandbox_destroy(&sandbox);
 }
 
-/* A superuser's privileges would open them, whatever Landlock says. */
+/* The superuser's privileges would open them, in spite of Landlock. */
 static void test_processes(void **state)
 {
     static const char *const names[] = { "environ", "maps", "mem", "auxv" };
     const lab_access access = { .path = "/" };
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(1);
     char path[64];
 
-    if (sandbox.protections.landlock == 0)
-        skip();
-    sandbox.protections.seccomp = false;
     assert_true(lab_sandbox_create(&sandbox, &access, 1));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "/proc/%d/%s", (int)getpid(), names[i]);
@@ -235,20 +234,12 @@ static void test_processes(void **state)
 
 static void test_network(void **state)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    lab_sandbox sandbox = { .protections = lab_protections_find() };
+    lab_sandbox sandbox = landlock_alone(4);
     const lab_sandbox none = { .ruleset = -1 };
+    int port, fd = scene_listen(&port);
 
-    if (sandbox.protections.landlock < 4)
+    if (fd < 0)
         skip();
-    sandbox.protections.seccomp = false;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 4) != 0)
-        skip();
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    uint16_t port = ntohs(address.sin_port);
     assert_true(lab_sandbox_create(&sandbox, NULL, 0));
     expect_errno(&none, connect_somewhere, &port, 0);
     expect_errno(&sandbox, connect_somewhere, &port, EACCES);
@@ -304,7 +295,7 @@ static void test_judgements(void **state)
 /* Resources                                                                                      */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Sanitizers shadow memory with more address space than there are bounds for. */
+/* Sanitizers reserve more address space for shadow memory than the limit allows. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool shadowed = true;
 #else
@@ -328,7 +319,7 @@ static void test_resources(void **state)
 /* Systems that have less                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The outcome of a trial there: 0 if it is refused, and runs if that is asked for. */
+/* The result of a trial without Landlock: 0 if it is refused by default, and runs if requested. */
 static int try_without_landlock(void)
 {
     static trial_scene scene;
@@ -344,7 +335,7 @@ static int try_without_landlock(void)
     limits.unsafe = true;
     if (!scene_try(&scene, "plain", 0, &limits, &outcome) || !scene_is_right(&scene))
         return 3;
-    scene_try(&scene, "forbidden/fork_raw", 0, &limits, &outcome); /* the others are still there */
+    scene_try(&scene, "forbidden/fork_raw", 0, &limits, &outcome); /* still detected */
     return outcome.verdict == LAB_TRIAL_FORKED ? 0 : 4;
 }
 

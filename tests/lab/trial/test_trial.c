@@ -1,8 +1,8 @@
 /*
- * test_trial.c - candidates that behave, and candidates with one fault each, in a process of theirs
+ * test_trial.c - candidates that behave, and candidates with one fault each, in a separate process
  *
- * Beside each verdict the test looks for what the protection was there to prevent: a file, a
- * connection, a process.
+ * In addition to each verdict the test checks for the effects that the protection must prevent: a
+ * file, a connection, a process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,23 +10,22 @@
 
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "hold.h"
+#include "problems.h"
 #include "src/measure.h"
 #include "trial_scene.h"
 
-/* x86 tells no address of these. */
+/* only x86 reports the address of these */
 #ifdef __x86_64__
 #define NO_ADDRESS "general protection fault"
 #else
@@ -35,8 +34,8 @@
 
 static trial_scene scene;
 
-/* A hang is cut off soon, to keep the test short; the others have the time that a busy machine may
- * take. */
+/* A hang is cut off early, to keep the test short; the others have enough time for a busy
+ * machine. */
 static const lab_limits quick = { .run_seconds = 1,
                                   .compile_seconds = 20,
                                   .tensor_bytes = (size_t)16 << 20,
@@ -58,7 +57,7 @@ static double seconds_since(int64_t start)
     return (double)(heed_clock_ns() - start) * 1e-9;
 }
 
-/* An honest candidate runs, and is right. Returns the seconds that this took. */
+/* A correct candidate runs, and its result is right. Returns the seconds that this took. */
 static double expect_next_trial(const char *after)
 {
     lab_trial_outcome outcome;
@@ -89,7 +88,8 @@ static double try_once(const char *name, long long value, lab_trial_verdict verd
     return seconds;
 }
 
-/* Something is soon if one of three is: a busy machine may make one late, and not all. */
+/* An action counts as prompt if one of three attempts is: a busy machine may delay one, but not
+ * all. */
 #define SOON_TRIES 3
 
 static void expect(const char *name, long long value, lab_trial_verdict verdict, const char *words)
@@ -123,7 +123,8 @@ static void test_honest(void **state)
     expect_ones();
 }
 
-/* Operands reach a candidate that says it takes them; another one cannot do such a problem. */
+/* Operands are passed to a candidate that declares support for them; another one cannot run such a
+ * problem. */
 static void test_operands(void **state)
 {
     static float vectors[2 * 3 * 4], o[16], bias[] = { 0, 0, 0, 5 }, sinks[] = { 0, 6 };
@@ -140,15 +141,13 @@ static void test_operands(void **state)
                                    .arrays = { array } };
     const float expected[] = { 2, 5, 6, 1, 9, 5 + 's', 10 + 600, 2 };
     lab_candidate candidate = scene_candidate(&scene, "operands", 0);
-    heed_problem problem;
+    heed_problem problem = parsed("b1 h2 s1/3 d4 f32 softcap=2 bias=f32:h sinks "
+                                  "shown=bits: array=a:i32:5 score=s+a[k] "
+                                  "products=bf16x3");
     lab_trial_outcome outcome;
     lab_trial *trial;
     size_t size;
 
-    assert_int_equal(heed_problem_parse(&problem, "b1 h2 s1/3 d4 f32 softcap=2 bias=f32:h sinks "
-                                                  "shown=bits: array=a:i32:5 score=s+a[k] "
-                                                  "products=bf16x3"),
-                     HEED_OK);
     assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     const lab_set set = lab_set_of(&problem, &buffers);
     assert_true(lab_trial_prepare(trial, &problem, &size, &outcome));
@@ -163,7 +162,7 @@ static void test_operands(void **state)
     lab_trial_close(trial);
 }
 
-/* Sets are computed in their order, in one process, which lives on. */
+/* Sets are computed in order, in one process, which stays alive. */
 static void test_many_sets(void **state)
 {
     static float o[4][SCENE_ELEMENTS];
@@ -250,7 +249,7 @@ static void test_evils(void **state)
     }
 }
 
-/* A write outside the outputs is told, and is there to be looked at. */
+/* A write outside the outputs is reported, and can be inspected. */
 static void test_outside_is_kept(void **state)
 {
     expect("write_past", 0, LAB_TRIAL_WROTE_OUTSIDE, NULL);
@@ -277,26 +276,9 @@ static void test_files(void **state)
     expect("forbidden/early_read", 0, LAB_TRIAL_FILE, "open");
 }
 
-/* A port that listens, or -1. */
-static int listen_somewhere(int *port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 4) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-        close(fd);
-        return -1;
-    }
-    *port = ntohs(address.sin_port);
-    return fd;
-}
-
 static void test_network(void **state)
 {
-    int port = 0, fd = listen_somewhere(&port);
+    int port = 0, fd = scene_listen(&port);
     struct pollfd caller = { .fd = fd, .events = POLLIN };
 
     if (fd < 0)
@@ -306,8 +288,8 @@ static void test_network(void **state)
     close(fd);
 }
 
-/* A candidate that says "done" before its work is done is stopped, and judged by its outputs then.
- */
+/* A candidate that reports "done" before its work is done is stopped, and its outputs at that time
+ * are checked. */
 static void test_forged_answer(void **state)
 {
     const lab_candidate candidate = scene_candidate(&scene, "forbidden/forge", 0);
@@ -329,13 +311,13 @@ static void test_forged_answer(void **state)
     assert_int_equal(fscanf(file, "%*d %*s %c", &state_of), 1);
     fclose(file);
     assert_int_equal(state_of, 'T');
-    assert_false(lab_trial_run(trial, &set, 1, 1, &outcome)); /* it does not listen any more */
+    assert_false(lab_trial_run(trial, &set, 1, 1, &outcome)); /* it no longer reads requests */
     assert_int_equal(outcome.verdict, LAB_TRIAL_HUNG);
     lab_trial_close(trial);
     expect_no_children("forbidden/forge");
 }
 
-/* Memory of the tensors of one run is out of reach in the next. */
+/* Tensor memory of one run is inaccessible in the next. */
 static void test_rooms_are_closed(void **state)
 {
     static float large[1 << 18];
@@ -358,7 +340,7 @@ static void test_rooms_are_closed(void **state)
     lab_trial_close(trial);
 }
 
-/* A process that was lost is replaced at the next call. */
+/* A lost process is replaced at the next call. */
 static void test_goes_on(void **state)
 {
     const lab_candidate candidate = scene_candidate(&scene, "divide", 0);
@@ -393,7 +375,7 @@ static void test_interrupt(void **state)
     expect_no_children("plain");
 }
 
-/* Tensors that do not fit are the caller's fault, not the candidate's. */
+/* Tensors that do not fit are the caller's error, not the candidate's. */
 static void test_too_large(void **state)
 {
     static float large[1 << 20];

@@ -1,5 +1,5 @@
 /*
- * test_trial_compile.c - options that a candidate may give its compiler, and secrets it cannot get
+ * test_trial_compile.c - compiler options that a candidate may set, and secrets that it cannot read
  */
 #define _GNU_SOURCE /* asprintf() */
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static trial_scene scene;
 static lab_code code;
 static lab_trial_outcome outcome;
 
-/* Compiles the candidate @name and expects @verdict, with @words in what is said of it. */
+/* Compiles the candidate @name and expects @verdict, with @words in the message. */
 static void expect(const char *name, lab_trial_verdict verdict, const char *words)
 {
     const lab_candidate candidate = scene_candidate(&scene, name, 1);
@@ -56,8 +56,8 @@ static void test_verdicts(void **state)
     assert_null(strstr(code.log, "root:"));
 }
 
-/* An object that is cut off, or changed anywhere, is refused or put off, and nothing is read or
- * written beside it. */
+/* An object file that is truncated or changed anywhere is refused or fails later, and nothing
+ * outside it is read or written. */
 static void test_images(void **state)
 {
     const lab_candidate candidate = scene_candidate(&scene, "forbidden/early", 1);
@@ -84,7 +84,8 @@ static void test_images(void **state)
     lab_code_free(&code);
 }
 
-/* The day of a compilation is the first of 1970: a source cannot be another one tomorrow. */
+/* The date of a compilation is always 1 January 1970, so that a source cannot behave differently
+ * later. */
 static void test_no_day(void **state)
 {
     static const char source[] =
@@ -102,7 +103,7 @@ static void test_no_day(void **state)
     lab_code_free(&code);
 }
 
-/* Compiles @form, in which the path of a file takes the place of @. */
+/* Compiles @form, in which the path of a file replaces @. */
 static void ask_for(const char *form, const char *path, char said[LAB_LOG_SIZE])
 {
     char source[2 * SCRATCH_PATH_SIZE];
@@ -115,13 +116,13 @@ static void ask_for(const char *form, const char *path, char said[LAB_LOG_SIZE])
     bool well = lab_compile_c(&candidate, NULL, &code, &outcome);
     snprintf(said, LAB_LOG_SIZE, "%d %s %.7000s", well, outcome.text, code.log);
     lab_code_free(&code);
-    for (char *at; (at = strstr(said, "there"));) /* as long, and all that may differ */
+    for (char *at; (at = strstr(said, "there"));) /* same length; the only difference allowed */
         memcpy(at, "never", 5);
-    for (char *at; (at = strstr(said, ".s:")) && at - said >= 8;) /* of the assembler's: drawn */
+    for (char *at; (at = strstr(said, ".s:")) && at - said >= 8;) /* the assembler's random name */
         memcpy(at - 8, "temporary..", 11);
 }
 
-/* Whether there is a file that may not be read is not told: not by an error, nor by its words. */
+/* Neither errors nor messages reveal whether an unreadable file exists. */
 static void test_existence(void **state)
 {
     static const char *const forms[] = {
@@ -155,7 +156,7 @@ static void test_existence(void **state)
     unsetenv("HEED_CC");
 }
 
-/* Errors that show only when the code is loaded, which takes a process. */
+/* Errors that appear only when the code is loaded, which needs a process. */
 static void test_loading(void **state)
 {
     assert_false(scene_try(&scene, "no_entry", 0, NULL, &outcome));
@@ -182,7 +183,7 @@ static void test_deadline(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
-/* The folder of a compilation is gone after it, whatever became of it. */
+/* The directory of a compilation is removed afterwards, whatever the outcome. */
 static void test_folder_is_removed(void **state)
 {
     int entries = 0;
@@ -323,7 +324,7 @@ static void test_compilers(void **state)
     assert_false(lab_compiler_find(path));
     expect("plain", LAB_TRIAL_SYSTEM, "compiler");
     static const char *const names[] = { "gcc", "clang" };
-    for (size_t i = 0; i < 2; i++) { /* each with headers of its own */
+    for (size_t i = 0; i < 2; i++) { /* each has different headers */
         assert_int_equal(setenv("HEED_CC", names[i], 1), 0);
         if (!lab_compiler_find(path))
             continue;
@@ -333,8 +334,7 @@ static void test_compilers(void **state)
     unsetenv("HEED_CC");
 }
 
-/* A script in a folder of the user's is passed over, and what lies beside a compiler is out of
- * reach. */
+/* A script in the user's directory is skipped, and files next to a compiler are inaccessible. */
 static void test_wrappers(void **state)
 {
     char path[PATH_MAX], script[SCRATCH_PATH_SIZE], *usual = strdup(getenv("PATH"));
@@ -359,9 +359,9 @@ static void test_wrappers(void **state)
     free(usual);
 }
 
-#ifndef __SANITIZE_ADDRESS__ /* which needs more memory than a compiler gets */
+#ifndef __SANITIZE_ADDRESS__ /* ASan needs more memory than a compiler may use */
 
-/* 0 if a child can ask for a group of its own without an error, and does not get it. */
+/* Returns 0 if a child's request for a new process group succeeds but has no effect. */
 static int ask_for_group(void)
 {
     int status = -1;
@@ -373,7 +373,7 @@ static int ask_for_group(void)
     return WEXITSTATUS(status);
 }
 
-/* This program in place of the compiler: tells what it was let do. */
+/* This program in place of the compiler: prints which acts were allowed. */
 static int be_evil(void)
 {
     int socket_error = socket(AF_INET, SOCK_STREAM, 0) < 0 ? errno : 0;

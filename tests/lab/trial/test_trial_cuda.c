@@ -1,9 +1,9 @@
 /*
  * test_trial_cuda.c - CUDA candidates: their compiler in its sandbox, and the process that launches
- * them, behind the fake driver (fake_cuda.h)
+ * them, with a fake driver (fake_cuda.h)
  *
- * The fake runs no code. It does enough to show that tensors go there and come back, and the
- * outcome of a launch that never ends or loses the device.
+ * The fake runs no code. It does enough to show that tensors are transferred, and to test a launch
+ * that never ends or loses the device.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +112,7 @@ static void test_compiler(void **state)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* The process, with the fake                                                                     */
+/* The process, with the fake driver                                                              */
 /* ---------------------------------------------------------------------------------------------- */
 
 static void tell_fake(const char *name, const char *value)
@@ -143,7 +143,7 @@ static lab_set set_of(void)
     return lab_set_of(&problem, &buffers);
 }
 
-/* A whole trial, which must come to @verdict. */
+/* A whole trial, which must have the given @verdict. */
 static void expect(lab_trial_verdict verdict, const char *words)
 {
     const lab_candidate candidate = candidate_of("a kernel");
@@ -204,7 +204,7 @@ static void test_hang(void **state)
     expect(LAB_TRIAL_OK, "");
 }
 
-/* Memory around O is not the candidate's. */
+/* Memory around O does not belong to the candidate. */
 static void test_outside(void **state)
 {
     static float room[DIM + 32];
@@ -224,7 +224,7 @@ static void test_outside(void **state)
     tell_fake("FAKE_CUDA_COPIES", "260");
     assert_true(lab_trial_open(&trial, &candidate, &limits, &outcome));
     assert_true(lab_trial_prepare(trial, &problem, &workspace, &outcome));
-    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome)); /* it wrote what was there */
+    assert_true(lab_trial_run(trial, &set, 1, 0, &outcome)); /* it wrote the value it had before */
     float other[DIM + 32] = { 0 };
     set.span[LAB_WIRE_V].room = other;
     assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));
@@ -232,7 +232,7 @@ static void test_outside(void **state)
     lab_trial_close(trial);
 }
 
-/* Values of V that no other call has. */
+/* Values of V that differ in each call. */
 static void fill(void *data, int call, int index, void *to)
 {
     float *values = to;
@@ -241,7 +241,7 @@ static void fill(void *data, int call, int index, void *to)
         values[i] = (float)(*(int *)data * 1000 + call * 100 + index * 10 + i);
 }
 
-/* Calls find their values wherever they lie in the slots that are dealt out anew. */
+/* Calls find their values wherever they are in the slots, which are reassigned. */
 static void test_time(void **state)
 {
     const lab_candidate candidate = candidate_of("a kernel");
@@ -270,7 +270,7 @@ static void test_time(void **state)
         before = calls.made[0].v;
     }
     assert_true(moved > 5);
-    tell_fake("FAKE_CUDA_COPIES", "128"); /* half of O is left as it was */
+    tell_fake("FAKE_CUDA_COPIES", "128"); /* half of O is left unchanged */
     lab_trial_close(trial);
     assert_true(lab_trial_open(&trial, &candidate, &limits, &outcome));
     assert_true(lab_trial_prepare(trial, &problem, &workspace, &outcome));
@@ -297,7 +297,7 @@ static void test_home(void **state)
     lab_trial_close(trial);
 }
 
-/* The device is asked which it is, where nobody says. */
+/* The device is queried for its architecture if none is given. */
 static void test_arch_is_asked(void **state)
 {
     const lab_candidate candidate = candidate_of("a kernel");
@@ -315,7 +315,7 @@ static void test_arch_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compiler), /* before the fake takes its place */
+        cmocka_unit_test(test_compiler), /* before the fake is installed */
         cmocka_unit_test_setup(test_run, begin),
         cmocka_unit_test_setup(test_probe, begin),
         cmocka_unit_test_setup(test_lost, begin),

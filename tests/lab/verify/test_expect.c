@@ -1,5 +1,5 @@
 /*
- * test_expect.c - which rows are looked at, and how far they may be off
+ * test_expect.c - rows selected for checking, and their error budgets
  */
 #include <math.h>
 #include <setjmp.h>
@@ -72,7 +72,7 @@ static void test_large_ones_are_sampled(void **state)
     assert_true(first_end && last_start);
     done(&q);
     ask(&q, "b1 h1 s1000 d4 f32", "normal", 1, 1);
-    assert_int_equal(q.expect->count, 4); /* however little time there is */
+    assert_int_equal(q.expect->count, 4); /* however small the amount of work allowed */
     done(&q);
 }
 
@@ -88,7 +88,7 @@ static void test_threads_change_nothing(void **state)
     done(&b);
 }
 
-/* Few parts in a hundred of bf16, in a thousand of f16, in ten thousand of f32, and more than one
+/* A few hundredths for bf16, thousandths for f16, ten-thousandths for f32, and more than one
  * rounding. */
 static void test_budgets_are_tight(void **state)
 {
@@ -114,8 +114,8 @@ static void test_budgets_are_tight(void **state)
     }
 }
 
-/* Values that are alike: one sum over all keys has an error of 11 units in the root mean square,
- * one in parts of 128 keys of 4. */
+/* With equal values, one sum over all keys has an RMS error of 11 units, one in parts of 128 keys
+ * of 4. */
 static void test_long_sums_are_made_in_parts(void **state)
 {
     const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = true };
@@ -134,7 +134,7 @@ static void test_long_sums_are_made_in_parts(void **state)
     done(&q);
 }
 
-/* Half-precision accumulation has a budget that is larger, and still tight. */
+/* Half-precision accumulation has a larger budget, which is still tight. */
 static void test_half_precision_has_its_own_budget(void **state)
 {
     question whole, half;
@@ -151,7 +151,8 @@ static void test_half_precision_has_its_own_budget(void **state)
     done(&half);
 }
 
-/* Products of rounded operands have budgets of their unit roundoff, and more than one rounding. */
+/* Products of rounded operands have budgets that match their unit roundoff, and exceed one
+ * rounding. */
 static void test_rounded_operands_have_their_own_budget(void **state)
 {
     static const struct {
@@ -211,7 +212,7 @@ static void test_rows_that_may_overflow_are_not_judged(void **state)
     assert_false(is_judged(half, 0, 1, 1, 33000));
 }
 
-/* The mean of V, which a flat tolerance takes for attention, is far out on every row. */
+/* The mean of V, which a flat tolerance accepts as attention, is far off in every row. */
 static void test_the_mean_of_values_is_far_out(void **state)
 {
     question q;
@@ -240,7 +241,7 @@ static void test_empty_rows_are_zero_to_the_bit(void **state)
     done(&q);
 }
 
-/* Logits of -infinity alone: heed promises zeros, and the formula gives NaN. */
+/* If all logits are -infinity, heed promises zeros, and the formula gives NaN. */
 static void test_weightless_rows_have_no_budgets(void **state)
 {
     for (int own = 0; own < 2; own++) {
@@ -265,12 +266,12 @@ static void test_weightless_rows_have_no_budgets(void **state)
     }
 }
 
-/* An output, and where lab_expect_misplaced() finds fault with it. */
+/* An output, and the element that lab_expect_misplaced() objects to. */
 typedef struct placement {
     double o[2];
     float lse;
-    int64_t others; /* of a weightless row of somebody else's kernel; 2: nowhere */
-    int64_t heeds;  /* of heed's, or of a row that sees no key; errors are judged there */
+    int64_t others; /* of a weightless row of a foreign kernel; 2: none */
+    int64_t heeds;  /* of one of heed's, or of a row that sees no key; errors are judged there */
 } placement;
 
 static void place_all(const lab_expect *expect, int64_t i, bool own)
@@ -288,12 +289,12 @@ static void place_all(const lab_expect *expect, int64_t i, bool own)
         const placement *it = &placements[n];
         int64_t due = own ? it->heeds : it->others;
         assert_int_equal(lab_expect_misplaced(expect, i, it->o, &it->lse), due);
-        if (due >= 0) /* or the LSE hides it */
+        if (due >= 0) /* otherwise the LSE is the reason */
             assert_int_equal(lab_expect_misplaced(expect, i, it->o, NULL), due);
     }
 }
 
-/* Others may give 0 or NaN there, and -infinity or NaN for the LSE, and nothing else. */
+/* Foreign kernels may give 0 or NaN there, and -infinity or NaN for the LSE, and nothing else. */
 static void test_what_weightless_rows_may_give(void **state)
 {
     for (int own = 0; own < 2; own++) {
@@ -312,7 +313,7 @@ static void test_what_weightless_rows_may_give(void **state)
     }
 }
 
-/* Half-precision sums may overflow there, which is no excuse. */
+/* Half-precision sums may overflow there, but must not affect the result. */
 static void test_weightless_rows_in_half_precision(void **state)
 {
     const double mean[64] = { 0.5 }, zeros[64] = { 0 };
@@ -325,7 +326,7 @@ static void test_weightless_rows_in_half_precision(void **state)
     done(&q);
 }
 
-/* The error of a row in float32 whose weights are exp(logit - LSE), over what is allowed. */
+/* The error of a row in float32 whose weights are exp(logit - LSE), relative to its budget. */
 static double lse_first(const question *q, int64_t i)
 {
     const lab_values *values = &q->values;
@@ -342,7 +343,7 @@ static double lse_first(const question *q, int64_t i)
         most = fmaxf(most, logits[j]);
     }
     int64_t key = 0;
-    do /* there is one */
+    do /* there is at least one */
         sum += expf(logits[key] - most);
     while (++key < keys);
     float lse = most + logf(sum);
@@ -354,7 +355,7 @@ static double lse_first(const question *q, int64_t i)
     return sqrt(error) / q->expect->o_budget[i];
 }
 
-/* An honest kernel may make the LSE first; heed's own do not. */
+/* A correct foreign kernel may compute the LSE first; heed's own do not. */
 static void test_weights_may_be_made_of_the_lse(void **state)
 {
     int beyond[2] = { 0 };
@@ -395,8 +396,8 @@ static void test_budgets_of_rows_with_nan_are_finite(void **state)
 /* Tied rows                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* Asks about two keys with logits @logit and (1 + @part) times as much; the third is far
- * below. The sink, if there is one, is @sink. */
+/* Computes the expected row for two keys with logits @logit and (1 + @part) times as much; the
+ * third is much lower. The sink, if there is one, is @sink. */
 static void ask_of_two(question *q, const char *spec, double logit, double part, double sink)
 {
     const lab_sampling sampling = { .seed = 4, .work = 1 << 20, .threads = 1, .own = true };
@@ -412,7 +413,7 @@ static void ask_of_two(question *q, const char *spec, double logit, double part,
     assert_int_equal(lab_expect_create(&q->expect, &q->values.problem, &data, &sampling), HEED_OK);
 }
 
-/* How far the values of key @j are from what is expected. */
+/* Distance between the values of key @j and the expected output. */
 static double away(const question *q, int64_t j)
 {
     double difference[8];

@@ -15,13 +15,13 @@
 #include "lab/tensor/random.h"
 
 enum {
-    COUNT = 1001 /* which no number of lanes divides */
+    COUNT = 1001 /* not divisible by any number of lanes */
 };
 
 static const heed_type types[] = { HEED_F32, HEED_F16, HEED_BF16 };
 #define TYPES (sizeof types / sizeof *types)
 
-/* Values that must stay, and numbers of many sizes. */
+/* Values that must be kept, and numbers of many magnitudes. */
 static void make(heed_type type, void *values)
 {
     static const double special[] = { 0, -0.0, INFINITY, -INFINITY, NAN };
@@ -53,7 +53,7 @@ static void test_character(void **state)
     }
 }
 
-/* Memory behind @count elements is not touched, and the elements before them are copied whole. */
+/* Memory past @count elements is not touched, and the elements before are copied completely. */
 static void test_ends(void **state)
 {
     uint16_t from[COUNT], to[COUNT];
@@ -69,7 +69,7 @@ static void test_ends(void **state)
     }
 }
 
-/* No two copies have an element in common, wherever, but for chance; nor do two beginnings. */
+/* No two copies have an element in common at any place, except by chance; nor do two beginnings. */
 static void test_no_two_alike(void **state)
 {
     static float one[COUNT], copies[4][COUNT];
@@ -87,7 +87,7 @@ static void test_no_two_alike(void **state)
         for (int i = 0; i < COUNT; i++)
             for (int j = 0; j < COUNT; j++)
                 same += copies[0][i] == copies[copy][j];
-    assert_true(same < 10); /* 3e6 pairs of 2^23 numbers: 0.36 by chance */
+    assert_true(same < 10); /* 3e6 pairs of 2^23 numbers: 0.36 expected by chance */
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /*
- * test_gates.c - the gates kill what is wrong and pass what is honest
+ * test_gates.c - the gates kill wrong kernels and pass correct ones
  *
- * All of the suite through all of the gates is `heed selftest`, a test of its own. Here each gate
- * stands alone, and is left out; and the suite runs in memory that is not the host's.
+ * `heed selftest`, a separate test, runs the whole suite through all gates. Here each gate is used
+ * alone, and left out; and the suite runs in memory that is not the host's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #include "lab/verify/selftest.h"
 #include "lab/verify/stage/mirror.h"
 #include "lab/verify/verify.h"
+#include "problems.h"
 
 /* -------------------------------------------------------------------------- */
 /* The tables                                                                 */
@@ -49,10 +50,9 @@ static void test_the_suite_is_complete(void **state)
                 fail_msg("two kernels are called %s", name_at(i));
     for (size_t i = 0; i < mutant_count(); i++) {
         const lab_mutant *m = lab_mutant_at(i);
-        heed_problem problem;
         assert_true(lab_gate_index(m->gate) < LAB_GATES);
         assert_non_null(lab_inputs_find(m->inputs));
-        assert_int_equal(heed_problem_parse(&problem, m->spec), HEED_OK);
+        parsed(m->spec);
         assert_int_equal((m->behaviour.row != NULL) + (m->behaviour.run != NULL) +
                              (m->behaviour.call != NULL),
                          1);
@@ -77,13 +77,13 @@ static lab_selftest_result run_for(size_t gate, uint32_t gates)
     return result;
 }
 
-/* Asked alone, a gate kills all mutants that it is meant to kill, for the reason that is expected:
- * no other one does the work. */
+/* Used alone, a gate kills all mutants assigned to it, for the expected reason, without help from
+ * other gates. */
 static void test_a_gate_alone_kills(void **state)
 {
     size_t survivors = 0;
     for (size_t g = 0; g < LAB_GATES; g++) {
-        /* A kernel may crash on a variation of the problem, which other gates have. */
+        /* A kernel may crash on a variation of the problem, which other gates use. */
         lab_selftest_result result = run_for(g, g == 0 ? UINT32_MAX : (uint32_t)1 << g);
         for (size_t i = 0; i < result.entry_count; i++) {
             const lab_selftest_entry *entry = &result.entries[i];
@@ -99,7 +99,7 @@ static void test_a_gate_alone_kills(void **state)
     assert_int_equal(survivors, 0);
 }
 
-/* Without a gate some mutant survives, so that none can go unnoticed. */
+/* Without any one gate some mutant survives, so no gate is redundant. */
 static void test_no_gate_is_idle(void **state)
 {
     for (size_t g = 0; g < LAB_GATES; g++) {
@@ -111,8 +111,8 @@ static void test_no_gate_is_idle(void **state)
     }
 }
 
-/* The mutants of lab_mutants_values need other values: with normal ones, which were all that was
- * tried of a candidate once, nothing shows. */
+/* The mutants of lab_mutants_values need other values: with normal values, once the only ones used
+ * for a candidate, they are not detected. */
 static void test_normal_values_show_nothing(void **state)
 {
     size_t tried = 0;
@@ -120,11 +120,10 @@ static void test_normal_values_show_nothing(void **state)
         lab_verify_options options = lab_verify_standard();
         lab_actor *actor = lab_actor_create(&m->behaviour);
         const lab_subject subject = lab_actor_subject(actor);
-        heed_problem problem;
         lab_report report;
         for (size_t g = 0; g < LAB_GATES; g++)
             options.gates &= ~((uint32_t)lab_gate_at(g)->property << g);
-        assert_int_equal(heed_problem_parse(&problem, m->spec), HEED_OK);
+        heed_problem problem = parsed(m->spec);
         assert_int_equal(
             lab_verify_problem(&problem, lab_inputs_at(0), &subject, &options, NULL, &report),
             HEED_OK);
@@ -136,7 +135,7 @@ static void test_normal_values_show_nothing(void **state)
     assert_true(tried > 20);
 }
 
-/* Where rounding decides every row the error of none proves anything. */
+/* If rounding decides every row, small errors prove nothing. */
 static void test_tied_rows_are_no_pass(void **state)
 {
     static const struct {
@@ -147,10 +146,9 @@ static void test_tied_rows_are_no_pass(void **state)
     lab_actor *actor = lab_actor_create(&lab_control_at(0)->behaviour);
     const lab_subject subject = lab_actor_subject(actor);
     size_t error = lab_gate_index("error");
-    heed_problem problem;
     lab_report report;
     options.gates = (uint32_t)1 << error;
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s16 d8 f32 scale=1e12"), HEED_OK);
+    heed_problem problem = parsed("b1 h1 s16 d8 f32 scale=1e12");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(lab_verify_problem(&problem, lab_inputs_find(cases[i].inputs), &subject,
                                             &options, NULL, &report),
@@ -160,7 +158,7 @@ static void test_tied_rows_are_no_pass(void **state)
     lab_actor_destroy(actor);
 }
 
-/* Gives a number in a row without weight, where Q lies at an odd address alone. */
+/* Gives a number in a row without weight, but only where Q is at an odd address. */
 static void careless_where_odd(mutant_row *r)
 {
     mutant_plain_row(r);
@@ -168,16 +166,15 @@ static void careless_where_odd(mutant_row *r)
         r->o[0] = 0.5F;
 }
 
-/* Captured values may have such rows, and are those that property gates work on. */
+/* Captured values may have such rows, and the property gates use them. */
 static void test_unaligned_tensors_and_rows_without_weight(void **state)
 {
     static const lab_behaviour behaviours[] = { { .row = mutant_plain_row },
                                                 { .row = careless_where_odd } };
     const lab_verify_options options = lab_verify_standard();
     size_t unaligned = lab_gate_index("unaligned"), finite = lab_gate_index("finite");
-    heed_problem problem;
+    heed_problem problem = parsed("b1 h1 s16 d16 f32");
     lab_values values;
-    assert_int_equal(heed_problem_parse(&problem, "b1 h1 s16 d16 f32"), HEED_OK);
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
     assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
     lab_inputs_fill(lab_inputs_find("weightless"), &values, 1);
@@ -218,14 +215,14 @@ static void test_only_what_is_asked_for(void **state)
 /* In the memory of a device                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* Memory that a mirror may be in. */
+/* Memory in which a mirror may be. */
 static const struct {
     const char *device;
     bool exact;
 } aways[] = { { "cuda", false }, { "cpu", true } };
 #define AWAYS (sizeof aways / sizeof aways[0])
 
-/* A kernel of the suite that works in a mirror. */
+/* A kernel of the suite that runs in a mirror. */
 typedef struct traveller {
     lab_actor *actor;
     lab_subject at_home;
@@ -282,13 +279,13 @@ static void verify(const lab_subject *subject, const char *spec, const char *inp
         memset(report, 0, sizeof *report);
 }
 
-/* Host memory as that of a device: all that a mutant did to it must show in the stage. */
+/* Host memory used like that of a device: all effects of a mutant must be visible in the stage. */
 static void verify_mutant(void *data, size_t index, lab_trace *trace, void *result)
 {
     const lab_mutant *m = lab_mutant_at(index / AWAYS);
     lab_verify_options options = lab_verify_standard();
     traveller it;
-    options.seed = 2; /* one of the mutants knows the first */
+    options.seed = 2; /* one of the mutants recognizes the first */
     if (m->endless || m->nearby)
         return;
     if (strcmp(m->gate, "executes") != 0)
@@ -301,8 +298,8 @@ static void verify_mutant(void *data, size_t index, lab_trace *trace, void *resu
     come_back(&it);
 }
 
-/* With exact tensors, what strays is for other tools to notice, and so is what a workspace held;
- * addresses are as they come, and there are no walls to see. */
+/* With exact tensors, stray accesses and reads of the workspace are left to other tools; addresses
+ * are arbitrary, and there are no guard pages. */
 static bool strays(const lab_mutant *m)
 {
     if (strcmp(m->gate, "deterministic") == 0 || strcmp(m->name, "by-pointer") == 0 ||
@@ -312,8 +309,8 @@ static bool strays(const lab_mutant *m)
                        strstr(m->text, "workspace"));
 }
 
-/* Nothing here hangs; tensors with gaps of gigabytes may take long where a heap fills what it
- * gives. */
+/* Nothing here hangs, but tensors with gaps of gigabytes may take long if the heap fills its
+ * allocations. */
 #define HANG_S 240
 
 static void test_mutants_are_killed_in_a_mirror(void **state)
@@ -340,7 +337,7 @@ static void test_mutants_are_killed_in_a_mirror(void **state)
     assert_int_equal(survivors, 0);
 }
 
-/* Every control on every problem, with one kind of values in turn. */
+/* Every control on every problem, each with one kind of values by turns. */
 #define SCENES 29
 #define INPUTS 20
 

@@ -1,9 +1,8 @@
 /*
- * test_gates_cuda.c - the gates on CUDA kernels that are wrong: they compile, and on the emulator
- * the gates kill them
+ * test_gates_cuda.c - the gates on wrong CUDA kernels: they compile, and on the emulator the gates
+ * kill them
  *
- * The emulator sees more than the gates do, such as a race that did no harm, which is a failure of
- * the run there.
+ * The emulator detects more than the gates do, such as a harmless race, which makes the run fail.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +61,7 @@ extern const emulated_kernel attend_0, attend_1, attend_2, attend_3, attend_4, a
     attend_7, attend_8, attend_9, attend_10, attend_11, attend_12, attend_13, attend_14, attend_15,
     attend_16, attend_17, attend_18, attend_19, attend_20, attend_21, attend_22, attend_23;
 
-/* By mistake. All know masks. */
+/* By mistake. All support masks. */
 static const emulated_kernel *const kernels[] = {
     &attend_0,  &attend_1,  &attend_2,  &attend_3,  &attend_4,  &attend_5,  &attend_6,  &attend_7,
     &attend_8,  &attend_9,  &attend_10, &attend_11, &attend_12, &attend_13, &attend_14, &attend_15,
@@ -158,7 +157,8 @@ static void test_they_are_killed(void **state)
     lab_selftest_free(&result);
 }
 
-/* As meant: but for the race, which is an error of the emulator's before there is one of a gate. */
+/* Each is killed as intended, except for the race, which the emulator reports before a gate
+ * does. */
 static void test_as_meant(void **state)
 {
     lab_selftest_options options = lab_selftest_standard();
@@ -168,7 +168,7 @@ static void test_as_meant(void **state)
         options.gate = lab_gate_at(g)->name;
         options.gates = g == 0 ? UINT32_MAX : (uint32_t)1 << g | 1;
         if (lab_selftest_run(&options, &result) != HEED_OK)
-            continue; /* there is no mutant for it */
+            continue; /* there is no mutant with it */
         for (size_t i = 0; i < result.entry_count; i++) {
             const lab_selftest_entry *entry = &result.entries[i];
             if (entry->done && !entry->meant && strcmp(entry->name, "no-barrier") != 0)

@@ -1,5 +1,5 @@
 /*
- * test_inputs.c - the kinds of values are what they say they are
+ * test_inputs.c - properties of the kinds of values
  */
 #include <math.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static double element(const lab_values *values, lab_role role, int64_t b, int64_
                            lab_view_at(&view, b, s, h) + c);
 }
 
-/* One row by the reference. */
+/* One row computed by the reference. */
 typedef struct answer {
     double weights[KEYS_MAX];
     double o[HEED_DIM_MAX];
@@ -72,7 +72,7 @@ static bool same(const lab_values *a, const lab_values *b, lab_role role)
     return true;
 }
 
-/* By seed and place alone: the same in any layout, other with another seed. */
+/* Values depend on seed and position alone: the same in any layout, different with another seed. */
 static void test_values_come_from_the_seed(void **state)
 {
     for (size_t i = 0; lab_inputs_at(i); i++) {
@@ -117,7 +117,7 @@ static void test_impulse_shows_the_weights(void **state)
     lab_values_destroy(&values);
 }
 
-/* The mean over 2^n live keys is a number of the type, and what is dead weighs nothing. */
+/* The mean over 2^n live keys is representable in the type, and dead keys have no weight. */
 static void test_exact_answers(void **state)
 {
     static const char *const specs[] = { "b1 h1 s60 d16 bf16", "b1 h1 s60 d16 f16 causal",
@@ -208,8 +208,8 @@ static void test_masked_and_visible(void **state)
     lab_values_destroy(&values);
 }
 
-/* A logit is as large as numbers of float32 are, and the highest is beyond doubt: in float64 the
- * rows are one-hot. */
+/* Logits are near the maximum of float32, and the highest is unambiguous: in float64 the rows are
+ * one-hot. */
 static void test_huge_and_low_logits(void **state)
 {
     static const char *const specs[] = { "b1 h2 s70 d64 f32 causal", "b1 h1 s40/70 d24 bf16",
@@ -252,7 +252,7 @@ static void test_near_logits(void **state)
     lab_values_destroy(&values);
 }
 
-/* Every key adds about as much to the output, however light it is. */
+/* Every key contributes about equally to the output, however small its weight. */
 static void test_tails_count(void **state)
 {
     static const heed_type types[] = { HEED_F32, HEED_F16 };
@@ -271,7 +271,7 @@ static void test_tails_count(void **state)
     }
 }
 
-/* A column of a head has a NaN where it is seen; nothing else has. */
+/* One column of a head has a visible NaN; nothing else has one. */
 static void test_nan_in_one_column(void **state)
 {
     answer result;
@@ -288,7 +288,7 @@ static void test_nan_in_one_column(void **state)
     lab_values_destroy(&values);
 }
 
-/* All of every row that sees the first key is NaN, whatever the seed. */
+/* Every row that sees the first key is NaN in all columns, whatever the seed. */
 static void test_nan_in_the_first_key(void **state)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -309,8 +309,8 @@ static bool is_between(double x, double low, double high)
     return x >= low && x < high;
 }
 
-/* Rows from tiny logits to far ones; high or low as a whole, or neither; some with two heaviest
- * keys though the logits are high. */
+/* Rows from tiny to huge logits; some high or low as a whole; some with two heaviest keys although
+ * the logits are high. */
 static void test_rows_of_all_sizes(void **state)
 {
     static const char *const specs[] = { "b1 h2 s64 d32 f32", "b2 h4/2 s40/66 d16 bf16 causal=br",
@@ -338,7 +338,7 @@ static void test_rows_of_all_sizes(void **state)
     }
 }
 
-/* No element tells of the logits, whose exponentials are infinite in float32. */
+/* No single element reveals the logits, whose exponentials are infinite in float32. */
 static void test_even_elements(void **state)
 {
     static const char *const specs[] = { "b2 h4/2 s20/30 d64 f32", "b1 h2 s40 d16 f16 causal",
@@ -367,8 +367,8 @@ static void test_even_elements(void **state)
     }
 }
 
-/* The last row of each head sees logits of -infinity alone, whatever the seed; some others do, and
- * some do not. */
+/* The last row of each head sees only logits of -infinity, whatever the seed; of the others some
+ * do, and some do not. */
 static void test_weightless_rows(void **state)
 {
     static const char *const specs[] = { "b2 h4/2 s20/18 d8 f32 causal=br",

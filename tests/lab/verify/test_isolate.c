@@ -1,5 +1,5 @@
 /*
- * test_isolate.c - work that crashes, hangs or leaves costs no more than itself
+ * test_isolate.c - work that crashes, hangs or exits costs only that piece
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -16,10 +16,10 @@
 #include "lab/verify/isolate.h"
 #include "lab/verify/stage/region.h"
 
-/* The action of a piece, by its letter. */
+/* The actions of the pieces, one letter each. */
 typedef struct script {
     const char *letters;
-    int runs; /* pieces that this process has run */
+    int runs; /* pieces run in this process */
 } script;
 
 static volatile int *nowhere;
@@ -40,7 +40,7 @@ static void touch(lab_trace *trace, size_t offset)
     ((volatile char *)region.data)[offset] = 1;
 }
 
-/* The sanitizer would end the process before the store to nowhere could. */
+/* The sanitizer would end the process before the store through a null pointer. */
 __attribute__((no_sanitize("undefined"))) static void act(void *data, size_t index,
                                                           lab_trace *trace, void *result)
 {
@@ -65,7 +65,7 @@ __attribute__((no_sanitize("undefined"))) static void act(void *data, size_t ind
     case 'r':
         trace->last = true;
         break;
-    case 'y': /* says so and does not come back */
+    case 'y': /* announces its end and exits */
         trace->last = true;
         _exit(0);
     case 'h':
@@ -91,7 +91,7 @@ static void isolate(const char *letters, unsigned deadline_s, bool (*stop)(void)
                                       .stop = stop };
     memset(results, 0, PIECES * sizeof *results);
     assert_int_equal(lab_isolate(&isolation, results, endings), HEED_OK);
-    assert_int_equal(self.runs, 0); /* none of it here */
+    assert_int_equal(self.runs, 0); /* none in this process */
 }
 
 static void test_pieces_share_a_process(void **state)
@@ -128,7 +128,7 @@ static void test_a_crash_costs_one_piece(void **state)
     assert_crash(&endings[7], "ended its process");
 }
 
-/* It is no failure: the piece is complete, and the next one has a process of its own. */
+/* This is not a failure: the piece is complete, and the next one has a new process. */
 static void test_a_last_piece(void **state)
 {
     int results[PIECES];
@@ -147,7 +147,7 @@ static void count_done(void *data, size_t done)
     assert_true(done <= strlen(self->letters));
 }
 
-/* Was a piece taken for one that hangs? A busy machine may let any wait for as long. */
+/* Returns whether a piece was reported as hanging. On a busy machine any piece may be. */
 static bool was_late(const char *letters, const lab_ending *endings)
 {
     for (size_t i = 0; letters[i]; i++)
@@ -156,7 +156,8 @@ static bool was_late(const char *letters, const lab_ending *endings)
     return false;
 }
 
-/* Children at a time take groups; a crash costs its piece alone, and the group goes on. */
+/* Concurrent children take groups of pieces; a crash costs only its piece, and the group
+ * continues. */
 static void test_several_children(void **state)
 {
     static const char letters[] = "......n..h.....r.x..........a...";
@@ -204,7 +205,7 @@ static void note_some(void *data, size_t done)
     *(bool *)data |= done > 0 && done < PIECES;
 }
 
-/* Also of one child, which has taken all pieces at once, it is known how many are through. */
+/* The number of finished pieces is known even for one child that has taken all pieces at once. */
 static void test_progress(void **state)
 {
     int results[PIECES];

@@ -1,5 +1,5 @@
 /*
- * test_logit.c - operations on logits, by hand, and expressions as the library means them
+ * test_logit.c - operations on logits worked by hand, and expressions compared with the library
  */
 #include <math.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static const float bias[] = { 0.5F, -1, 2, 0.25F, 1, 0, 3, -2, 1, 0, 0.5F, -0.5F
 static const float slopes[] = { 0.5F, -0.25F }, sinks[] = { 1, -2 };
 static const int32_t starts[] = { 1, 2 };
 static const unsigned char bytes[] = { 1, 0, 1 };
-static const uint32_t bits[] = { 0x80000005 }; /* keys 0 and 2, and what is no key */
+static const uint32_t bits[] = { 0x80000005 }; /* keys 0 and 2, and bits past the last key */
 
 static const heed_buffers operands = {
     .size = sizeof operands, .bias = bias, .slopes = slopes, .sinks = sinks, .starts = starts
@@ -38,7 +38,8 @@ static const heed_buffers operands = {
 
 #define SIZES "b1 h2 s2/3 d1 f32 align=br "
 
-/* The logit that @t becomes for the second head, the first query and the third key. */
+/* The result of the logit operations for @t, at the second head, the first query and the third
+ * key. */
 static double logit(const char *spec, double t, bool single)
 {
     heed_problem problem = parsed(spec);
@@ -142,7 +143,7 @@ static const float a[] = { 0.3F, -2, 7.5F, 0, 1e-3F };
 static const int32_t b[] = { 0, 1, 2, -5, 4, 1 };
 static const unsigned char c[] = { 0, 1, 255, 0, 0, 1, 1 };
 
-/* The program's value of a step, by the library's own arithmetic. */
+/* The value of a step of the program, by the library's arithmetic. */
 static heed_value interpret(const heed_program *program, int at, const lab_evaluation *e)
 {
     const heed_step *step = &program->steps[at];
@@ -177,7 +178,7 @@ static heed_value interpret(const heed_program *program, int at, const lab_evalu
     return (heed_value){ .whole = (int32_t)value };
 }
 
-/* Is @theirs what the expression is with the decisions @turned taken the other way? */
+/* Returns whether @theirs is the value of the expression with the decisions @turned reversed. */
 static bool agrees(const lab_expression *own, lab_evaluation *e, bool truth, heed_value theirs,
                    unsigned turned)
 {
@@ -191,7 +192,7 @@ static bool agrees(const lab_expression *own, lab_evaluation *e, bool truth, hee
     return off <= 4 * mine.error || mine.value == (double)theirs.real || !isfinite(mine.error);
 }
 
-/* As many decisions in doubt as are tried both ways. */
+/* Maximum number of uncertain decisions for which both outcomes are tried. */
 #define WAYS_MAX 6
 
 static void fail_unless_turned(const lab_expression *own, lab_evaluation *e, bool truth,
@@ -201,12 +202,12 @@ static void fail_unless_turned(const lab_expression *own, lab_evaluation *e, boo
     for (unsigned turned = 1; turned < 1U << count; turned++)
         if (agrees(own, e, truth, theirs, turned) || e->doubt.open || e->doubt.count > count)
             return;
-    fail_msg("%s: %.9g or %d, and %d decisions in doubt", text, (double)theirs.real, theirs.whole,
+    fail_msg("%s: %.9g or %d, and %d uncertain decisions", text, (double)theirs.real, theirs.whole,
              count);
 }
 
-/* Random expressions: the reference and the library mean the same by them, within the errors that
- * the reference tells of. */
+/* Random expressions: the reference and the library agree within the errors that the reference
+ * reports. */
 static void test_expressions_as_the_library(void **state)
 {
     const heed_buffers data = { .size = sizeof data, .arrays = { a, b, c } };
@@ -322,8 +323,7 @@ static int64_t left_out(const char *spec, int64_t *rows)
     return count;
 }
 
-/* Rows near a step are left out: few, where steps are far apart, and all, where none can be told.
- */
+/* Rows near a step are left out: few if steps are far apart, all if none can be decided. */
 static void test_rows_near_a_step_are_left_out(void **state)
 {
     int64_t rows;
@@ -334,7 +334,7 @@ static void test_rows_near_a_step_are_left_out(void **state)
     assert_int_equal(left_out("b1 h1 s64 d16 f32 score=s*1e7-floor(s*1e7)", &rows), 64);
 }
 
-/* Decisions in doubt that few weights depend on are no licence: the mean of V is far off. */
+/* Uncertain decisions that affect few weights are no excuse: the mean of V is far off. */
 static void test_rows_in_doubt_are_judged(void **state)
 {
     heed_problem problem = parsed("b1 h2 s64 d32 f32 score=s-floor(float(k)*0.1)");
@@ -360,7 +360,7 @@ static void test_rows_in_doubt_are_judged(void **state)
             sum += (mean - o) * (mean - o);
             size += o * o;
         }
-        assert_true(expect->o_budget[i] > 1e-3 * sqrt(size)); /* there are decisions in doubt */
+        assert_true(expect->o_budget[i] > 1e-3 * sqrt(size)); /* there are uncertain decisions */
         far += sqrt(sum) > expect->o_budget[i];
     }
     assert_true(far > expect->count * 9 / 10);
@@ -368,7 +368,7 @@ static void test_rows_in_doubt_are_judged(void **state)
     lab_values_destroy(&values);
 }
 
-/* The least allowed error of a row as a part of its norm, with a sink of @sink. */
+/* The smallest error budget of a row, relative to its norm, with a sink of @sink. */
 static double relative_budget(float sink)
 {
     heed_problem problem = parsed("b1 h1 s64/2 d16/1 f32 sinks scale=1");
@@ -390,8 +390,8 @@ static double relative_budget(float sink)
     return least;
 }
 
-/* Beside a heavy sink all keys are light, and their errors count as ever; weights that float32 has
- * no normal numbers for may be lost. */
+/* Next to a heavy sink all keys are light, and their errors count as usual; weights that are
+ * subnormal in float32 may be lost. */
 static void test_light_keys_beside_a_sink(void **state)
 {
     assert_true(relative_budget(65) > 8e-7 && relative_budget(65) < 1e-4);

@@ -1,5 +1,5 @@
 /*
- * test_products.c - operands of products that are rounded as a problem may permit it
+ * test_products.c - operands of products, rounded as a problem permits
  */
 #include <math.h>
 #include <setjmp.h>
@@ -19,11 +19,11 @@ static float tf32(float x, bool cut)
     return lab_product_operand(HEED_PRODUCTS_TF32, x, cut);
 }
 
-/* TF32 has ten bits behind the point. */
+/* TF32 has ten bits after the binary point. */
 static void test_operands_of_tf32(void **state)
 {
     assert_true(tf32(1 + 0x1p-10F, false) == 1 + 0x1p-10F);
-    assert_true(tf32(1 + 0x1p-11F, false) == 1); /* a tie goes to the even one */
+    assert_true(tf32(1 + 0x1p-11F, false) == 1); /* a tie is rounded to even */
     assert_true(tf32(1 + 3 * 0x1p-11F, false) == 1 + 0x1p-9F);
     assert_true(tf32(1 + 0x1p-11F + 0x1p-23F, false) == 1 + 0x1p-10F);
     assert_true(tf32(-1 - 0x1p-11F - 0x1p-23F, false) == -1 - 0x1p-10F);
@@ -45,7 +45,7 @@ static void test_what_is_not_finite_stays(void **state)
         }
 }
 
-/* The high parts are those that the laboratory's bfloat16 has. */
+/* The high parts equal the laboratory's bfloat16 values. */
 static void test_products_of_two_bfloat16(void **state)
 {
     for (uint64_t i = 0; i < 100000; i++) {
@@ -59,14 +59,14 @@ static void test_products_of_two_bfloat16(void **state)
         assert_true((double)x == high_a + low_a && (double)y == high_b + low_b);
         if (lab_element_round(HEED_BF16, (double)x) != high_a ||
             lab_element_round(HEED_BF16, (double)y) != high_b)
-            continue; /* a tie has two sums */
+            continue; /* a tie has two valid sums */
         float product = lab_product(HEED_PRODUCTS_BF16X3, x, y);
         double expected = high_a * high_b + high_a * low_b + low_a * high_b;
         assert_true(fabs((double)product - expected) <= 0x1p-24 * fabs(expected));
     }
 }
 
-/* heed.h says so much of a product, and it is nearly reached. */
+/* The error is within the bound in heed.h, and nearly reaches it. */
 static void test_errors_are_those_of_the_header(void **state)
 {
     const struct {

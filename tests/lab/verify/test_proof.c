@@ -1,5 +1,6 @@
 /*
- * test_proof.c - a ranked kernel has passed all gates on all kinds of values, and on neighbours
+ * test_proof.c - a ranked kernel has passed all gates on all kinds of values, and on neighbouring
+ * problems
  */
 #include <math.h>
 #include <setjmp.h>
@@ -30,7 +31,7 @@ static size_t list(const char *spec, uint64_t seed, lab_proof_case cases[LAB_PRO
     return lab_proof_list(&proof, cases);
 }
 
-/* Every kind that the problem has, once, and every gate with the normal values. */
+/* Every kind that applies to the problem is tried once, and every gate with the normal values. */
 static void test_all_kinds_are_tried(void **state)
 {
     static const char *const specs[] = { SPEC, "b1 h1 s1/4096 d64 bf16", "b2 h4/2 s7 d1 f16",
@@ -55,8 +56,8 @@ static void test_all_kinds_are_tried(void **state)
     }
 }
 
-/* Neighbours are of the same kind, not the problem, and others with every seed; one of each proof
- * has few keys. */
+/* Neighbours are of the same kind, differ from the problem and change with the seed; one of each
+ * proof has few keys. */
 static void test_neighbours(void **state)
 {
     static const char *const specs[] = { SPEC, "b1 h8/2 s1/4096 d64 bf16", "b1 h1 s1 d1 f16",
@@ -86,14 +87,14 @@ static void test_neighbours(void **state)
             few += short_ones > 0;
         }
         assert_int_equal(count, 20 * LAB_NEIGHBOURS);
-        assert_int_equal(scaled, 40); /* two of those of each proof */
+        assert_int_equal(scaled, 40); /* two in each proof */
         assert_true(negative > 2 && negative < 18);
         assert_true(by_head > 0 || s == 2);
         assert_int_equal(few, 20);
         for (size_t i = 0; i < count; i++)
             for (size_t n = 0; n < i; n++)
                 same += strcmp(seen[i], seen[n]) == 0;
-        assert_true(same < count / 2 || s == 2); /* of length 1 there are few */
+        assert_true(same < count / 2 || s == 2); /* there are few neighbours of length 1 */
     }
 }
 
@@ -110,7 +111,7 @@ static void one_row(mutant_row *r)
         r->o[0] *= 1.001F;
 }
 
-/* Some head dims and lengths are right, whatever they have to do with those asked for. */
+/* Right for some head dims and lengths, related to the requested ones. */
 static void right_as_asked(mutant_row *r)
 {
     int64_t keys = r->problem->seq_k;
@@ -150,7 +151,7 @@ static void test_one_row_of_800_is_found(void **state)
         assert_int_equal(error->outcome, LAB_FAIL);
         assert_non_null(strstr(error->reason, "query 611"));
     }
-    /* The whole of such a problem at the head dim of models is compared. */
+    /* Such a problem, at the head dim of real models, is compared completely. */
     lab_proof_case cases[LAB_PROOF_CASES];
     size_t count = list("b1 h1 s800 d64 f32 causal", 1, cases);
     for (size_t i = 0; i < count; i++)
@@ -181,8 +182,8 @@ static void test_other_values_are_tried(void **state)
 typedef struct picky {
     lab_actor *actor;
     int prepared;
-    int from;       /* refuses from this time on */
-    bool strangers; /* but only what is not SPEC */
+    int from;       /* refuses from this call on */
+    bool strangers; /* but only problems other than SPEC */
     heed_problem home;
 } picky;
 
@@ -216,8 +217,7 @@ static lab_outcome prove_picky(int from, bool strangers)
     return report.outcome;
 }
 
-/* To refuse the problem is no fault, nor is it to refuse others; to refuse it after it was done is.
- */
+/* Refusing the problem or its neighbours is not a failure; refusing it after running it is. */
 static void test_refusals(void **state)
 {
     assert_int_equal(prove_picky(0, false), LAB_SKIP);

@@ -19,7 +19,7 @@
 
 #define KEYS_MAX 16
 
-/* One row by both implementations. */
+/* One row computed by both implementations. */
 typedef struct both {
     double o[HEED_DIM_MAX];
     double lse;
@@ -83,12 +83,12 @@ static void test_default_scale(void **state)
     assert_row(&result, 4, (double[]){ 5, 6, 7, 8 }, 5);
 }
 
-/* Keys of equal logits; v[j] = 2^j, so that the mean tells which keys were seen. */
+/* Keys of equal logits; v[j] = 2^j, so that the mean reveals which keys were seen. */
 static void assert_sees(const char *spec, int64_t query, int64_t keys)
 {
     heed_problem problem = parsed(spec);
     float q[KEYS_MAX] = { 0 }, k[KEYS_MAX] = { 0 }, v[KEYS_MAX];
-    for (int j = 0; j < KEYS_MAX; j++) { /* keys that are not seen are traps */
+    for (int j = 0; j < KEYS_MAX; j++) { /* hidden keys are traps */
         k[j] = j < keys ? 1 : NAN;
         v[j] = j < keys ? ldexpf(1, j) : NAN;
     }
@@ -154,7 +154,7 @@ static void test_large_logits_do_not_overflow(void **state)
     assert_row(&result, 1, (double[]){ 1 }, 10000);
 }
 
-/* Every element names its place, in a layout with gaps; equal logits and two keys. */
+/* Every element encodes its position, in a layout with gaps; equal logits and two keys. */
 static void test_strides_and_grouped_heads(void **state)
 {
     heed_problem problem = parsed("b2 h4/2 s3/2 d1/2 f32 q=100:20:3 k=90:30:7 v=50:25:9");
@@ -185,7 +185,7 @@ static void test_naive_rounds_weights_and_output(void **state)
     uint16_t q[1], k[2], v[2];
     lab_element_set(HEED_BF16, q, 0, 1);
     lab_element_set(HEED_BF16, k, 0, 0);
-    lab_element_set(HEED_BF16, k, 1, -0.625); /* a weight whose rounding shows in the output */
+    lab_element_set(HEED_BF16, k, 1, -0.625); /* a weight whose rounding is visible in the output */
     lab_element_set(HEED_BF16, v, 0, 0);
     lab_element_set(HEED_BF16, v, 1, 1);
     both result = compute(&problem, q, k, v, first);
@@ -193,7 +193,7 @@ static void test_naive_rounds_weights_and_output(void **state)
     double expected = lab_element_round(HEED_BF16, (double)((float)weight / (1 + expf(-0.625F))));
     assert_true(result.naive_o[0] == expected);
     assert_true(fabs(result.naive_lse - log(1 + exp(-0.625))) <
-                1e-7); /* sums what is not rounded */
+                1e-7); /* sums of unrounded weights */
 }
 
 static void test_random_numbers(void **state)
@@ -210,7 +210,7 @@ static void test_random_numbers(void **state)
     assert_true(lab_random_stream(1, 0) != lab_random_stream(1, 1));
 }
 
-/* From 2048 on the numbers of f16 are even. */
+/* From 2048 on float16 represents only even integers. */
 static void test_naive_in_half_precision(void **state)
 {
     heed_problem problem = parsed("b1 h1 s1/16 d16 f16 scale=1");
@@ -238,7 +238,8 @@ static void test_naive_in_half_precision(void **state)
     assert_true(compute(&problem, q, k, v, row).naive_o[0] == 2050.0 / 16);
 }
 
-/* Of TF32 the last bits are rounded or cut off, of two bfloat16 the product of the low parts. */
+/* With TF32 the last bits are rounded or truncated, with two bfloat16 the product of the low parts
+ * is dropped. */
 static void test_naive_with_rounded_operands(void **state)
 {
     heed_problem problem = parsed("b1 h1 s1 d1 f32 scale=1");
@@ -263,9 +264,9 @@ static void test_naive_with_rounded_operands(void **state)
     }
 }
 
-/* A quarter turn from each position to the next: the new key (1, 2), at position 1 of the cache,
- * becomes (-2, 1), and the query (3, 4), there as well, (-4, 3); the key before stays as it is. The
- * cache holds a trap in place of the new key. */
+/* A quarter turn per position: the new key (1, 2), at position 1 of the cache, becomes (-2, 1), and
+ * the query (3, 4), at the same position, (-4, 3); the previous key is unchanged. The cache holds a
+ * trap in the place of the new key. */
 static void test_new_keys_are_rotated(void **state)
 {
     heed_problem problem = parsed("b1 h1 s1/3 d2/1 f32 lengths append=1 rotary=2 scale=0.1");

@@ -1,5 +1,5 @@
 /*
- * test_sample.c - the expected answer of a few rows after an element was touched
+ * test_sample.c - the expected answer of a few rows after an element was changed
  */
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static const char *const specs[] = {
 
 #define TOUCHES 60
 
-/* The tensors of a problem, as they are and as they were. */
+/* The tensors of a problem, with their current and previous values. */
 typedef struct scene {
     heed_problem problem;
     lab_values now, before;
@@ -76,7 +76,7 @@ static void touch(scene *it)
     write_touches(it, touches, count);
 }
 
-/* As far off as is permitted. */
+/* Computes a row with the largest permitted error. */
 static void rounded_row(mutant_row *r)
 {
     mutant_in_products(r, r->problem->products, true, false);
@@ -91,7 +91,7 @@ static double error_of(scene *it, const lab_values *values)
     return lab_sample_error(it->sample, it->o, it->lse);
 }
 
-/* The expected rows are the reference's for the tensors as they are. */
+/* The expected rows equal the reference for the current tensors. */
 static void compare_with_reference(const scene *it)
 {
     heed_buffers data = lab_values_buffers(&it->now);
@@ -121,8 +121,8 @@ static void test_expectation_follows(void **state)
     }
 }
 
-/* An honest answer is right, and the one before the touch wrong: for nearly every touch, as there
- * are rows that hardly move, such as one that sees a single key. */
+/* A correct answer passes, and the one before the change fails: for nearly every change, since some
+ * rows hardly move, such as one that sees a single key. */
 static void test_old_answers_fail(void **state)
 {
     for (size_t s = 0; s < SPECS; s++) {
@@ -133,7 +133,8 @@ static void test_old_answers_fail(void **state)
             touch(&it);
             double right = error_of(&it, &it.now), old = error_of(&it, &it.before);
             if (!(right <= 1))
-                fail_msg("%s: touch %d: honest, and %g times what is allowed", specs[s], n, right);
+                fail_msg("%s: touch %d: correct, but %g times the allowed error", specs[s], n,
+                         right);
             caught += old > 1;
         }
         if (caught < TOUCHES * 9 / 10)
@@ -142,7 +143,7 @@ static void test_old_answers_fail(void **state)
     }
 }
 
-/* The tensors are never further than one element from what they were, and come back to it. */
+/* The tensors never differ from the originals by more than one element, and are restored. */
 static void test_elements_are_put_back(void **state)
 {
     scene it;
@@ -171,7 +172,7 @@ static void test_elements_are_put_back(void **state)
     close_scene(&it);
 }
 
-/* All three tensors are touched, and not always in the same place. */
+/* All three tensors are changed, and not always in the same place. */
 static void test_touches_differ(void **state)
 {
     scene it;

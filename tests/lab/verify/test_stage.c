@@ -1,5 +1,5 @@
 /*
- * test_stage.c - guarded memory: writes to all places, and which of them are noticed
+ * test_stage.c - guarded memory: writes to all places, and which of them are detected
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "contexts.h"
 #include "lab/tensor/convert.h"
 #include "lab/verify/append.h"
 #include "lab/verify/inputs.h"
@@ -74,7 +75,7 @@ static void test_paint_shows_every_byte(void **state)
             assert_int_equal(lab_region_spoiled(&region, 3, 8000, pattern), places[i]);
             region.room[places[i]] ^= 0x10;
         }
-        lab_region_paint(&region, 100, 107, pattern); /* parts fit the whole */
+        lab_region_paint(&region, 100, 107, pattern); /* aligned parts agree with the whole */
         assert_int_equal(lab_region_spoiled(&region, 3, 8000, pattern), 8000);
     }
     lab_region_destroy(&region);
@@ -117,7 +118,7 @@ static const char *const specs[] = {
 };
 #define SPECS (sizeof specs / sizeof specs[0])
 
-/* Every element is a copy of the values, and all that is between them NaN or pattern. */
+/* Every element is a copy of the values, and everything between them is NaN or pattern. */
 static void test_a_fresh_stage_is_whole(void **state)
 {
     char text[160];
@@ -133,7 +134,7 @@ static void test_a_fresh_stage_is_whole(void **state)
         }
 }
 
-/* A problem that has all inputs. */
+/* A problem that has every input. */
 static const char operands[] =
     "b2 h2 s6 d4 f32 bias=f16:q alibi sinks=bh lengths paged=2 starts shown=bits:h "
     "array=a:f32:5 array=b:i32:2x3 array=c:bytes:7 array=d:f32:2 "
@@ -185,7 +186,7 @@ static void test_every_kind_of_damage_is_noticed(void **state)
     assert_noticed(specs[3], LAB_EDGE_END, LAB_K, -3, true, "K was written to");
 }
 
-/* The content of an unwritten O differs everywhere between the signs. */
+/* The content of an unwritten O differs everywhere between the two signs. */
 static void test_poison(void **state)
 {
     for (int type = HEED_F32; type <= HEED_BF16; type++)
@@ -250,7 +251,7 @@ static double operand_at(const lab_values *values, lab_role role, int64_t batch,
                         lab_view_pair(view, batch, 1, query, key));
 }
 
-/* Operands are sliced along, keys of bits and numbers of starts among them. */
+/* Operands are sliced together with the tensors, including bit masks and numbers of starts. */
 static void test_operands_are_sliced_along(void **state)
 {
     heed_problem whole_problem = parsed(
@@ -280,31 +281,30 @@ static void test_operands_are_sliced_along(void **state)
     lab_values_destroy(&part);
 }
 
-/* A system promises more memory than it has: tensors that would fill it are refused at once.
- * Elements far apart are few. */
+/* A system promises more memory than it has: tensors that would fill it are refused at once. Widely
+ * spaced elements count little. */
 static void test_more_than_there_is_memory(void **state)
 {
     lab_values values;
     heed_problem much = parsed("b1 h1 s2147483648 d64 f32");
     heed_problem sparse = parsed("b1 h1 s4 d4 f32 q=3000000000:4:4");
-    alarm(5); /* seconds; else memory would be gone */
+    alarm(5); /* seconds; otherwise memory would be exhausted */
     assert_int_equal(lab_values_create(&values, &much), HEED_ERR_NO_MEMORY);
     alarm(0);
     assert_int_equal(lab_values_create(&values, &sparse), HEED_OK);
     lab_values_destroy(&values);
 }
 
-/* A kernel that keeps the addresses of one call must be wrong in the next. */
+/* A kernel that reuses the addresses of one call must be wrong in the next. */
 static void test_an_exact_mirror_moves(void **state)
 {
-    const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
     heed_context *context;
     heed_buffers last = { .size = sizeof last };
     scene s;
     open_scene(&s, "b2 h4/2 s9/5 d3/7 f32", LAB_EDGE_END, 64);
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
+    context = host_context(1);
     lab_mirror mirror = lab_mirror_create(context, true);
-    for (int run = 0; run < 40; run++) { /* a heap may keep some for later */
+    for (int run = 0; run < 40; run++) { /* the heap may keep some for reuse */
         assert_int_equal(lab_mirror_place(&mirror, &s.stage), HEED_OK);
         heed_buffers now = lab_mirror_buffers(&mirror, &s.stage);
         assert_ptr_not_equal(now.q, last.q);
@@ -320,8 +320,8 @@ static void test_an_exact_mirror_moves(void **state)
     close_scene(&s);
 }
 
-/* Values that are to be written are missing at first. Afterwards what is changed in the cache or
- * left out is noticed, of its elements as of its gaps. */
+/* Values that are to be written are absent at first. Afterwards any change or omission in the cache
+ * is detected, in elements and in gaps. */
 static void test_the_cache_is_watched(void **state)
 {
     char text[160];
@@ -342,7 +342,7 @@ static void test_the_cache_is_watched(void **state)
             *element ^= 1;
             assert_true(lab_stage_misses(&s.stage, &s.values, text, sizeof text));
             assert_non_null(strstr(text, "batch 1, head 1"));
-        } else { /* a byte of the page that no batch element has */
+        } else { /* a byte of a page that belongs to no batch element */
             for (int64_t page = 0; page < s.problem.pages; page++)
                 if (!memchr(s.buffers.table, (int)page, 4 * sizeof(int32_t)))
                     s.stage.block[LAB_V].region.data[page * v.strides.batch * 4] ^= 1;

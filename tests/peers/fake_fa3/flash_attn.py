@@ -1,5 +1,5 @@
-"""A stand-in for FlashAttention-2: see flash_attn_interface.py. A window has its sides left and right of
-query i at the position i + keys - queries, -1 where it is open; slopes are [heads] or [batch, heads]."""
+"""A fake FlashAttention-2: see flash_attn_interface.py. A window gives the numbers of keys left and right of query i at
+the position i + keys - queries, -1 if unlimited; slopes are [heads] or [batch, heads]."""
 
 import numpy as np
 import torch

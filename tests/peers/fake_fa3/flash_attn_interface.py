@@ -1,6 +1,6 @@
-"""A stand-in for FlashAttention-3, in the numpy of ../fake_torch: tensors are [batch, seq, heads, dim],
-K and V have heads of their own, and masks are aligned bottom right. With splits it takes longer, and so
-it does over a cache without metadata, or for a single query without a causal mask. FAKE_FA3_PAIRS: it returns the LSE as well, as earlier ones did."""
+"""A fake FlashAttention-3, in the numpy of ../fake_torch: tensors are [batch, seq, heads, dim], K and V have their own
+number of heads, and masks are aligned bottom right. It takes longer with splits, and with a cache without metadata, or
+for a single query without a causal mask. FAKE_FA3_PAIRS: it returns the LSE as well, like earlier versions."""
 
 import os
 import time
@@ -37,7 +37,7 @@ def whole(numbers):
 
 
 def sequences(q, parts, scale, causal, window, softcap):
-    """O, for parts of rows of Q [rows, heads, dim] with K and V of their own."""
+    """O for parts of the rows of Q [rows, heads, dim], each with its K and V."""
     out = torch.Tensor(np.full(q.shape[:2] + parts[0][2].shape[2:], np.nan, q.array.dtype))
 
     def run():

@@ -1,6 +1,6 @@
-"""A stand-in for FlashInfer: decoding of one query each over pages, in the numpy of ../fake_torch. With
-tensor cores it takes longer for less than three sequences, and without them for more; it has kernels of the
-backend fa2 alone for pages of three keys."""
+"""A fake FlashInfer: decoding of one query per sequence over pages, in the numpy of ../fake_torch. With tensor cores it
+takes longer for less than three sequences, and without them for more; for pages of three keys it only has kernels of
+the backend fa2."""
 
 import time
 

@@ -1,5 +1,5 @@
-# The hash that wisdom is bound to changes with every file that decides which code a plan runs, and with the flags, but
-# not with the rest of the library; so does that of the gates, with theirs:
+# The hash that wisdom depends on changes with every file that determines which code a plan runs, and with the flags, but
+# not with other files of the library; likewise for the hash of the gates and its files:
 #   cmake -DSOURCE=... -DSCRATCH=... -P tests/src/cuda/kernel_build.cmake
 cmake_minimum_required(VERSION 3.25)
 include("${SOURCE}/cmake/HeedKernelBuild.cmake")
@@ -44,7 +44,7 @@ if(hash STREQUAL other_flags)
     list(APPEND wrong "flags")
 endif()
 
-# The hash of the gates that results on a board rely on, likewise.
+# The hash of the gates, on which results on a board depend.
 function(gates_now out)
     execute_process(COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${SCRATCH}" "-DHEADER=${SCRATCH}/commit.h"
         -P "${SOURCE}/cmake/HeedCommit.cmake" COMMAND_ERROR_IS_FATAL ANY)

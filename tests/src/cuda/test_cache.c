@@ -1,5 +1,6 @@
 /*
- * test_cache.c - compiled kernels on disk: whole or not there, and never more than they may be
+ * test_cache.c - cache of compiled kernels on disk: entries are complete or absent, and the size
+ * limit holds
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 #include "scratch.h"
 
 /* -------------------------------------------------------------------------- */
-/* A cache in a folder of the test's own                                      */
+/* A cache in a directory of the test                                         */
 /* -------------------------------------------------------------------------- */
 
 static int open_cache(void **state)
@@ -34,7 +35,7 @@ static int open_cache(void **state)
     return setenv("HEED_CACHE", *state, 1);
 }
 
-/* The key that is @digit 64 times. */
+/* The key that consists of @digit 64 times. */
 static const char *key_of(char digit, char key[HEED_CACHE_KEY_SIZE])
 {
     memset(key, digit, HEED_CACHE_KEY_SIZE - 1);
@@ -132,7 +133,7 @@ static void test_a_key_knows_where_parts_end(void **state)
     assert_string_not_equal(key, different);
     heed_cache_key(one, 1, different);
     assert_string_not_equal(key, different);
-    heed_cache_key(NULL, 0, key); /* SHA-256 of nothing, as FIPS 180-4 has it */
+    heed_cache_key(NULL, 0, key); /* SHA-256 of the empty message, as in FIPS 180-4 */
     assert_string_equal(key, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
@@ -225,7 +226,7 @@ static void test_an_entry_comes_back(void **state)
     assert_false(store('3', "", 0, "", false));
 }
 
-/* Writes @data in place of the entry: it must count as none, be gone, and be stored anew. */
+/* Writes @data in place of the entry: it must be ignored, removed, and stored again. */
 static void assert_rebuilt(const unsigned char *data, size_t size)
 {
     char path[PATH_MAX];
@@ -252,7 +253,7 @@ static void test_a_damaged_entry_is_made_again(void **state)
     memcpy(bad, whole, size);
     bad[size] = 0;
     assert_rebuilt(bad, size + 1);
-    memset(bad, 0xff, size); /* sizes whose sum is beyond 64 bits */
+    memset(bad, 0xff, size); /* sizes whose sum overflows 64 bits */
     memcpy(bad, whole, 16);
     assert_rebuilt(bad, size);
 }
@@ -263,7 +264,7 @@ static void test_what_is_no_file_is_left_alone(void **state)
     assert_true(store('1', "code", 4, "", false));
     unlink(entry_path('1', path));
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_false(loads('1')); /* and does not wait for a writer */
+    assert_false(loads('1')); /* without waiting for a writer */
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_false(loads('1'));
@@ -303,7 +304,7 @@ static void store_large(char digit, time_t age)
 static void test_what_was_not_used_goes_first(void **state)
 {
     char path[PATH_MAX];
-    setenv("HEED_CACHE_LIMIT", "1", 1); /* room for three */
+    setenv("HEED_CACHE_LIMIT", "1", 1); /* room for three entries */
     store_large('1', 500);
     scratch_write(path_of("notes.txt", path), "not ours", 8);
     set_age(path, 9999);
@@ -316,10 +317,10 @@ static void test_what_was_not_used_goes_first(void **state)
     store_large('5', 0);
     assert_false(loads('4'));
     assert_true(loads('1') && loads('3') && loads('5'));
-    set_age(entry_path('1', path), -3600); /* by a clock that was wrong: used in the future */
+    set_age(entry_path('1', path), -3600); /* used in the future, by a wrong clock */
     set_age(entry_path('3', path), -3600);
     set_age(entry_path('5', path), -3600);
-    store_large('6', 0); /* the oldest now, but what was just made is kept */
+    store_large('6', 0); /* now the oldest, but a new entry is kept */
     assert_true(loads('6'));
     assert_int_equal(loads('1') + loads('3') + loads('5'), 2);
     assert_true(exists(path_of("notes.txt", path)));

@@ -1,5 +1,5 @@
 /*
- * test_config_facts.c - facts about the configs of CUDA kernels, for every kind of device
+ * test_config_facts.c - facts about the configs of CUDA kernels, for every architecture
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include "cuda/backend.h"
 #include "inspect/cubin.h"
 #include "jit_scene.h"
+#include "problems.h"
 
 /* By the cost model, no device is faster than its data sheet. */
 static void test_no_prediction_passes_the_roofline(void **state)
@@ -23,8 +24,7 @@ static void test_no_prediction_passes_the_roofline(void **state)
     static const int lengths[] = { 1, 16, 100, 512, 4096, 65536 };
     char name[HEED_NAME_SIZE];
     for (size_t n = 0; n < 4 * 6 * CONFIG_SPECS; n++) {
-        heed_problem problem;
-        assert_int_equal(heed_problem_parse(&problem, config_specs[n % CONFIG_SPECS]), HEED_OK);
+        heed_problem problem = parsed(config_specs[n % CONFIG_SPECS]);
         problem.seq_q = problem.seq_k = lengths[n / CONFIG_SPECS % 6];
         for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
             for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
@@ -39,13 +39,12 @@ static void test_no_prediction_passes_the_roofline(void **state)
     }
 }
 
-/* How many configs that sum in half precision are legal for a problem. */
+/* Counts the legal configs for a problem that sum in half precision. */
 static int count_half(const char *spec, int arch)
 {
     char name[HEED_NAME_SIZE];
     int legal = 0;
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     for (size_t kernel = 0; heed_kernel_name(kernel); kernel++)
         for (size_t i = 0; heed_kernel_config(kernel, i, name, sizeof name) == HEED_OK; i++) {
             heed_cuda_facts facts;
@@ -68,7 +67,7 @@ static void test_half_precision_is_for_those_who_ask(void **state)
     }
 }
 
-/* float32 goes to tensor cores, few queries too. */
+/* float32 runs on tensor cores, even with few queries. */
 static void test_float32_is_for_tensor_cores(void **state)
 {
     static const char *const specs[] = {
@@ -80,9 +79,8 @@ static void test_float32_is_for_tensor_cores(void **state)
     for (size_t i = 0; i < CONFIG_ARCHS * sizeof specs / sizeof *specs; i++) {
         const char *spec = specs[i / CONFIG_ARCHS];
         int arch = config_archs[i % CONFIG_ARCHS];
-        heed_problem problem;
+        heed_problem problem = parsed(spec);
         heed_cuda_facts mma, naive;
-        assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
         assert_int_equal(heed_cuda_facts_find("fwd_f32_sm80_mma", &problem, arch, &mma), HEED_OK);
         assert_int_equal(heed_cuda_facts_find("fwd_any_sm80_naive", &problem, arch, &naive),
                          HEED_OK);
@@ -95,10 +93,9 @@ static void test_float32_is_for_tensor_cores(void **state)
 /* Code for sm_90a runs on no other device. */
 static void test_hopper_alone(void **state)
 {
-    heed_problem problem;
+    heed_problem problem = parsed("b4 h16 s4096 d64 f16 causal");
     heed_cuda_facts facts;
     const char *name = "fwd_16bit_sm90_wgmma";
-    assert_int_equal(heed_problem_parse(&problem, "b4 h16 s4096 d64 f16 causal"), HEED_OK);
     assert_int_equal(heed_cuda_facts_find(name, &problem, 80, &facts), HEED_ERR_UNSUPPORTED);
     assert_int_equal(heed_cuda_facts_find(name, &problem, 89, &facts), HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(heed_message(), "needs a newer device"));
@@ -106,16 +103,15 @@ static void test_hopper_alone(void **state)
     assert_string_equal(facts.source, "attn_wgmma.cu");
 }
 
-/* A cap on registers is an option of the compiler, and it holds; configs that planning looks at
- * have none, and code of their own. */
+/* A register cap is a compiler option and takes effect; the configs that planning considers have
+ * none, and have separate code. */
 static void test_caps(void **state)
 {
-    heed_problem problem;
+    heed_problem problem = parsed("b2 h8 s512 d64 f16");
     heed_cuda_facts plain, capped;
     heed_cubin built;
     lab_cubin cubin;
     lab_error error;
-    assert_int_equal(heed_problem_parse(&problem, "b2 h8 s512 d64 f16"), HEED_OK);
     assert_int_equal(
         heed_cuda_facts_find("fwd_16bit_sm80_mma__m32n32w2k2s2q1o1b2p1l1a1", &problem, 90, &plain),
         HEED_OK);
@@ -148,9 +144,8 @@ static void test_caps(void **state)
 
 static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
 {
-    heed_problem problem;
+    heed_problem problem = parsed(config_specs[0]);
     heed_cuda_facts facts;
-    assert_int_equal(heed_problem_parse(&problem, config_specs[0]), HEED_OK);
     assert_int_equal(heed_cuda_facts_find("fwd_any_scalar_row", &problem, 80, &facts),
                      HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(heed_message(), "another kind of device"));

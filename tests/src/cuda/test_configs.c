@@ -1,21 +1,21 @@
 /*
- * test_configs.c - every config of every CUDA kernel, compiled for every kind of device: none may
- * spill, and none that the tables call legal may be more than a multiprocessor holds
+ * test_configs.c - compiles every config of every CUDA kernel for every architecture: none may
+ * spill, and every legal one must fit on a multiprocessor
  *
- * Lengths, splits and strides are no part of the code, so what is compiled are the configs times
- * head dims, masks and types. The CPUs share the work, as processes, since a compiler that crashes
- * or has a lock must not stop the others. Compiled code is kept in the build folder, so only what
- * was changed is compiled again.
+ * The code does not depend on lengths, splits and strides, so configs are compiled for each head
+ * dim, mask and type. The work is divided among processes, since a compiler that crashes or holds a
+ * lock must not stop the others. Compiled code is cached in the build directory, so only changed
+ * code is compiled again.
  *
- * sm_80 and sm_89 run the same machine code, and what is compiled for one takes about as many
- * registers as for the other: the same number for two of three, never 32 more. So what is legal on
- * both is compiled for sm_80, judged by both, and compiled for sm_89 too only where registers are
- * short, or with HEED_TEST_ALL in the environment.
+ * sm_80 and sm_89 run the same machine code, and code compiled for either takes about as many
+ * registers: the same number in two of three cases, never 32 more. So a config that is legal on
+ * both is compiled for sm_80 and checked against both. It is also compiled for sm_89 if registers
+ * are short, or with HEED_TEST_ALL in the environment.
  *
  *     test_configs [sample]
  *
- * With "sample" the test looks at one config in 128, always the same ones, and at one of each
- * kernel for each kind of device.
+ * With "sample" the test checks one config in 128, always the same ones, and one of each kernel for
+ * each architecture.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,12 +38,14 @@
 #include "jit_scene.h"
 #include "lab/tensor/random.h"
 #include "problem/operand.h"
+#include "problems.h"
 
-/* More than what a kernel ever took on sm_89 beyond what it takes on sm_80. */
+/* Exceeds the number of registers that any kernel ever needed on sm_89 in addition to those on
+ * sm_80. */
 #define REGISTERS_APART 32
 #define REGISTERS_MAX 255
 
-/* One config in so many is tried: in a build that is slow itself, and in a sample. */
+/* One config in this many is tried: in a build that is slow, and in a sample. */
 #ifndef CONFIGS_EVERY
 #define CONFIGS_EVERY 1
 #endif
@@ -74,13 +76,12 @@ static bool equal_code(const heed_cuda_facts *a, const heed_cuda_facts *b)
     return true;
 }
 
-/* Adds the code of @name, a kernel with its config, unless it is the same as another config's.
- * Returns false if it cannot do the problem, or planning would not choose it. */
+/* Adds the code of @name, a kernel with its config, unless another config has the same code.
+ * Returns false if it does not support the problem, or if planning would not choose it. */
 static bool add_item(const char *name, const char *spec, int arch)
 {
-    heed_problem problem;
+    heed_problem problem = parsed(spec);
     heed_cuda_facts facts;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     heed_status status = heed_cuda_facts_find(name, &problem, arch, &facts);
     if (status == HEED_ERR_UNSUPPORTED || (status == HEED_OK && facts.unworthy))
         return false;
@@ -100,15 +101,14 @@ static bool add_item(const char *name, const char *spec, int arch)
     return true;
 }
 
-/* The config that takes over where addresses are not aligned, which planning does not list; it may
- * be another kernel's. */
+/* Adds the config that takes over if addresses are not aligned, which planning does not list; it
+ * may belong to another kernel. */
 static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
 {
-    heed_problem problem;
+    heed_problem problem = parsed(spec);
     heed_config config;
     char name[HEED_NAME_SIZE];
     const heed_cuda_code *code = kernel->code;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     if (!(kernel->types & 1u << problem.type))
         return;
     heed_config_at(kernel->algorithm, 0, &config);
@@ -121,13 +121,13 @@ static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
         fail_msg("%s cannot take over for %s on sm_%d", name, spec, arch);
 }
 
-/* Is config number @i of @kernel tried for architecture number @turn? A kernel for all of them has
- * nearly the same code on each: of its configs for problems that change logits, hide keys or add
- * sinks each architecture takes one in three, or all with HEED_TEST_ALL in the environment. */
+/* Returns whether config number @i of @kernel is tried for architecture number @turn. A kernel for
+ * all architectures has nearly the same code on each: of its configs for problems that change
+ * logits, hide keys or add sinks each architecture tries one in three, or all with HEED_TEST_ALL in
+ * the environment. */
 static bool takes_turn(const heed_kernel *kernel, const char *spec, size_t turn, size_t i)
 {
-    heed_problem problem;
-    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    heed_problem problem = parsed(spec);
     return kernel->arch > config_archs[0] || !heed_problem_has_operands(&problem) ||
            i % CONFIG_ARCHS == turn || getenv("HEED_TEST_ALL");
 }
@@ -147,8 +147,8 @@ static void add_all(const char *spec, size_t turn)
     }
 }
 
-/* The error of a kernel in the code; only the one that is launched takes what the facts say.
- */
+/* Returns the error of a kernel in the code, or NULL; the facts apply only to the kernel that is
+ * launched. */
 static const char *wrong_kernel(const item *it, const heed_gpu *gpu, const lab_cubin_kernel *kernel)
 {
     bool launched = strcmp(kernel->name, it->facts.launch.entry) == 0;
@@ -163,8 +163,8 @@ static const char *wrong_kernel(const item *it, const heed_gpu *gpu, const lab_c
     return NULL;
 }
 
-/* Would more registers stop the kernel from being compiled without spills, or cost it a block that
- * is resident? */
+/* Returns whether REGISTERS_APART more registers would cause spills or reduce the number of
+ * resident blocks. */
 static bool is_short(const item *it, const heed_gpu *gpu, const lab_cubin_kernel *kernel)
 {
     int more = kernel->registers + REGISTERS_APART;
@@ -174,7 +174,8 @@ static bool is_short(const item *it, const heed_gpu *gpu, const lab_cubin_kernel
                                  it->facts.launch.smem, NULL);
 }
 
-/* The error of the code on the device of @it; and if @short_of_registers is given, is it? */
+/* Returns the error of the code on the device of @it, or NULL. Sets *@short_of_registers, if not
+ * NULL, to the result of is_short(). */
 static const char *wrong_code(const item *it, const heed_cubin *code, bool *short_of_registers)
 {
     heed_gpu gpu;
@@ -196,7 +197,7 @@ static const char *wrong_code(const item *it, const heed_cubin *code, bool *shor
     return wrong || found ? wrong : "the code has no such entry";
 }
 
-/* Compiles it for @arch; returns what is wrong with that on its own device, or NULL. */
+/* Compiles the item for @arch and returns the error, or NULL. */
 static const char *wrong_build(const item *it, int arch, bool *short_of_registers)
 {
     heed_cubin code;
@@ -213,8 +214,8 @@ static const char *wrong_item(const item *it)
     return wrong_build(it, it->arch, NULL);
 }
 
-/* The same for sm_89 with the code of sm_80, which is compiled by now or will be; where that leaves
- * a doubt it is compiled for sm_89, and @compiled. */
+/* Like wrong_item(), but compiles the code for sm_80, which is usually cached. If registers are
+ * short, the item is compiled for sm_89 as well, and *@compiled is set. */
 static const char *wrong_alike(const item *it, bool *compiled)
 {
     bool short_of_registers = false;
@@ -223,7 +224,7 @@ static const char *wrong_alike(const item *it, bool *compiled)
     return *compiled ? wrong_item(it) : wrong;
 }
 
-/* Keeps one item in @every, and the first of each kernel's source for each kind of device. */
+/* Keeps one item in @every, and the first of each source for each architecture. */
 static void thin_out(int64_t every)
 {
     size_t kept = 0;
@@ -238,7 +239,7 @@ static void thin_out(int64_t every)
     count = kept;
 }
 
-/* State that the processes share. */
+/* State shared by the processes. */
 typedef struct work {
     atomic_size_t next, done, alike, failures;
 } work;
@@ -286,7 +287,7 @@ static void test_every_config_fits(void **state)
     bool ended_well = true;
     while (wait(&status) > 0)
         ended_well = ended_well && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    print_message("%zu of %zu judged, %zu of sm_89 by the code of sm_80\n", (size_t)shared->done,
+    print_message("%zu of %zu checked, %zu of sm_89 with the code of sm_80\n", (size_t)shared->done,
                   all, (size_t)shared->alike);
     assert_true(ended_well);
     assert_int_equal(shared->done, count);
@@ -307,10 +308,9 @@ static void assert_wrong(const item *it, const char *expected)
 static void test_what_is_wrong_is_found(void **state)
 {
     item good = { .spec = "b4 h16 s4096 d64 f16 causal", .arch = 89 };
-    heed_problem problem;
     bool compiled;
     jit_scene_compiler();
-    assert_int_equal(heed_problem_parse(&problem, good.spec), HEED_OK);
+    heed_problem problem = parsed(good.spec);
     assert_int_equal(heed_cuda_facts_find("fwd_16bit_sm80_mma", &problem, 89, &good.facts),
                      HEED_OK);
     assert_wrong(&good, NULL);
@@ -335,7 +335,7 @@ static void test_what_is_wrong_is_found(void **state)
     assert_wrong(&bad, "attn_mma.cu");
 }
 
-/* Another number of splits is no other code: there are as many codes as configs without knob p. */
+/* The number of splits does not change the code: there is one code per config without knob p. */
 static void test_splits_share_code(void **state)
 {
     static char stems[512][HEED_NAME_SIZE];

@@ -1,6 +1,6 @@
 /*
- * test_costs.c - predictions and choices of the tensor-core kernels' cost models, against times
- * that were recorded on an H200 (data/times-h200.txt, and -changed for changed logits)
+ * test_costs.c - predictions and choices of the tensor-core kernels' cost models, compared with
+ * times measured on an H200 (data/times-h200.txt, and -changed for changed logits)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ typedef struct recorded {
     heed_problem problem;
     int count;
     struct {
-        char name[HEED_NAME_SIZE]; /* as planning has it */
+        char name[HEED_NAME_SIZE]; /* in the planner's form */
         double seconds;
     } listed[LISTED_MAX];
 } recorded;
@@ -53,15 +53,15 @@ static double mean(const tally *of)
     return of->count ? of->sum / of->count : 0;
 }
 
-/* The full name of "wgmma__..." or "mma__...". */
+/* Completes "wgmma__..." or "mma__..." to the full name. */
 static void complete(const char *brief, char name[HEED_NAME_SIZE])
 {
     const char *arch = strncmp(brief, "wgmma", 5) == 0 ? "sm90" : "sm80";
     snprintf(name, HEED_NAME_SIZE, "fwd_16bit_%s_%s", arch, brief);
 }
 
-/* Reads the next problem with its times; false at the end. The first line of the one behind it
- * stays in @ahead. */
+/* Reads the next problem with its times; returns false at the end. The first line of the following
+ * problem stays in @ahead. */
 static bool read_recorded(FILE *file, char ahead[200], recorded *it)
 {
     char brief[80];
@@ -85,7 +85,7 @@ static bool read_recorded(FILE *file, char ahead[200], recorded *it)
     return true;
 }
 
-/* Predictions of what is listed: squares of logarithms of how far they are off. */
+/* Adds the squared logarithms of predicted time over measured time. */
 static void judge_predictions(const recorded *it, const heed_machine *machine, tally squares[2])
 {
     for (int i = 0; i < it->count; i++) {
@@ -100,7 +100,7 @@ static void judge_predictions(const recorded *it, const heed_machine *machine, t
     }
 }
 
-/* The choice of planning among both kernels; its name is in @name. */
+/* Finds the planner's choice among both kernels and writes its name to @name. */
 static void choose(const recorded *it, const heed_machine *machine, char name[HEED_NAME_SIZE])
 {
     static const char *const kernels[] = { "fwd_16bit_sm80_mma", "fwd_16bit_sm90_wgmma" };
@@ -119,8 +119,7 @@ static void choose(const recorded *it, const heed_machine *machine, char name[HE
     }
 }
 
-/* How much longer the choice takes than the fastest: logarithms. Where it was not timed, nothing is
- * known. */
+/* Adds the logarithm of the choice's time over the fastest time, if the choice was timed. */
 static void judge_choice(const recorded *it, const heed_machine *machine, tally *longer)
 {
     char name[HEED_NAME_SIZE] = "";
@@ -134,20 +133,20 @@ static void judge_choice(const recorded *it, const heed_machine *machine, tally 
     if (chosen > 0)
         add(longer, log(chosen / fastest));
     if (chosen > 1.1 * fastest)
-        printf("%s: %s takes %.4g us, %.4g could be had\n", it->spec, name, chosen * 1e6,
+        printf("%s: %s takes %.4g us, the fastest takes %.4g\n", it->spec, name, chosen * 1e6,
                fastest * 1e6);
 }
 
-/* The results of a file: problems, how far predictions for attn_mma and attn_wgmma are off, and
- * how much longer choices take than the fastest. */
+/* The results of a file: number of problems, errors of the predictions for attn_mma and attn_wgmma,
+ * and slowdown of the choices compared with the fastest configs. */
 typedef struct found {
     int problems;
     double off[2];
     tally longer;
 } found;
 
-/* How many keys an expression or starts hide is not known to the models: only the choice is judged
- * then. */
+/* The models do not have the number of keys that an expression or starts hide: only the choice is
+ * checked then. */
 static found judge(const char *path)
 {
     static recorded it;

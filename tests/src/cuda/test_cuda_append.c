@@ -1,6 +1,6 @@
 /*
- * test_cuda_append.c - new keys and values on a CUDA device: a launch ahead of the kernel's, by the
- * same stream, without waiting, in a captured graph too (fake_cuda.h)
+ * test_cuda_append.c - appended keys and values on a CUDA device: a launch before the kernel's, on
+ * the same stream, without waiting, also in a captured graph (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #define PLAIN_APPEND "b2 h4 s1/1024 d64 f16 lengths causal=br append=1"
 #define ROTATED PLAIN_APPEND " rotary=64"
 
-/* Tensors that a problem needs for appending. */
+/* Tensors needed for appending. */
 typedef struct others {
     void *memory[5];
 } others;
@@ -79,7 +79,7 @@ static void test_two_launches(void **state)
     end_all(&t, &o);
 }
 
-/* Attention reads the rotated queries, which lie behind what it needs of the workspace itself. */
+/* Attention reads the rotated queries, which follow its own part of the workspace. */
 static void test_rotated_queries(void **state)
 {
     trial t = trial_make(ROTATED), plain = trial_make(PLAIN_APPEND);
@@ -101,8 +101,8 @@ static void test_rotated_queries(void **state)
     trial_end(&plain);
 }
 
-/* Packed queries are rotated, and new keys are packed like them: the launch reads where sequences
- * begin. With a prefix it rotates those behind the last one too. */
+/* With packed queries, and with packed new keys, the launch reads the first rows of sequences. With
+ * a prefix it also writes the queries after the last sequence. */
 static void test_packed(void **state)
 {
     static const char *const specs[] = { "varlen=5/0 append=3:packed rotary=64",
@@ -183,7 +183,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_any_address_will_do, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_bad_pointers_launch_nothing, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

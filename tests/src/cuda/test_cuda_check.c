@@ -1,7 +1,7 @@
 /*
- * test_cuda_check.c - HEED_CHECK=1 on a CUDA device: lengths, cumulative lengths and pages that are
- * out of range are named ahead of executions and of launches of a graph, and nothing is launched;
- * addresses are checked first, and captures work (fake_cuda.h)
+ * test_cuda_check.c - HEED_CHECK=1 on a CUDA device: out-of-range lengths, cumulative lengths and
+ * pages are reported before executions and graph launches, and nothing is launched; addresses are
+ * checked first, and captures work (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #define APPENDING "b2 h4 s1/256 d64 f16 lengths causal=br append=2"
 #define PREFIXED "b2 h4 s1/256 d64 f16 lengths causal=br prefix=128 paged=64/8"
 
-/* Operands in the memory of the device. */
+/* Operands in device memory. */
 typedef struct numbers {
     int32_t lengths[2], table[8], cu[3];
 } numbers;
@@ -39,14 +39,14 @@ static const struct {
     { APPENDING, { { 256, 2 }, { 0 }, { 0 } }, NULL },
     { APPENDING,
       { { 256, 1 }, { 0 }, { 0 } },
-      "lengths[1] is 1; it must be 2 to 256: it counts new keys" },
+      "lengths[1] is 1; it must be 2 to 256: it includes new keys" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, -1, -1, 7, 8 }, { 0 } }, NULL },
     { PREFIXED, { { 256, 128 }, { 0 }, { 0 } }, "lengths[1] is 128; it must be 129 to 256" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, 4, 5, 9 }, { 0 } }, "table[1][2] is 9; it must be" },
 };
 #define CASES (sizeof cases / sizeof *cases)
 
-/* A trial with the numbers of its problem, and new keys. */
+/* A trial with the numbers of its problem, and appended keys. */
 typedef struct setting {
     trial t;
     numbers *numbers;
@@ -55,7 +55,7 @@ typedef struct setting {
 
 static setting open_setting(const char *spec)
 {
-    fake->arch = 80; /* where the planner has one kernel for a prefix and the rest */
+    fake->arch = 80; /* here the planner has one kernel for the prefix and the other keys */
     setting s = { .t = trial_make(spec) };
     s.numbers = trial_room(s.t.context, sizeof *s.numbers);
     s.added = trial_room(s.t.context, 1 << 12);
@@ -96,7 +96,7 @@ static void test_faults_are_named(void **state)
     }
 }
 
-/* Nothing is read at an address that is not the device's. */
+/* Nothing is read at an address outside device memory. */
 static void test_addresses_come_first(void **state)
 {
     static const numbers host;
@@ -121,7 +121,7 @@ static void test_addresses_come_first(void **state)
     }
 }
 
-/* A graph is made whatever the numbers are by then, and each of its launches checks them. */
+/* A graph is created whatever the numbers are at that time, and each launch of it checks them. */
 static void test_launches_of_graphs(void **state)
 {
     for (size_t i = 0; i < CASES; i++) {
@@ -150,7 +150,7 @@ static heed_status execute(void *data, int index, void *stream)
     return heed_execute(t->plan, &buffers);
 }
 
-/* Executions that the planner and the laboratory capture, to time them, are not checked. */
+/* Executions that the planner and the laboratory capture for timing are not checked. */
 static void test_captures(void **state)
 {
     setting s = open_setting(PAGED);
@@ -165,14 +165,14 @@ static void test_captures(void **state)
     close_setting(&s);
 }
 
-/* The driver's own words, where it does not tell whether a stream is captured. */
+/* The driver's error text if it cannot report whether a stream is being captured. */
 static void test_refused_question(void **state)
 {
     setting s = open_setting(PAGED);
     scene_fail_at("cuStreamIsCapturing", 1, 999);
     trial_launch_count = 0;
     assert_int_equal(heed_execute(s.t.plan, &s.t.buffers), HEED_ERR_DEVICE);
-    assert_non_null(strstr(heed_message(), "asking whether a stream is captured"));
+    assert_non_null(strstr(heed_message(), "querying whether a stream is captured"));
     assert_int_equal(trial_launch_count, 0);
     close_setting(&s);
 }
@@ -186,7 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_captures, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_refused_question, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler makes no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler produces no machine code */
     setenv("HEED_CHECK", "1", 1);
     if (!scene_begin())
         return 1;

@@ -1,5 +1,5 @@
 /*
- * test_cuda_device.c - memory, code, launches and replays of a CUDA device (fake_cuda.h)
+ * test_cuda_device.c - memory, code, launches and replays on a CUDA device (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 /* Memory                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* Memory of the device takes what it is sent, and gives it back. */
+/* Data uploaded to device memory is downloaded unchanged. */
 static void there_and_back(heed_context *context)
 {
     char text[] = "there and back", back[sizeof text] = "";
@@ -64,11 +64,11 @@ static void test_too_little_memory(void **state)
                            HEED_ERR_NO_MEMORY, words));
     assert_null(memory);
     assert_int_equal(heed_device_reserve(context, SIZE_MAX - 1, true, &memory), HEED_ERR_NO_MEMORY);
-    assert_int_equal(heed_device_wait(context), HEED_OK); /* the device is as good as before */
+    assert_int_equal(heed_device_wait(context), HEED_OK); /* the device still works */
     heed_context_destroy(context);
 }
 
-/* Does a child that touches @byte die of it? */
+/* Returns whether a child that touches @byte is killed by the access. */
 static bool is_wall(volatile unsigned char *byte)
 {
     int status = 0;
@@ -78,7 +78,7 @@ static bool is_wall(volatile unsigned char *byte)
         signal(SIGSEGV, SIG_DFL);
         signal(SIGBUS, SIG_DFL);
         *byte = 1;
-        raise(SIGKILL); /* an end that no checker of memory asks questions about */
+        raise(SIGKILL); /* an exit that memory checkers do not report */
     }
     return waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
            WTERMSIG(status) != SIGKILL;
@@ -114,7 +114,7 @@ static void test_walls(void **state)
     }
 }
 
-/* Room for a tensor of which little is touched. */
+/* Reserves a range for a tensor of which only a little is touched. */
 static void test_vast_range(void **state)
 {
     heed_context *context = scene_open("cuda");
@@ -143,7 +143,7 @@ static void test_pointers(void **state)
     assert_int_equal(heed_cuda_enter(cuda), HEED_OK);
     fake->calls = 0;
     assert_int_equal(heed_cuda_check_pointer(cuda, "q", (char *)own + 63), HEED_OK);
-    assert_int_equal(fake->calls, 1); /* one question per pointer */
+    assert_int_equal(fake->calls, 1); /* one query per pointer */
     assert_int_equal(heed_cuda_check_pointer(cuda, "q", &pinned), HEED_OK);
     assert_true(is_refused("host memory", heed_cuda_check_pointer(cuda, "q", &plain),
                            HEED_ERR_INVALID, host));
@@ -275,14 +275,14 @@ static void test_bad_launch(void **state)
     };
     assert_true(is_refused("a wide grid", scene_start(&s, launch, NULL), HEED_ERR_DEVICE, words));
     launch.grid[1] = 1;
-    launch.smem = 129; /* more than was asked for */
+    launch.smem = 129; /* more than was requested */
     assert_int_equal(scene_start(&s, launch, NULL), HEED_ERR_DEVICE);
     launch.smem = 128;
     assert_int_equal(scene_start(&s, launch, NULL), HEED_OK);
     scene_end(&s);
 }
 
-/* After an illegal access nothing works any more, and everything says why. */
+/* After an illegal access nothing works any more, and every call reports why. */
 static void test_lost_device(void **state)
 {
     static const char *const words[] = { "cuda:0 is lost", "waiting for the CUDA device",
@@ -317,7 +317,7 @@ static void test_lost_device(void **state)
     assert_true(is_refused("replay", heed_replay_create(&replay, s.context, NULL, NULL, 1),
                            HEED_ERR_LOST, words));
     heed_device_free(s.context, held);
-    assert_int_equal(fake->calls, calls); /* the driver was not asked again */
+    assert_int_equal(fake->calls, calls); /* the driver was not called again */
     scene_end(&s);
 
     assert_int_equal(fake->modules, 1); /* lost with the device */
@@ -347,7 +347,7 @@ static void test_replay(void **state)
     fake->hook = see;
     fake->hook_data = &j;
     assert_int_equal(heed_replay_create(&replay, s.context, scene_do_job, &j, 3), HEED_OK);
-    assert_int_equal(j.count, 0); /* nothing runs while it is captured */
+    assert_int_equal(j.count, 0); /* nothing runs during capture */
     for (int i = 0; i < 2; i++)
         assert_int_equal(heed_replay_run(&replay, &seconds), HEED_OK);
     assert_int_equal(j.count, 6);
@@ -373,7 +373,7 @@ static void test_replay_of_failing_work(void **state)
                            HEED_ERR_UNSUPPORTED, words));
     heed_replay_destroy(&replay);
     assert_int_equal(fake->streams + fake->events + fake->graphs + fake->depth, 0);
-    j.bad_at = -1; /* and the next one is fine */
+    j.bad_at = -1; /* and the next one works */
     assert_int_equal(heed_replay_create(&replay, s.context, scene_do_job, &j, 4), HEED_OK);
     heed_replay_destroy(&replay);
     scene_end(&s);
@@ -407,7 +407,7 @@ static heed_status count_call(void *data, int index, void *stream)
     return index == 7 ? heed_fail(HEED_ERR_SYSTEM, "seven") : HEED_OK;
 }
 
-/* The same functions, for whom host memory is the device's. */
+/* The same functions on a CPU context, whose device memory is host memory. */
 static void test_cpu(void **state)
 {
     heed_context *context = scene_open("cpu");
@@ -434,7 +434,7 @@ static void test_cpu(void **state)
     assert_int_equal(calls, 9 + 8);
     heed_replay_destroy(&replay);
     heed_context_destroy(context);
-    assert_int_equal(fake->calls, 0); /* no driver was asked */
+    assert_int_equal(fake->calls, 0); /* no driver was called */
 }
 
 int main(void)

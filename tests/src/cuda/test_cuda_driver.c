@@ -1,7 +1,8 @@
 /*
- * test_cuda_driver.c - CUDA drivers and devices as they may be (fake_cuda.h)
+ * test_cuda_driver.c - unsuitable CUDA drivers and devices (fake_cuda.h)
  *
- * Questions asked once per process, whether a driver is there and fit, are tried in children.
+ * Results that are cached once per process, such as whether a usable driver exists, are tested in
+ * child processes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,13 +24,13 @@
 #include "expect.h"
 #include "internal.h"
 
-static const char *program; /* this one */
+static const char *program; /* path of this program */
 
 /* -------------------------------------------------------------------------- */
-/* Drivers that will not do                                                   */
+/* Drivers that are refused                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* A device that is asked for under settings of the environment, and what is said of it. */
+/* A device requested under certain environment settings, and the expected message. */
 typedef struct bad_driver {
     const char *library, *version, *devices, *arch;
     const char *device;
@@ -65,7 +66,7 @@ static int refuse(const bad_driver *bad)
     fake->driver = atoi(bad->version);
     fake->devices = atoi(bad->devices);
     fake->arch = atoi(bad->arch);
-    for (int i = 0; i < 2; i++) /* the second time must say the same */
+    for (int i = 0; i < 2; i++) /* the second call must return the same */
         if (!is_refused(bad->device, heed_context_create(&context, &options), HEED_ERR_DEVICE,
                         bad->words) ||
             context)
@@ -73,8 +74,8 @@ static int refuse(const bad_driver *bad)
     return fake_cuda_live(fake) != 0;
 }
 
-/* A driver of CUDA 12.0 lacks entries of later ones, which can be done without. Code that it
- * refuses may be that of a later compiler. */
+/* A driver of CUDA 12.0 lacks optional entry points of later ones. Code that it refuses may come
+ * from a later compiler. */
 static int use_oldest(void)
 {
     static const char *const words[] = { "NVRTC 13.0", "CUDA 12.0", "nvidia-cuda-nvrtc-cu12",
@@ -108,7 +109,7 @@ static int lack_compiler(void)
     return !good || context || fake_cuda_live(fake) != 0;
 }
 
-/* Runs this program again, to do what the number @task stands for. */
+/* Runs this program again to perform task number @task. */
 static void run_task(int task)
 {
     char number[16];
@@ -128,7 +129,7 @@ static void run_task(int task)
 #define TASK_OLDEST 100
 #define TASK_NO_COMPILER 101
 
-/* The body of such a child. */
+/* Performs the task in the child. */
 static int do_task(int task)
 {
     if (task == TASK_OLDEST)
@@ -245,7 +246,7 @@ static void test_state(void **state)
     heed_context_destroy(context);
 }
 
-/* The caller's context stays what it was, and is not pushed again where it is the device's. */
+/* The caller's current context is preserved, and is not pushed again if it is the device's. */
 static void test_current_context(void **state)
 {
     heed_cuda *first, *second;

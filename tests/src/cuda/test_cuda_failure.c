@@ -1,6 +1,6 @@
 /*
  * test_cuda_failure.c - every call to a CUDA driver fails once; many threads; a device that is lost
- * among them (fake_cuda.h)
+ * while threads use it (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 /* Every call fails once                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* One life of a device. Returns the first failure, with everything that was made given back. */
+/* Opens a device, uses it and closes it. Returns the first failure, after releasing everything. */
 static heed_status lead_life(void)
 {
     heed_context *context = NULL;
@@ -73,7 +73,7 @@ static heed_status lead_life(void)
     return status;
 }
 
-/* A call that gives something back may fail without a word. */
+/* A call that releases something may fail silently. */
 static bool gives_back(const char *name)
 {
     static const char *const words[] = { "Destroy", "Release", "Free", "Unload", "Unmap" };
@@ -93,7 +93,7 @@ static void fail_each_call(int result, heed_status wanted)
         scene_fail_at(NULL, call, result);
         heed_status status = lead_life();
         bool quiet = fake->failed && (gives_back(fake->failed) || status == HEED_OK);
-        /* the current context is asked for once more when things are given back */
+        /* the current context is queried once more during release */
         if (quiet && !gives_back(fake->failed))
             assert_true(strcmp(fake->failed, "cuCtxGetCurrent") == 0 ||
                         strcmp(fake->failed, "cuCtxPushCurrent") == 0 ||
@@ -132,7 +132,7 @@ static void test_every_loss(void **state)
 #define THREADS 8
 #define ROUNDS 100
 
-/* One thread's work on a device that all share, and the first status that was not HEED_OK. */
+/* One thread's work on a shared device, and the first status that was not HEED_OK. */
 typedef struct worker {
     pthread_t thread;
     heed_context *context;
@@ -194,7 +194,7 @@ static void test_threads(void **state)
     heed_context_destroy(context);
 }
 
-/* All threads tell the same reason, whichever meets the loss first. */
+/* All threads report the same reason, whichever detects the loss first. */
 static void test_loss_among_threads(void **state)
 {
     worker workers[THREADS];

@@ -1,7 +1,7 @@
 /*
  * test_cuda_foreign.c - plans of kernels that are not built in (fake_cuda.h)
  *
- * One that says of itself what a built-in kernel does must become the same launches.
+ * One with the facts of a built-in kernel must produce the same launches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include "cuda_trial.h"
 
-/* How the plan of @t says that it is launched, under a name of its own. */
+/* The launch facts of the plan of @t, under the name "foreign". */
 static heed_cuda_facts facts_of(const trial *t)
 {
     heed_cuda_facts facts;
@@ -27,7 +27,7 @@ static heed_cuda_facts facts_of(const trial *t)
     return facts;
 }
 
-/* Puts a plan with @facts in place of that of @t. */
+/* Replaces the plan of @t by one with @facts. */
 static heed_status replace(trial *t, const heed_cuda_facts *facts)
 {
     const heed_cubin cubin = scene_cubin("foreign");
@@ -44,7 +44,7 @@ static heed_status replace(trial *t, const heed_cuda_facts *facts)
     return HEED_OK;
 }
 
-/* The same launch, but for the name, and the counters, which every plan has of its own. */
+/* The launches are equal except for the name and the counters, which each plan allocates. */
 static void expect_same(const fake_launch *a, const fake_launch *b)
 {
     heed_cuda_args args[2] = { trial_args(a), trial_args(b) };
@@ -83,7 +83,7 @@ static void test_like_a_built_in(void **state)
     expect_same_plan("b2 h4 s1024 d64 f16 causal");
 }
 
-/* Where addresses or strides do not do, a built-in kernel takes over. */
+/* A built-in kernel takes over for unsuitable addresses or strides. */
 static void test_unaligned(void **state)
 {
     trial t = trial_make(PLAIN);
@@ -100,7 +100,7 @@ static void test_unaligned(void **state)
     trial_end(&t);
 }
 
-/* Code that takes any address is all there is. */
+/* With code that takes any address, nothing takes over. */
 static void test_any_address(void **state)
 {
     trial t = trial_make(PLAIN);
@@ -136,7 +136,7 @@ static void test_refusals(void **state)
     trial_end(&t);
 }
 
-/* Every call that can fail does, once; nothing is left behind (scene_check()). */
+/* Every call that can fail fails once; scene_check() finds leaks. */
 static void test_failures(void **state)
 {
     trial t = trial_make(DECODING);

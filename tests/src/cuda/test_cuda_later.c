@@ -2,7 +2,7 @@
  * test_cuda_later.c - plans whose kernel is compiled in the background while another one serves
  * (fake_cuda.h)
  *
- * A compiler that is held makes sure that the other one does serve.
+ * The fake compiler is held back, so that the other kernel does serve.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@
 #define NAIVE "fwd_any_sm80_naive"
 #define PATIENCE_S 60
 
-/* A cache of each test's own, without precompiled kernels. */
+/* A cache for each test, without precompiled kernels. */
 static int open_cache(void **state)
 {
     setenv("HEED_CUBINS", "", 1);
@@ -44,7 +44,7 @@ static int close_cache(void **state)
     return scratch_close(state) == 0 ? scene_check(NULL) : -1;
 }
 
-/* A context that compiles in the background, and tensors. The plan is to be made. */
+/* A context that compiles in the background, and tensors. The plan is made later. */
 static trial begin(void)
 {
     trial t = { .context = NULL };
@@ -52,25 +52,15 @@ static trial begin(void)
                                    .device = "cuda",
                                    .compile = HEED_COMPILE_BACKGROUND };
     assert_int_equal(heed_context_create(&t.context, &options), HEED_OK);
-    fake->args_size = sizeof(heed_cuda_args);
-    fake->hook = trial_note;
-    size_t size = 8 << 20;
-    t.buffers = (heed_buffers){ .size = sizeof(heed_buffers),
-                                .q = trial_room(t.context, size),
-                                .k = trial_room(t.context, size),
-                                .v = trial_room(t.context, size),
-                                .o = trial_room(t.context, size),
-                                .lse = trial_room(t.context, size),
-                                .workspace = trial_room(t.context, size),
-                                .workspace_size = size };
+    t.buffers = trial_tensors(t.context, 8 << 20);
     return t;
 }
 
-/* Has @name compiled for @spec. */
+/* Compiles @name for @spec. */
 static void compile_named(heed_context *context, const char *spec, const char *name)
 {
     heed_plan *plan;
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     assert_int_equal(heed_plan_create_named(&plan, context, &problem, name), HEED_OK);
     assert_int_equal(heed_plan_wait(plan), HEED_OK);
     heed_plan_destroy(plan);
@@ -78,7 +68,7 @@ static void compile_named(heed_context *context, const char *spec, const char *n
 
 static void plan_it(trial *t, const char *spec)
 {
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     if (heed_plan_create(&t->plan, t->context, &problem, HEED_ESTIMATE) != HEED_OK)
         fail_msg("%s: %s", spec, heed_message());
 }
@@ -90,7 +80,7 @@ static bool explains(const heed_plan *plan, const char *words)
     return strstr(text, words) != NULL;
 }
 
-/* The launch of an execution, as a number that differs from kernel to kernel here. */
+/* The launch of an execution as a number, which differs between the kernels here. */
 static unsigned long launch_number(const fake_launch *it)
 {
     return ((unsigned long)it->grid[0] * 1024 + it->block[0]) * (256 << 10) + it->smem;
@@ -102,7 +92,7 @@ static unsigned long launch_of(const trial *t)
     return launch_number(&trial_launches[0]);
 }
 
-/* With a naive kernel that is compiled, and a compiler that is held. */
+/* A trial with a compiled naive kernel and a compiler that is held back. */
 static trial begin_held(const char *spec)
 {
     trial t = begin();
@@ -121,7 +111,7 @@ static void test_another_kernel_serves(void **state)
         char name[HEED_NAME_SIZE];
         snprintf(name, sizeof name, "%s", heed_plan_name(t.plan));
         assert_null(strstr(name, "naive"));
-        assert_true(explains(t.plan, "is being compiled; until then " NAIVE " serves"));
+        assert_true(explains(t.plan, "is being compiled; " NAIVE " runs meanwhile"));
         assert_int_equal(heed_plan_deterministic(t.plan), 0);
         unsigned long slow = launch_of(&t);
         assert_int_equal(heed_device_launch_of(t.plan).blocks, trial_launches[0].grid[0]);
@@ -129,13 +119,13 @@ static void test_another_kernel_serves(void **state)
         assert_int_equal(heed_plan_wait(t.plan), HEED_OK);
         assert_int_equal(heed_plan_wait(t.plan), HEED_OK);
         assert_string_equal(heed_plan_name(t.plan), name);
-        assert_true(explains(t.plan, "it serves; " NAIVE " did while it was compiled"));
+        assert_true(explains(t.plan, "it is in use; " NAIVE " ran while it was compiled"));
         unsigned long fast = launch_of(&t);
         assert_int_equal(heed_device_launch_of(t.plan).blocks, trial_launches[0].grid[0]);
         assert_int_not_equal(fast, slow);
-        trial now = trial_make(specs[i]); /* the same as a plan that was compiled before */
+        trial now = trial_make(specs[i]); /* same as a plan whose kernel was already compiled */
         heed_plan_destroy(now.plan);
-        const heed_problem problem = trial_problem(specs[i]);
+        const heed_problem problem = parsed(specs[i]);
         int compilations = fake->compilations;
         assert_int_equal(heed_plan_create(&now.plan, now.context, &problem, HEED_ESTIMATE),
                          HEED_OK);
@@ -148,7 +138,7 @@ static void test_another_kernel_serves(void **state)
     }
 }
 
-/* Where nothing is ready, or nothing is missing, the plan is whole at once. */
+/* If no other kernel is ready, or nothing needs compiling, the plan is complete at once. */
 static void test_without_a_need(void **state)
 {
     (void)state;
@@ -161,12 +151,12 @@ static void test_without_a_need(void **state)
     atomic_store(&fake->hold_compiler, 1);
     plan_it(&t, PLAIN);
     assert_null(t.plan->later);
-    assert_false(explains(t.plan, "serves"));
+    assert_false(explains(t.plan, NAIVE " r"));
     assert_int_equal(heed_plan_deterministic(t.plan), 1);
     trial_end(&t);
 }
 
-/* Plans whose bits must not change, or that were asked for, are not put off. */
+/* Plans whose bits must not change, or that were created by name, are not deferred. */
 static void test_never_in_the_background(void **state)
 {
     (void)state;
@@ -175,13 +165,13 @@ static void test_never_in_the_background(void **state)
     plan_it(&t, PLAIN " invariant");
     assert_null(t.plan->later);
     heed_plan_destroy(t.plan);
-    const heed_problem problem = trial_problem("b1 h4 s512 d128 f16");
+    const heed_problem problem = parsed("b1 h4 s512 d128 f16");
     compile_named(t.context, "b1 h4 s512 d128 f16", NAIVE);
     assert_int_equal(heed_plan_create_named(&t.plan, t.context, &problem, "fwd_16bit_sm80_mma"),
                      HEED_OK);
     assert_null(t.plan->later);
     trial_end(&t);
-    t = trial_make(PLAIN); /* in a context that did not ask for it */
+    t = trial_make(PLAIN); /* in a context without background compilation */
     compile_named(t.context, PLAIN " causal", NAIVE);
     heed_plan_destroy(t.plan);
     plan_it(&t, PLAIN " causal");
@@ -202,7 +192,7 @@ static void test_a_compilation_that_fails(void **state)
     assert_true(is_refused("a plan", heed_plan_wait(t.plan), HEED_ERR_DEVICE, words));
     assert_true(explains(t.plan, "it could not be made: "));
     assert_true(explains(t.plan, "no such thing"));
-    assert_true(explains(t.plan, "so " NAIVE " serves"));
+    assert_true(explains(t.plan, NAIVE " runs instead"));
     assert_true(launch_of(&t) > 0);
     trial_end(&t);
 }
@@ -214,18 +204,18 @@ static void *let_go(void *data)
     return data;
 }
 
-/* Plans that are destroyed before their turn has come, and one while it is compiled. */
+/* Plans that are destroyed before their compilation starts, and one during it. */
 static void test_destroyed_early(void **state)
 {
     heed_plan *all[8];
     pthread_t thread;
     (void)state;
     trial t = begin_held(PLAIN);
-    const heed_problem problem = trial_problem(PLAIN);
+    const heed_problem problem = parsed(PLAIN);
     for (int i = 0; i < 8; i++)
         assert_int_equal(heed_plan_create(&all[i], t.context, &problem, HEED_ESTIMATE), HEED_OK);
     int compilations = fake->compilations;
-    while (compilations <= 1) { /* until one of them has its turn */
+    while (compilations <= 1) { /* until one of them is being compiled */
         usleep(1000);
         compilations = fake->compilations;
     }
@@ -237,13 +227,13 @@ static void test_destroyed_early(void **state)
     trial_end(&t);
 }
 
-/* Many plans that need the same code compile it once. */
+/* Code that many plans need is compiled once. */
 static void test_one_compiles_for_all(void **state)
 {
     heed_plan *all[8];
     (void)state;
     trial t = begin_held(PLAIN);
-    const heed_problem problem = trial_problem(PLAIN);
+    const heed_problem problem = parsed(PLAIN);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(heed_plan_create(&all[i], t.context, &problem, HEED_ESTIMATE), HEED_OK);
         assert_non_null(all[i]->later);
@@ -253,13 +243,13 @@ static void test_one_compiles_for_all(void **state)
     for (int i = 0; i < 8; i++)
         assert_int_equal(heed_plan_wait(all[i]), HEED_OK);
     assert_int_equal(heed_plan_wait(t.plan), HEED_OK);
-    assert_int_equal(fake->compilations, 1 + 2); /* naive; the kernel, and for odd addresses */
+    assert_int_equal(fake->compilations, 1 + 2); /* naive; the kernel, and its fallback */
     for (int i = 0; i < 8; i++)
         heed_plan_destroy(all[i]);
     trial_end(&t);
 }
 
-/* Code is loaded while a stream is captured: one of another kind of mode, or in this thread's. */
+/* Code is loaded while a stream is captured in each mode, in this thread. */
 static void test_captures_are_not_disturbed(void **state)
 {
     static const int modes[] = { CU_CAPTURE_GLOBAL, CU_CAPTURE_THREAD_LOCAL, CU_CAPTURE_RELAXED };
@@ -374,7 +364,7 @@ static void test_fork(void **state)
     trial_end(&t);
 }
 
-/* A graph has the kernel that was chosen, and launches it as an execution would. */
+/* A graph contains the chosen kernel and launches it like an execution. */
 static void test_graph(void **state)
 {
     static const char *const plan[] = { "plan is NULL", NULL };
@@ -387,7 +377,7 @@ static void test_graph(void **state)
     int launches = fake->launches;
     assert_int_equal(heed_graph_create(&graph, t.plan, &t.buffers), HEED_OK);
     pthread_join(thread, NULL);
-    assert_int_equal(fake->launches, launches); /* it only took notes */
+    assert_int_equal(fake->launches, launches); /* it was only captured */
     unsigned long chosen = launch_of(&t);
     trial_launch_count = 0;
     int stream;
@@ -408,13 +398,13 @@ static void test_graph(void **state)
     trial_end(&t);
 }
 
-/* A problem with a prefix has two kernels, and a merge, which is compiled at once. */
+/* A problem with a prefix has two kernels and a merge, which is compiled at once. */
 static void test_prefix(void **state)
 {
     static const char spec[] = "b4 h8/2 s1/4096 d128 f16 prefix=1024";
     (void)state;
     trial t = begin();
-    compile_named(t.context, spec, NAIVE); /* of the rest; the prefix's is the best one */
+    compile_named(t.context, spec, NAIVE); /* for the other keys; the prefix has the best kernel */
     atomic_store(&fake->hold_compiler, 1);
     plan_it(&t, spec);
     assert_non_null(t.plan->later);
@@ -424,7 +414,7 @@ static void test_prefix(void **state)
     atomic_store(&fake->hold_compiler, 0);
     assert_int_equal(heed_plan_wait(t.plan), HEED_OK);
     assert_int_equal(heed_execute(t.plan, &t.buffers), HEED_OK);
-    assert_true(explains(t.plan, "it serves; "));
+    assert_true(explains(t.plan, "it is in use; "));
     trial_end(&t);
 }
 

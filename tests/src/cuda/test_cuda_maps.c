@@ -1,5 +1,5 @@
 /*
- * test_cuda_maps.c - tensors described to the tensor memory accelerator (fake_cuda.h)
+ * test_cuda_maps.c - tensor maps for the tensor memory accelerator (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 #define TILE 128
 
-/* Makes the maps of @spec on a device of its own. */
+/* Makes the maps of @spec on a new device. */
 static heed_status make_wide(const char *spec, int64_t tile, int columns,
                              heed_cuda_mapped_args *args)
 {
@@ -68,7 +68,7 @@ static void expect_map(const char *spec, char name, const heed_cuda_map *map, co
     assert_int_equal(seen.fill, CU_MAP_ZEROS);
 }
 
-/* Narrower rows are swizzled less, and rows of at most 16 bytes not at all. */
+/* Narrower rows have a smaller swizzle, and rows of at most 16 bytes none. */
 static void test_narrow(void **state)
 {
     static const struct {
@@ -91,8 +91,8 @@ static void test_narrow(void **state)
     assert_string_equal(heed_message(), "a box has 24 columns; it must be 8, 16, 32 or 64");
 }
 
-/* Groups whose size divides 64 are packed into a box, others are not; strides that are never used
- * are valid whatever they were. */
+/* Groups whose size divides 64 are packed into a box, others are not; strides of dimensions of size
+ * 1 are replaced by valid ones. */
 static void test_what_is_mapped(void **state)
 {
     static const struct {
@@ -146,7 +146,7 @@ static void test_what_is_mapped(void **state)
     }
 }
 
-/* The problem as args say it: groups that are not packed have a head each. */
+/* The arguments describe groups that are not packed as separate heads. */
 static void test_groups_that_are_not_packed(void **state)
 {
     static const struct {
@@ -194,7 +194,7 @@ static void test_what_cannot_be_mapped(void **state)
     }
 }
 
-/* The largest stride is one below the limit. */
+/* The largest stride is just below the limit. */
 static void test_far_rows(void **state)
 {
     heed_cuda_mapped_args args;
@@ -202,7 +202,7 @@ static void test_far_rows(void **state)
     assert_true(read_map(&args.v).strides[2] == ((unsigned long long)1 << 40) - 16);
 }
 
-/* The addresses of an execution go into its copy; the template stays. */
+/* The addresses of an execution are written to its copy; the template is unchanged. */
 static void test_addresses(void **state)
 {
     static char memory[256] __attribute__((aligned(64)));
@@ -229,7 +229,7 @@ static void test_addresses(void **state)
     heed_context_destroy(context);
 }
 
-/* A map that the driver refuses is an error that says which tensor it was. */
+/* A map that the driver refuses is an error that names the tensor. */
 static void test_what_the_driver_refuses(void **state)
 {
     static const char *const encode[] = { "mapping v (2 x 256 x 4 x 64, in boxes of 128 rows by 1",

@@ -1,8 +1,8 @@
 /*
- * test_cuda_plan.c - plans for a CUDA device, and which launches an execution becomes (fake_cuda.h)
+ * test_cuda_plan.c - plans for a CUDA device, and the launches of an execution (fake_cuda.h)
  *
- * The results of kernels are tested elsewhere. Here it is the host's launches for problems and
- * addresses: good ones and slow ones.
+ * Other tests check the results of kernels. This one checks the host's launches for different
+ * problems and addresses, on the fast and the slow path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static void test_one_launch(void **state)
     assert_non_null(strstr(heed_plan_name(t.plan), "fwd_16bit_sm80_mma__"));
     assert_int_equal(heed_plan_workspace_size(t.plan), 0);
     assert_int_equal(trial_execute(&t, &t.buffers), 1);
-    /* the current context, a push, five pointers, the launch: nothing that waits */
+    /* the current context, a push, five pointers, the launch: no call that waits */
     assert_int_equal(fake->calls - calls, 8);
     heed_cuda_args args = trial_args(&trial_launches[0]);
     assert_string_equal(trial_launches[0].function, "heed_attend");
@@ -48,12 +48,12 @@ static void test_one_launch(void **state)
     trial_end(&t);
 }
 
-/* Another length, no other code. */
+/* Another length uses the same code. */
 static void test_lengths_share_code(void **state)
 {
     trial t = trial_make(PLAIN);
     heed_plan *other;
-    heed_problem problem = trial_problem("b2 h4 s1100 d64 f16");
+    heed_problem problem = parsed("b2 h4 s1100 d64 f16");
     int modules = fake->modules;
     assert_int_equal(heed_plan_create_named(&other, t.context, &problem, heed_plan_name(t.plan)),
                      HEED_OK);
@@ -63,7 +63,7 @@ static void test_lengths_share_code(void **state)
     trial_end(&t);
 }
 
-/* The launch that splits keys merges them too, with counters that are zero. */
+/* The launch that splits keys also merges the parts, with counters that are zero. */
 static void test_split_keys(void **state)
 {
     trial t = trial_make(DECODING);
@@ -83,7 +83,7 @@ static void test_split_keys(void **state)
 
 static void name_of_plan(heed_context *context, const char *spec, char name[HEED_NAME_SIZE])
 {
-    heed_problem problem = trial_problem(spec);
+    heed_problem problem = parsed(spec);
     heed_plan *plan;
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     snprintf(name, HEED_NAME_SIZE, "%s", heed_plan_name(plan));
@@ -97,14 +97,14 @@ static int64_t list_keys_of(const heed_context *context, int batch, const char *
     snprintf(spec, sizeof spec,
              "b%d h4 s32768 d64 f16 array=doc:i32:%dx32768 visible=doc[batch,q]==doc[batch,k] %s",
              batch, batch, word);
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     const char *kernel = "fwd_16bit_sm80_mma__m64n64w4k1s3q1o1b1p1l1a1";
     assert_int_equal(heed_cuda_facts_for(kernel, &problem, context->machine.gpu, &facts), HEED_OK);
     return facts.launch.list_keys;
 }
 
-/* Lists of tiles, which change the order of sums, are left out where they would take too much: the
- * batch may not decide that. */
+/* Lists of tiles, which change the order of sums, are left out if they would take too much memory.
+ * In an invariant problem the batch size must not decide this. */
 static void test_invariant_lists(void **state)
 {
     trial t = trial_make(PLAIN);
@@ -116,8 +116,8 @@ static void test_invariant_lists(void **state)
     trial_end(&t);
 }
 
-/* A batch-invariant problem has one config for all batches, and its keys are not shared out by the
- * lengths of all. */
+/* A batch-invariant problem has one config for all batch sizes, and its keys are not distributed
+ * according to the lengths of the whole batch. */
 static void test_invariant(void **state)
 {
     static const char *const words[] = { "", " invariant" };
@@ -130,7 +130,7 @@ static void test_invariant(void **state)
         snprintf(spec, sizeof spec, "b64 h32/8 s1/4096 d128 f16 lengths causal=br%s", words[i]);
         name_of_plan(t.context, spec, many);
         assert_int_equal(strcmp(one, many) == 0, i);
-        heed_problem problem = trial_problem(spec);
+        heed_problem problem = parsed(spec);
         const heed_machine *machine = &t.context->machine;
         heed_cuda_facts facts;
         assert_int_equal(heed_cuda_facts_for(many, &problem, machine->gpu, &facts), HEED_OK);
@@ -139,13 +139,13 @@ static void test_invariant(void **state)
     trial_end(&t);
 }
 
-/* Keys can be split where there are blocks enough, if that is asked for; test_emulated_kernels has
- * results of such launches, and of more splits than tiles. A config that cannot compute right is
- * refused. */
+/* Keys can be split although there are enough blocks, if requested by name; test_emulated_kernels
+ * checks results of such launches, and of more splits than tiles. A config that cannot compute the
+ * right result is refused. */
 static void test_not_worthwhile_by_name(void **state)
 {
     static const struct {
-        const char *spec, *config, *why; /* in front of @why stands "not worthwhile: " */
+        const char *spec, *config, *why; /* after "not worthwhile: " */
         bool runs;
     } cases[] = {
         { "b2 h4 s1024 d64 f16", "m64n64w4k1s2q2o1b3p1l1a1", NULL, true },
@@ -160,7 +160,7 @@ static void test_not_worthwhile_by_name(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_plan *plan = NULL;
         char name[HEED_NAME_SIZE];
-        heed_problem problem = trial_problem(cases[i].spec);
+        heed_problem problem = parsed(cases[i].spec);
         snprintf(name, sizeof name, "fwd_16bit_sm80_mma__%s", cases[i].config);
         heed_status status = heed_plan_create_named(&plan, context, &problem, name);
         assert_int_equal(status, cases[i].runs ? HEED_OK : HEED_ERR_UNSUPPORTED);
@@ -175,7 +175,7 @@ static void test_not_worthwhile_by_name(void **state)
     heed_context_destroy(context);
 }
 
-/* From compute capability 9.0 on a launch may begin before the one ahead of it has ended. */
+/* From compute capability 9.0 on a launch may start before the previous one has ended. */
 static void test_overlap(void **state)
 {
     static const int archs[] = { 89, 90 };
@@ -193,7 +193,7 @@ static void test_overlap(void **state)
 /* Counters and workspaces                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* The buffers of @t with the workspace number @index; only its beginning is checked. */
+/* The buffers of @t with workspace number @index; only its start is checked. */
 static heed_buffers with_workspace(const trial *t, void *memory, int index)
 {
     heed_buffers buffers = t->buffers;
@@ -201,8 +201,8 @@ static heed_buffers with_workspace(const trial *t, void *memory, int index)
     return buffers;
 }
 
-/* A workspace has counters of its own, the same every time. When there are none left the parts are
- * combined by a second launch, which may begin before the first one has ended. */
+/* Each workspace has separate counters, the same every time. When there are no more counters, the
+ * parts are combined by a second launch, which may start before the first one has ended. */
 static void test_counters_of_workspaces(void **state)
 {
     trial t = trial_make(DECODING);
@@ -233,8 +233,8 @@ static void test_counters_of_workspaces(void **state)
     trial_end(&t);
 }
 
-/* Parts of rows of more than 256 columns are always merged by a second launch, with a block for
- * each row. */
+/* Parts of rows of more than 256 columns are always merged by a second launch, with one block per
+ * row. */
 static void test_long_rows(void **state)
 {
     static const struct {
@@ -260,9 +260,9 @@ static void test_long_rows(void **state)
 
 #define THREADS 8
 #define ROUNDS 200
-#define SHARED 40 /* workspaces, which the threads begin with in different orders */
+#define SHARED 40 /* workspaces, which the threads use in different orders */
 
-/* Which counters workspaces got. */
+/* The counters of each workspace. */
 static struct {
     pthread_mutex_t lock;
     const void *base;
@@ -301,7 +301,7 @@ static void *run_executor(void *data)
     return NULL;
 }
 
-/* Many threads at once, with workspaces that none has seen before. */
+/* Many threads at once, with new workspaces. */
 static void test_counters_among_threads(void **state)
 {
     trial t = trial_make(DECODING);
@@ -331,8 +331,8 @@ static void test_counters_among_threads(void **state)
 /* Slow ones                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* Does this launch come from the config that makes do with any address? It is the one of 64 rows,
- * 16 keys and four warps. */
+/* Returns whether the launch has the config that takes any address: 64 rows, 16 keys and four
+ * warps. */
 static bool is_fallback(const fake_launch *launch)
 {
     heed_cuda_args args = trial_args(launch);
@@ -340,7 +340,7 @@ static bool is_fallback(const fake_launch *launch)
            args.blocks == (args.rows + 63) / 64;
 }
 
-/* An address that is no multiple of 16, of any tensor, takes another path. */
+/* An address of any tensor that is not a multiple of 16 uses the slow path. */
 static void expect_slow_path(const char *spec)
 {
     trial t = trial_make(spec);
@@ -369,8 +369,8 @@ static void test_misaligned_pointers(void **state)
 
 #define DOCUMENTS " array=doc:i32:2x9000 visible=doc[batch,q]==doc[batch,k]"
 
-/* Tiles are listed in the workspace, behind parts that are to be merged, by a launch ahead of the
- * kernel that goes through them; of each element of the batch, since its heads see the same. */
+/* Tiles are listed in the workspace, after the parts to be merged, by a launch before the attention
+ * kernel. There is one list per batch element, since all heads see the same keys. */
 static void expect_lists(const trial *t, const heed_buffers *buffers, int64_t batch)
 {
     assert_int_equal(trial_execute(t, buffers), 2);
@@ -408,17 +408,17 @@ static void test_lists_of_tiles(void **state)
     }
 }
 
-/* Lists that would be large are not made: here one for each head, of 16384 times 16384 tiles. */
+/* Large lists are not made: here one per head, for 16384 by 16384 tiles. */
 static void test_large_lists_are_left_out(void **state)
 {
-    heed_problem problem = trial_problem("b1 h4 s1048576 d64 f16 visible=k//9%(head+2)!=q");
+    heed_problem problem = parsed("b1 h4 s1048576 d64 f16 visible=k//9%(head+2)!=q");
     (void)state;
     assert_int_equal(heed_cuda_list_keys(&problem, 64, 64), 0);
     problem.seq_q = problem.seq_k = 4096;
     assert_int_equal(heed_cuda_list_keys(&problem, 64, 64), 64);
 }
 
-/* A mask has too many elements to look at them ahead. */
+/* A mask tensor has too many elements to be read in advance. */
 static void test_masks_have_no_lists(void **state)
 {
     trial t = trial_make(PLAIN " shown=bits:q");
@@ -429,7 +429,7 @@ static void test_masks_have_no_lists(void **state)
     trial_end(&t);
 }
 
-/* LSE and the rest need no more than their own alignment. */
+/* LSE and the other arrays need only the alignment of their type. */
 static void test_lse_at_any_float(void **state)
 {
     trial t = trial_make(PLAIN);
@@ -442,7 +442,7 @@ static void test_lse_at_any_float(void **state)
     trial_end(&t);
 }
 
-/* One stride of one tensor is enough; those of a dimension of size 1 do not count. */
+/* One such stride of one tensor is enough; strides of a dimension of size 1 do not count. */
 static void test_strides_that_break_16_bytes(void **state)
 {
     static const struct {
@@ -457,11 +457,11 @@ static void test_strides_that_break_16_bytes(void **state)
         { "b1 h4 s256 d64 f16 q=1:256:64", false },
         { "b2 h3 s256 d36 f16", true },
         { "b2 h3 s256 d40 bf16", false },
-        { "b1 h1 s100 d64 f16 k=0:4194312:0", true }, /* keys further apart than 32 bits tell */
+        { "b1 h1 s100 d64 f16 k=0:4194312:0", true }, /* a key stride that exceeds 32 bits */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_context *context = scene_open("cuda");
-        heed_problem problem = trial_problem(cases[i].spec);
+        heed_problem problem = parsed(cases[i].spec);
         heed_plan *plan;
         fake->args_size = sizeof(heed_cuda_args);
         fake->hook = trial_note;
@@ -504,7 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_lse_at_any_float, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_strides_that_break_16_bytes, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * test_cuda_plan_failure.c - plans for a CUDA device and executions of them that cannot be, and
- * that fail on the way (fake_cuda.h)
+ * test_cuda_plan_failure.c - plans for a CUDA device, and executions, that are invalid or fail
+ * partway (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,8 @@
 #include "expect.h"
 #include "internal.h"
 
-/* Puts @pointer into each field in turn; @extra is one more word of what must be said. */
+/* Puts @pointer into each field one after another; @extra is another word that the message must
+ * have. */
 static void expect_refusals(const trial *t, void *pointer, const char *extra)
 {
     static const char *const names[] = { "q", "k", "v", "o", "lse", "workspace" };
@@ -45,7 +46,7 @@ static void test_host_pointers(void **state)
     static _Alignas(HEED_ALIGNMENT) char host[64];
     trial t = trial_make(DECODING);
     expect_refusals(&t, host, "host memory");
-    fake->pin(host, sizeof host); /* which the device can reach */
+    fake->pin(host, sizeof host); /* accessible from the device */
     heed_buffers pinned = t.buffers;
     pinned.lse = (float *)(void *)host;
     assert_int_equal(trial_execute(&t, &pinned), 1);
@@ -53,7 +54,7 @@ static void test_host_pointers(void **state)
     trial_end(&t);
 }
 
-/* A plan for one device, executed on the memory of another. */
+/* A plan for one device, executed with memory of another. */
 static void test_another_device(void **state)
 {
     trial t = trial_make(DECODING);
@@ -85,7 +86,7 @@ static void test_compile_error(void **state)
     static const char *const words[] = { "attn_mma.cu does not compile for sm_90",
                                          "line 3: error: no such thing", "log", NULL };
     heed_context *context = scene_open("cuda");
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     heed_plan *plan = NULL;
     fake->compile_error = "a warning\nline 3: error: no such thing\nanother";
     assert_true(is_refused("a plan", heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
@@ -97,7 +98,7 @@ static void test_compile_error(void **state)
     heed_context_destroy(context);
 }
 
-/* No CUDA kernel can do sizes that 32 bits do not count. */
+/* No CUDA kernel supports sizes that do not fit 32 bits. */
 static void test_too_large(void **state)
 {
     static const char *const words[] = { "no kernel", "fwd_any_sm80_naive", "than 32 bits count",
@@ -106,7 +107,7 @@ static void test_too_large(void **state)
                                          "b1 h1 s2147483648/8 d1 f32" };
     heed_context *context = scene_open("cuda");
     for (int i = 0; i < 3; i++) {
-        heed_problem problem = trial_problem(specs[i]);
+        heed_problem problem = parsed(specs[i]);
         heed_plan *plan;
         assert_true(is_refused(specs[i], heed_plan_create(&plan, context, &problem, HEED_ESTIMATE),
                                HEED_ERR_UNSUPPORTED, words));
@@ -115,19 +116,19 @@ static void test_too_large(void **state)
     heed_context_destroy(context);
 }
 
-/* No room for the tensors that measuring needs, for code, for a launch. */
+/* Too little memory for the tensors of measurements, for code, for a launch. */
 static void test_too_little_memory(void **state)
 {
     static const char *const words[] = { "bytes", "cuda:0", "out of memory", NULL };
     static const char *const launch[] = { "launching heed_attend", "out of memory", NULL };
     trial t = trial_make(PLAIN);
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     heed_plan *plan = NULL;
     fake->memory = fake->used + (1 << 20);
     assert_true(is_refused("measuring", heed_plan_create(&plan, t.context, &problem, HEED_MEASURE),
                            HEED_ERR_NO_MEMORY, words));
     assert_null(plan);
-    problem = trial_problem("b2 h4 s1024 d128 f16");
+    problem = parsed("b2 h4 s1024 d128 f16");
     scene_fail_at("cuModuleLoadDataEx", 1, 2);
     assert_int_equal(heed_plan_create(&plan, t.context, &problem, HEED_ESTIMATE),
                      HEED_ERR_NO_MEMORY);
@@ -140,7 +141,7 @@ static void test_too_little_memory(void **state)
     trial_end(&t);
 }
 
-/* A plan with everything that one may have, executed once. */
+/* Makes a plan that uses every feature, and executes it once. */
 static heed_status lead_life(heed_context *context, const heed_problem *problem,
                              const heed_buffers *buffers)
 {
@@ -152,13 +153,13 @@ static heed_status lead_life(heed_context *context, const heed_problem *problem,
     return status;
 }
 
-/* Every call to the driver fails once: nothing is left, and the next plan is a good one. */
+/* Every driver call fails once: nothing leaks, and the next plan works. */
 static void test_every_call_fails_once(void **state)
 {
     static const char *const counters[] = { "allocating", "bytes on cuda:0", "out of memory",
                                             NULL };
     trial t = trial_make(DECODING);
-    heed_problem problem = trial_problem(DECODING);
+    heed_problem problem = parsed(DECODING);
     int blocks = fake->blocks, modules = fake->modules, failures = 0;
     scene_fail_at(NULL, 0, 0);
     assert_int_equal(lead_life(t.context, &problem, &t.buffers), HEED_OK);
@@ -171,7 +172,7 @@ static void test_every_call_fails_once(void **state)
             assert_int_equal(status, HEED_ERR_NO_MEMORY);
         failures += status != HEED_OK;
         assert_int_equal(fake->depth, 0);
-        /* calls that give back fail without a word, and may not have given back */
+        /* calls that release something may fail silently, without releasing it */
         if (status != HEED_OK) {
             assert_int_equal(fake->blocks, blocks);
             assert_int_equal(fake->modules, modules);
@@ -191,23 +192,23 @@ static void test_every_call_fails_once(void **state)
     fake->renew();
 }
 
-/* Trials have operands in the device's memory: the pointers that are refused elsewhere are not. */
+/* Trials have operands in device memory, so pointers that are refused elsewhere are not used. */
 static void test_measure_changed_logits(void **state)
 {
     heed_context *context = scene_open("cuda");
-    heed_problem problem = trial_problem("b1 h2 s64 d64 f16 alibi bias=f32:hq shown=bits:q sinks "
-                                         "array=t:i32:64 visible=t[q]==t[k]");
+    heed_problem problem = parsed("b1 h2 s64 d64 f16 alibi bias=f32:hq shown=bits:q sinks "
+                                  "array=t:i32:64 visible=t[q]==t[k]");
     heed_plan *plan = NULL;
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_MEASURE), HEED_OK);
     heed_plan_destroy(plan);
     heed_context_destroy(context);
 }
 
-/* Planning meets a device that is lost: that is what it says, not that memory is short. */
+/* If the device is lost during planning, this is reported, not a lack of memory. */
 static void test_lost_while_measuring(void **state)
 {
     heed_context *context = scene_open("cuda");
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     heed_plan *plan = NULL;
     scene_fail_at("cuMemAlloc", 1, 700);
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_MEASURE), HEED_ERR_LOST);
@@ -231,7 +232,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_measure_changed_logits, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
- * test_cuda_prefix.c - keys that batch elements have in common on a CUDA device: launches for the
- * prefix, for the rest and for the merge on one stream, without waiting (fake_cuda.h)
+ * test_cuda_prefix.c - shared key prefix on a CUDA device: launches for the prefix, for the other
+ * keys and for the merge on one stream, without waiting (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ typedef struct setting {
     void *memory[3];
 } setting;
 
-/* On a device where the planner has one kernel for both parts. */
+/* Uses a device on which the planner has one kernel for both parts. */
 static setting open_setting(const char *spec)
 {
     fake->arch = 80;
@@ -54,7 +54,7 @@ static heed_cuda_merge_args merge_args(const fake_launch *launch)
     return args;
 }
 
-/* Launches are attention twice and the merge, in this order, on one stream. */
+/* The launches are attention twice and then the merge, on one stream. */
 static void expect_launches(const setting *s, const heed_buffers *buffers, int count)
 {
     assert_int_equal(trial_execute(&s->t, buffers), count);
@@ -104,7 +104,7 @@ static void test_three_launches(void **state)
     close_setting(&s);
 }
 
-/* Keys of padded tensors are behind their prefix, and an LSE that nobody wants lies in the
+/* Keys of padded tensors follow their prefix, and an LSE that was not requested is in the
  * workspace. */
 static void test_padded_tensors(void **state)
 {
@@ -142,7 +142,7 @@ static void test_packed_queries(void **state)
     close_setting(&s);
 }
 
-/* Unaligned outputs are merged one element at a time. */
+/* Unaligned outputs are merged element by element. */
 static void test_any_address_will_do(void **state)
 {
     setting s = open_setting(PAGED);
@@ -153,7 +153,7 @@ static void test_any_address_will_do(void **state)
     close_setting(&s);
 }
 
-/* New keys come first of all. */
+/* New keys are appended first. */
 static void test_new_keys_come_first(void **state)
 {
     setting s = open_setting(
@@ -171,7 +171,7 @@ static void test_new_keys_come_first(void **state)
     close_setting(&s);
 }
 
-/* Memory that is not the device's is refused before anything is launched. */
+/* Pointers outside device memory are refused before anything is launched. */
 static void test_bad_pointers(void **state)
 {
     static _Alignas(16) char host[1 << 10];
@@ -196,7 +196,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_new_keys_come_first, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_bad_pointers, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

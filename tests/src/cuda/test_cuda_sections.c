@@ -1,5 +1,5 @@
 /*
- * test_cuda_sections.c - how many heads blocks of a GPU work on at a time (cuda/args.c)
+ * test_cuda_sections.c - number of heads that the blocks of a GPU work on at a time (cuda/args.c)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,9 +35,9 @@ static unsigned section_of(const char *spec, int64_t rows, bool in_turn, int res
     return section_of_tiles(spec, rows, 128, in_turn, resident);
 }
 
-/* Where blocks take items in turn, lengths that give some of them half as much again are passed by:
- * with 2 heads one has 1.52 times its share, with 1 or 3 all have about the same; and of 16 heads
- * of 16384 only all 16 will do, more than the L2 holds. */
+/* If blocks take items in turn, section lengths that give some blocks half as much again as others
+ * are skipped: with 2 heads one block has 1.52 times its share, with 1 or 3 all have about the
+ * same; and of 16 heads of 16384 only all 16 will do, although they exceed the L2. */
 static void test_items_are_shared_out(void **state)
 {
     (void)state;
@@ -47,8 +47,8 @@ static void test_items_are_shared_out(void **state)
     assert_int_equal(section_of("b32 h16 s512 d128 f16 causal", 128, true, 1), 8);
 }
 
-/* Where all blocks run at once, the longest of all heads come first; but not if they begin two on a
- * multiprocessor. */
+/* If all blocks run at once, the longest blocks of all heads come first, unless two blocks start on
+ * one multiprocessor. */
 static void test_blocks_that_run_at_once(void **state)
 {
     (void)state;
@@ -57,7 +57,7 @@ static void test_blocks_that_run_at_once(void **state)
     assert_int_equal(section_of("b2 h8 s512 d64 f16 causal", 64, false, 2), 1);
 }
 
-/* Without a mask a head's blocks follow each other. */
+/* Without a mask the blocks of a head are consecutive. */
 static void test_no_mask(void **state)
 {
     (void)state;
@@ -65,7 +65,7 @@ static void test_no_mask(void **state)
     assert_int_equal(section_of("b2 h8 s512 d64 f16", 64, false, 2), 1);
 }
 
-/* A source may say that its blocks take items in turn, and not which tiles it has. */
+/* A source may declare that its blocks take items in turn without declaring its tiles. */
 static void test_no_tiles(void **state)
 {
     (void)state;

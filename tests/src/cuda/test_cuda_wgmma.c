@@ -1,5 +1,5 @@
 /*
- * test_cuda_wgmma.c - the host half of attn_wgmma.cu, and what its plans launch (fake_cuda.h)
+ * test_cuda_wgmma.c - host code of attn_wgmma.cu, and the launches of its plans (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,8 +21,8 @@
 #include "expect.h"
 #include "plan.h"
 
-/* The sizes that device code has, of a config that is known when the test runs: macros are expanded
- * where they are used. */
+/* The sizes of the device code, for a config that is known at run time: macros are expanded at
+ * their use. */
 #define HEED_TILE_KEYS 64
 #define HEED_ROW_GROUPS 1
 #define HEED_KEY_GROUPS 1
@@ -53,7 +53,7 @@ static int threads(const heed_config *config)
 /* The kernel                                                                 */
 /* -------------------------------------------------------------------------- */
 
-/* A library without the source compiles another one: nothing here runs it. */
+/* A library without this source compiles another one: nothing here runs it. */
 static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config,
                          heed_cuda_facts *result)
@@ -99,8 +99,8 @@ static heed_machine machine_of(heed_gpu *gpu, int arch)
 /* Configs                                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* The host asks for as much as the device lays out, and that fits. Every problem has several
- * configs to choose from. */
+/* The host requests as much shared memory as the device code lays out, and it fits. Every problem
+ * has several configs to choose from. */
 static void test_sizes(void **state)
 {
     heed_gpu gpu;
@@ -128,7 +128,7 @@ static void test_sizes(void **state)
     }
 }
 
-/* The names of all configs of the table can be read. */
+/* The names of all configs of the table can be parsed. */
 static void test_names(void **state)
 {
     for (int i = 0; i < heed_config_count(&algorithm); i++) {
@@ -202,7 +202,7 @@ static void test_what_is_legal(void **state)
 static fake_launch last;
 static heed_cuda_mapped_args last_args; /* of a mapped kernel */
 static int launch_count;
-static unsigned mapped_threads; /* by which it is known */
+static unsigned mapped_threads; /* identifies the mapped kernel */
 
 static void note_launch(void *data, const fake_launch *launch)
 {
@@ -291,7 +291,7 @@ static void test_one_launch(void **state)
     trial_end(&t);
 }
 
-/* Groups that do not divide 64 are heads of their own, which share a key/value head. */
+/* Groups that do not divide 64 are separate heads that share a key/value head. */
 static void test_groups_that_are_not_packed(void **state)
 {
     trial t;
@@ -306,7 +306,7 @@ static void test_groups_that_are_not_packed(void **state)
     trial_end(&t);
 }
 
-/* No more blocks than the 132 multiprocessors. */
+/* At most one block for each of the 132 multiprocessors. */
 static void test_blocks_in_turn(void **state)
 {
     trial t;
@@ -321,8 +321,8 @@ static void test_blocks_in_turn(void **state)
     trial_end(&t);
 }
 
-/* Another kernel takes over where an address is no multiple of 16, though keys may be further apart
- * than it likes. */
+/* Another kernel takes over if an address is not a multiple of 16, even if the stride between keys
+ * exceeds that kernel's usual limit. */
 static void test_misaligned_pointers(void **state)
 {
     static const char *const odd[] = { "b1 h4 s256 d64 f16", "b1 h1 s256 d64 f16 k=0:4194312:0" };
@@ -343,7 +343,7 @@ static void test_misaligned_pointers(void **state)
     }
 }
 
-/* The maps are in the arguments that a graph keeps. */
+/* The maps are in the arguments that a graph stores. */
 static void test_captured(void **state)
 {
     trial t;
@@ -363,7 +363,7 @@ static void test_captured(void **state)
     execute(&t);
     assert_int_equal(driver->capture_end(stream, &graph), CU_SUCCESS);
     assert_int_equal(launch_count, 0);
-    fake->hook = NULL; /* the arguments are no longer where they were */
+    fake->hook = NULL; /* the arguments have been moved */
     assert_int_equal(driver->graph_instantiate(&exec, graph, 0), CU_SUCCESS);
     assert_int_equal(driver->graph_launch(exec, stream), CU_SUCCESS);
     heed_cuda_mapped_args kept;
@@ -377,7 +377,7 @@ static void test_captured(void **state)
     trial_end(&t);
 }
 
-/* Every call that makes a plan or runs it fails once: an error, and nothing is left. */
+/* Every call made by planning or execution fails once: an error, and nothing leaks. */
 static void test_failures(void **state)
 {
     static const char *const names[] = { "cuTensorMapEncodeTiled", "cuTensorMapReplaceAddress" };
@@ -411,7 +411,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_captured, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

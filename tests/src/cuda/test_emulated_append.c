@@ -1,6 +1,6 @@
 /*
- * test_emulated_append.c - append.cu on the emulator leaves the cache as a definition of its own
- * says, every byte of it, and rotates queries to the bit; nothing else is touched
+ * test_emulated_append.c - append.cu on the emulator: the cache equals an independent definition,
+ * byte for byte, rotated queries are bit-exact, and nothing else is written
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static const struct {
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
-/* The kernel that was compiled with the macros that the host gives. */
+/* Finds the kernel that was compiled with the host's macros. */
 static const emulated_append *find(const heed_problem *problem)
 {
     heed_define defines[HEED_APPEND_DEFINES];
@@ -88,9 +88,8 @@ static const emulated_append *find(const heed_problem *problem)
     return NULL;
 }
 
-/* Rotated queries are dense, those expected lie as Q does. Nothing is written behind the last
- * packed sequence, but where a prefix has these rows read: there they are as at position 0, which
- * turns by no angle. */
+/* Rotated queries are dense, the expected ones have the strides of Q. Rows after the last packed
+ * sequence are written only if a prefix has them read, as at position 0, where the angle is 0. */
 static void compare_queries(const appended *a, const unsigned char *queries)
 {
     const heed_problem rest = heed_append_rest(&a->problem);
@@ -138,7 +137,7 @@ static void run(appended *a, const char *spec, const emulated_append *code, bool
     if (!emulator_run(&launch, &report))
         fail_msg("%s: %s: %s", code->name, spec, emulator_complaint(&report));
     if (!appended_is_done(a))
-        fail_msg("%s: %s: the cache is not as it should be", code->name, spec);
+        fail_msg("%s: %s: the cache has wrong contents", code->name, spec);
     if (queries.map)
         compare_queries(a, queries.data);
     lab_region_destroy(&queries);

@@ -1,14 +1,14 @@
 /*
  * test_emulated_changes.c - CUDA kernels that change logits, hide keys by steps and add sinks, on
- * the emulator, beside the formulas of heed.h in double precision
+ * the emulator, compared with the formulas of heed.h in double precision
  *
- * Tensors and formulas are those of changes_scene.h; packed sequences and splits that are spread go
- * through the gates of the laboratory instead.
+ * Tensors and formulas are in changes_scene.h; packed sequences and spread splits are checked by
+ * the gates of the laboratory instead.
  *
  *     test_emulated_changes [sample | rest | NAME]
  *
- * With "sample" every fourth kernel is tried on one shape, always the same one, with "rest" the
- * other kernels are; with a NAME only kernels that have it in theirs are tried.
+ * With "sample" every fourth kernel is tried on one fixed shape, with "rest" the other kernels are;
+ * with a NAME only kernels whose names contain it are tried.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -26,8 +26,8 @@
 #include "emulated.h"
 #include "lab/verify/verify.h"
 
-/* Shapes: even numbers of keys, so that operands are read in pairs, and odd ones. Operands keep all
- * their dimensions, and steps are the same for all. */
+/* Shapes: even numbers of keys, for which operands are read in pairs, and odd ones. Operands keep
+ * all their dimensions, and the steps are the same for all shapes. */
 static const struct {
     const char *sizes;
     unsigned splits;
@@ -38,7 +38,7 @@ static const struct {
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
-/* Is @x as expected, by a tolerance, or not finite where that is? */
+/* Returns whether @x is within the tolerance of @expected, or equal to it if not finite. */
 static bool is_near(double x, double expected, double tolerance)
 {
     if (isinf(expected) && expected < 0)
@@ -76,7 +76,8 @@ static int64_t count_wrong(const changes_scene *s, const char *name, size_t shap
     return wrong;
 }
 
-/* Sizes with one block of rows, for kernels that spread keys over so many places a sequence. */
+/* Sizes with one block of rows, for kernels that spread the keys of a sequence over several
+ * splits. */
 static const struct {
     const char *sizes;
     unsigned splits;
@@ -85,8 +86,8 @@ static const struct {
     { "b5 h2/1 s1/2", 2 },   { "b33 h2 s2/64", 4 },   { "b1 h6/2 s7/384", 5 },
 };
 
-/* Is the number of keys a multiple of the page, and is there such a shape for splits that are
- * spread? */
+/* Returns whether the number of keys is a multiple of the page, and the shape exists for spread
+ * splits. */
 static bool fits(const emulated_change *change, size_t shape)
 {
     const char *page = strstr(change->words, "paged="), *keys = strchr(shapes[shape].sizes, 's');
@@ -96,10 +97,10 @@ static bool fits(const emulated_change *change, size_t shape)
     return !page || strtol(slash + 1, NULL, 10) % strtol(page + 6, NULL, 10) == 0;
 }
 
-/* One kernel in so many is of the sample, the others are of the rest. */
+/* One kernel in this many is in the sample. */
 #define ONE_IN 4
 
-/* The one shape of a kernel in both. */
+/* The fixed shape of a kernel for "sample" and "rest". */
 static size_t part_shape(const emulated_change *change)
 {
     size_t shape = (size_t)(change - emulated_changed) / ONE_IN % SHAPES;
@@ -108,7 +109,7 @@ static size_t part_shape(const emulated_change *change)
     return shape;
 }
 
-/* Is a kernel tried on a shape, with this argument of the program (NULL: none)? */
+/* Returns whether a kernel is tried on a shape, given the program's argument (NULL: none). */
 static bool is_tried(const emulated_change *change, size_t shape, const char *only)
 {
     bool sampled = (change - emulated_changed) % ONE_IN == 0;
@@ -117,8 +118,8 @@ static bool is_tried(const emulated_change *change, size_t shape, const char *on
     return (!only || strstr(change->name, only)) && fits(change, shape);
 }
 
-/* A spec of these @sizes with the words of @change. Where these pack sequences, they have most of
- * the rows that there might be. */
+/* Makes a spec of @sizes with the words of @change. If these pack sequences, they have most of the
+ * possible rows. */
 static void fit_words(const emulated_change *change, const char *sizes, char spec[512])
 {
     const emulated_kernel *kernel = change->config.aligned;
@@ -139,7 +140,7 @@ static void fit_words(const emulated_change *change, const char *sizes, char spe
              queries, keys, end);
 }
 
-/* Packed sequences and spread splits are judged by the laboratory: by the gates that need no other
+/* Packed sequences and spread splits are checked by the gates of the laboratory that need no other
  * problem. */
 static int64_t run_gates(const emulated_change *change, const char *sizes, unsigned splits)
 {
@@ -218,7 +219,7 @@ static void test_results_are_right(void **state)
     assert_true(tried > 0);
 }
 
-/* Documents of 130 keys, and a causal mask: of 25 pairs of 64 queries and 64 keys these stay. */
+/* Documents of 130 keys and a causal mask leave 25 pairs of 64 queries and 64 keys. */
 static void test_hidden_tiles_are_left_out(void **state)
 {
     const emulated_change *change = emulated_changed;
@@ -238,7 +239,7 @@ static void test_hidden_tiles_are_left_out(void **state)
     changes_end(&s);
 }
 
-/* The kernels were compiled with the text of a problem of other sizes. */
+/* The kernels were compiled with the program text of a problem with other sizes. */
 static void test_programs_fit(void **state)
 {
     static char text[HEED_CUDA_PROGRAM_SIZE], compiled[HEED_CUDA_PROGRAM_SIZE];

@@ -1,8 +1,8 @@
 /*
  * test_emulated_far.c - the CUDA kernels on logits far from zero, on the emulator
  *
- * Scores are sums of two products of powers of two and small integers, so that they are exact in
- * float32 whatever their order; rounding does not decide the softmax of them.
+ * Scores are sums of two products of powers of two and small integers. They are exact in float32 in
+ * any order, so rounding does not affect their softmax.
  *
  *     test_emulated_far [sample]
  */
@@ -22,11 +22,11 @@
 #include "lab/verify/reference/reference.h"
 #include "problem/problem.h"
 
-/* Of what is tried, a sample has one in so many. */
+/* A sample has one case in this many. */
 #define SAMPLE_EVERY 5
 #define SAMPLE_SEED 18
 
-/* Which keys are far: the others' scores are small. */
+/* Selects the keys with large scores; the scores of all others are small. */
 typedef enum keys {
     ALL,
     FIRST_HALF,
@@ -34,14 +34,14 @@ typedef enum keys {
     SOME
 } keys;
 
-/* Rows take turns: far above zero, near it, far below. */
+/* Rows alternate: far above zero, near it, far below. */
 typedef struct values {
     const char *name;
     double query, key; /* far scores are plus and minus their product */
-    double step;       /* scores differ by it, times small integers */
+    double step;       /* scores differ by small multiples of it */
     keys keys;
     float scale;
-    int sign; /* of all rows; 0: they take turns */
+    int sign; /* of all rows; 0: rows alternate */
 } values;
 
 static const values tried[] = {
@@ -59,7 +59,7 @@ static const values tried[] = {
 };
 #define TRIED (sizeof tried / sizeof tried[0])
 
-/* Sizes, and the blocks that share keys. */
+/* Sizes, and the number of blocks that share the keys. */
 typedef struct shape {
     const char *sizes;
     unsigned splits;
@@ -123,14 +123,14 @@ static void fill_keys(const scene *s, const values *it)
     }
 }
 
-/* The output of a row, of numbers of @unit: weights and values are rounded. */
+/* Compares an output of a row, in multiples of @unit: weights and values are rounded. */
 static bool is_close(double value, double expected, double unit)
 {
     return isfinite(expected) ? fabs(value - expected) <= 16 * unit : !isfinite(value);
 }
 
-/* The error of a row; NULL if there is none. An infinite logit is one that the product overflows
- * to: float64 does not, so rows with one are judged by @infinite. */
+/* Returns the error of a row, or NULL. A logit is infinite if its product overflows in float32; it
+ * does not in float64, so rows with one are checked by @infinite. */
 static const char *wrong_row(const scene *s, lab_row row, double *weights)
 {
     const heed_problem *p = &s->problem;
@@ -165,8 +165,8 @@ static bool check(const scene *s, const emulated *it, const values *of, const sh
     return failed == 0;
 }
 
-/* One kernel with some values. Those are not for every type: products of float16 do not overflow,
- * and sums of one column have no steps. */
+/* Tries one kernel with some values. Not all values apply to every type: products of float16 do not
+ * overflow, and sums of one column have no steps. */
 static bool try_values(const emulated_config *config, const values *of, const shape *sizes)
 {
     const emulated_kernel *kernel = config->aligned;
@@ -208,9 +208,9 @@ static void test_far_logits(void **state)
     size_t failed = 0;
     uint64_t tries = 0;
     for (const emulated_config *config = emulated_configs; config->aligned; config++) {
-        if (config->aligned->half || config->aligned->shared_v || /* values here have their own V */
+        if (config->aligned->half || config->aligned->shared_v || /* V is separate here */
             strstr(config->aligned->name, "candidate"))
-            continue; /* scores end at 65504, or are rounded products; neither is heed's choice */
+            continue; /* scores end at 65504 or are rounded products; heed chooses neither */
         for (size_t i = 0; i < TRIED * SHAPES; i++) {
             const values *of = &tried[i / SHAPES];
             if (of->query > 65504 && config->aligned->type == HEED_F16)

@@ -1,14 +1,15 @@
 /*
- * test_emulated_kernels.c - the CUDA kernels through the gates of verification, on the emulator
+ * test_emulated_kernels.c - verifies the CUDA kernels on the emulator with the gates of `heed
+ * verify`
  *
- * Beside the gates' own verdicts, a race in shared memory, a stray access or a read of what was
- * never written fails. Kernels that are called wrong, builds without exponentials for one
- * (ablate.cuh), must come to an end like any other, and fail at a gate on some shape.
+ * In addition to the gates, a race in shared memory, a stray access or a read of uninitialized
+ * memory fails. Kernels marked as wrong, such as builds without exponentials (ablate.cuh), must
+ * terminate like any other, and fail at a gate on some shape.
  *
  *     test_emulated_kernels [all|sample|ablated|ablated-sample [NAME]]
  *
- * NAME leaves those whose names do not have it out. With "sample" every kernel sees one shape and
- * one kind of values beside the normal ones, always the same, and one in six the gates of
+ * NAME selects kernels whose names contain it. With "sample" every kernel is tried on one fixed
+ * shape and on one fixed kind of values besides the normal ones, and one in six at the gates of
  * properties; with "ablated" the kernels are the degraded builds.
  */
 #include <setjmp.h>
@@ -25,21 +26,21 @@
 #include "lab/verify/isolate.h"
 #include "problem/problem.h"
 
-#define ROW_GAP 24    /* elements between rows of a problem with gaps */
-#define SKEWED_GAP 25 /* the same, such that no row is aligned */
+#define ROW_GAP 24    /* elements of padding between rows */
+#define SKEWED_GAP 25 /* the same, chosen so that no row is aligned */
 
-/* A sanitized build is several times as slow, and tries normal inputs only. */
+/* A sanitized build is several times slower and tries normal inputs only. */
 #ifndef EMULATED_QUICK
 #define EMULATED_QUICK 0
 #endif
 
 #define SAMPLE_SEED 18
 
-/* Sizes that a kernel sees, whatever its head dims. */
+/* Sizes of a case, without head dims. */
 typedef struct shape {
     const char *sizes; /* words of a spec */
-    bool all_inputs;   /* every kind of values with NaN, and finite ones in turn; else the normal
-                          ones, and one kind with NaN */
+    bool all_inputs;   /* every kind of values with NaN, and the finite kinds by turns; otherwise
+                        * the normal ones, and one kind with NaN */
     int gap;           /* elements; 0: dense */
     int splits;        /* blocks that share the keys */
 } shape;
@@ -57,7 +58,7 @@ static const shape shapes[] = {
     { "b1 h8/1 s1/260 mask=br", false, 0, 5 },
     { "b1 h2/1 s1/600 mask=br", false, 0, 37 }, /* more than a warp has lanes */
     { "b1 h6/2 s9/190 mask=br", true, ROW_GAP, 3 },
-    { "b1 h2 s70/150 mask=br", false, 0, 2 }, /* windows begin and end in other parts */
+    { "b1 h2 s70/150 mask=br", false, 0, 2 }, /* windows start and end in different parts */
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
@@ -74,15 +75,15 @@ typedef struct outcome {
     uint64_t conflicts, passes;
 } outcome;
 
-/* Gaps after each head, each row and each batch element. */
+/* Adds padding after each head, each row and each batch element. */
 static heed_strides gapped(int64_t seq, int64_t heads, int64_t dim, int64_t gap)
 {
     int64_t head = dim + gap, row = heads * head + gap;
     return (heed_strides){ .batch = seq * row + gap, .seq = row, .head = head };
 }
 
-/* The words for the mask of shape @number in @word, for kernels that have one; windows and chunks
- * begin and end at ever other places of a tile. */
+/* Writes the words for the mask of shape @number to @word, for kernels that have one; windows and
+ * chunks start and end at different places of a tile. */
 static void mask_of(const emulated_kernel *kernel, size_t number, const char *aligned,
                     char word[64])
 {
@@ -103,8 +104,8 @@ static void mask_of(const emulated_kernel *kernel, size_t number, const char *al
     }
 }
 
-/* The problem of shape @number for @kernel. "mask=" in the sizes is meant for kernels that have a
- * mask. */
+/* Makes the problem of shape @number for @kernel. "mask=" in the sizes applies to kernels that have
+ * a mask. */
 static bool problem_of(const emulated_kernel *kernel, size_t number, heed_problem *problem,
                        outcome *result)
 {
@@ -143,14 +144,14 @@ static bool is_wrong(const emulated_kernel *kernel)
     return strstr(kernel->name, "wrong") != NULL;
 }
 
-/* A way to test: which kernels, which shapes each of them sees, and which kinds of values beside
- * the normal ones; @index is that of a config and a shape. */
+/* A mode of the test: which kernels are tried on which shapes, and with which kinds of values
+ * besides the normal ones; @index counts configs and shapes. */
 typedef struct way {
     const char *name;
     const emulated_config *configs;
     bool (*takes)(const emulated_kernel *kernel, size_t config, size_t number);
     bool (*takes_inputs)(size_t index, size_t kind);
-    size_t properties;    /* one kernel in so many is asked the gates of properties */
+    size_t properties;    /* one kernel in this many is tried at the gates of properties */
     const char *name_has; /* of the kernels; NULL: any */
 } way;
 
@@ -159,21 +160,21 @@ static bool takes_all(const emulated_kernel *kernel, size_t config, size_t numbe
     return true;
 }
 
-/* One shape, drawn for each config. */
+/* One shape, chosen for each config. */
 static bool takes_sample(const emulated_kernel *kernel, size_t config, size_t number)
 {
     return (int64_t)number == lab_random_below(SAMPLE_SEED, config, SHAPES);
 }
 
-/* Degraded builds take the small shapes, and those that must fail the long one,
+/* Degraded builds are tried on the small shapes, and those that must fail also on the long one,
  * which fills a pipeline. */
 static bool takes_worse(const emulated_kernel *kernel, size_t config, size_t number)
 {
     return (number < 6 && number % 2 == 1) || (number == 8 && is_wrong(kernel));
 }
 
-/* Of those that must fail a small shape, and that without loads the long one; of the others one
- * small shape. */
+/* Builds that must fail: one small shape, and for the one without loads the long one; other builds:
+ * one small shape. */
 static bool takes_worse_sample(const emulated_kernel *kernel, size_t config, size_t number)
 {
     if (is_wrong(kernel))
@@ -181,9 +182,9 @@ static bool takes_worse_sample(const emulated_kernel *kernel, size_t config, siz
     return (int64_t)number == 1 + 2 * lab_random_below(SAMPLE_SEED, config, 3);
 }
 
-/* Is the kind of values number @kind tried in case @index? Of the shapes with all_inputs each takes
- * the finite kinds that the others do not, so that a kernel meets all of them; which ones, differs
- * from kernel to kernel. */
+/* Returns whether kind of values number @kind is tried in case @index. The finite kinds are
+ * distributed among the shapes with all_inputs, so that each kernel is tried on all of them, in an
+ * order that depends on the kernel. */
 static bool takes_inputs(size_t index, size_t kind)
 {
     size_t number = index % SHAPES, config = index / SHAPES, turn = 0, all = 0, not_finite = 0;
@@ -201,10 +202,10 @@ static bool takes_inputs(size_t index, size_t kind)
     return shapes[number].all_inputs || (number + config) % not_finite == before;
 }
 
-/* Of a sample each kernel takes one kind, in turn. */
+/* In a sample each kernel is tried on one kind, by turns. */
 static bool takes_one_kind(size_t index, size_t kind)
 {
-    size_t others = 0; /* than the first one, which all take; there are some */
+    size_t others = 0; /* besides the first one, which is always tried; there are some */
     do
         others++;
     while (lab_inputs_at(others + 1));
@@ -223,7 +224,8 @@ static const way ways[] = {
     { "ablated-sample", emulated_ablated, takes_worse_sample, takes_no_other, 6, NULL },
 };
 
-/* The gates for config @number of @how. Any of them may be the one that finds a wrong kernel. */
+/* The gates for config @number in mode @how. Any of them may be the one that finds a wrong
+ * kernel. */
 static uint32_t gates_of(const way *how, size_t number)
 {
     uint32_t gates = UINT32_MAX;
@@ -233,7 +235,7 @@ static uint32_t gates_of(const way *how, size_t number)
     return gates;
 }
 
-/* One kernel on one shape, with some or all kinds of inputs, up to the first failure. */
+/* Verifies one kernel on one shape, with some or all kinds of inputs, up to the first failure. */
 static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     const way *how = data;
@@ -289,7 +291,7 @@ static bool is_as_it_must_be(const emulated_kernel *kernel, const outcome *out,
            (is_wrong(kernel) || out->report.outcome == LAB_PASS);
 }
 
-/* Of a kernel that is wrong: does no shape show it? */
+/* Returns whether no shape reveals that a kernel is wrong. */
 static bool is_missed(const emulated_kernel *kernel, const outcome *all)
 {
     size_t failed = 0;
@@ -300,7 +302,7 @@ static bool is_missed(const emulated_kernel *kernel, const outcome *all)
     return is_wrong(kernel) && failed == 0;
 }
 
-/* How a kernel did with the banks of shared memory, on all shapes. */
+/* Prints the bank conflicts of a kernel in shared memory, on all shapes. */
 static void tell_conflicts(const emulated_kernel *kernel, const outcome *all)
 {
     const outcome *worst = all;

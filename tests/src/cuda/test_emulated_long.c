@@ -1,8 +1,8 @@
 /*
  * test_emulated_long.c - CUDA kernels on float32 rows of many keys, on the emulator
  *
- * All values are the same, so that the sums of a row round in one direction for long: summed one
- * after another, they err by more than sums in parts may.
+ * All values are equal, so partial sums are rounded in the same direction for long stretches: a
+ * sequential sum has a larger error than is allowed for sums in parts.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,14 +18,14 @@
 #include "problem/problem.h"
 
 #define KEYS 16384
-#define ROWS_MAX 32 /* of a block, */
-#define DIM_MAX 72  /* and columns of V, of kernels that are tried */
+#define ROWS_MAX 32 /* per block, */
+#define DIM_MAX 72  /* and columns of V, in the kernels tried */
 
-/* Parts of 32 keys, of 16 such parts, and of all of these: one rounding for each addition, and some
- * for the division and the weights. Parts of attn_mma.cu are tiles, and then those of 512 keys. */
+/* Parts of 32 keys, groups of 16 parts, and the sum of the groups: one rounding per addition, and
+ * some for the division and the weights. The parts of attn_mma.cu are tiles, and then 512 keys. */
 #define ROUNDINGS (32 + 16 + KEYS / 512 + 8)
 
-/* The largest error of a row of the mean of @value, in units of the last place. */
+/* The largest error of a row compared with the mean of @value, in ULPs. */
 static double error_of(const emulated_config *config, float value)
 {
     const emulated_kernel *kernel = config->aligned;
@@ -70,7 +70,7 @@ static void test_sums_are_made_in_parts(void **state)
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             double error = error_of(config, values[i]);
             if (error > ROUNDINGS)
-                fail_msg("%s: the mean of %d times %g errs by %.0f roundings; %d are allowed",
+                fail_msg("%s: the mean of %d times %g is %.0f roundings off; the limit is %d",
                          kernel->name, KEYS, (double)values[i], error, ROUNDINGS);
         }
     }

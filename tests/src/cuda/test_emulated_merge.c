@@ -1,6 +1,6 @@
 /*
- * test_emulated_merge.c - merge.cu on the emulator makes of two results the one that their LSEs
- * say, in double precision, writes nothing else, and knows rows that see no key, or NaN
+ * test_emulated_merge.c - merge.cu on the emulator: two partial results are merged by their LSEs as
+ * in double precision, nothing else is written, and rows that see no key or have NaN are handled
  */
 #include <math.h>
 #include <setjmp.h>
@@ -64,7 +64,7 @@ static void make(lab_region *region, int64_t elements, size_t element)
     memset(region->data, 0xff, size);
 }
 
-/* Usual numbers, far ones, and what rows have that see no key, or NaN. */
+/* Ordinary numbers, distant ones, and those of rows that see no key or have NaN. */
 static float lse_of(int64_t row, bool part)
 {
     static const float some[][2] = { { 0, 0 },         { 1, -1 },          { -3, 5 },
@@ -116,7 +116,7 @@ static void close_scene(scene *s)
     free(s->before);
 }
 
-/* Merges the rows of the first @end queries; the LSE goes to @lse. */
+/* Merges the rows of the first @end queries; the LSE is written to @lse. */
 static void run(scene *s, bool wide, const int64_t *end, void *lse)
 {
     const emulated_merge *code = emulated_merges[s->merge.type];
@@ -166,7 +166,7 @@ static void compare_row(const scene *s, int64_t row, const float *lse)
         fail_msg("row %lld: LSE %g, not %g", (long long)row, (double)lse[at(&m->lse, row)], all);
 }
 
-/* Nothing but the rows is written: O is as it was in gaps, and in rows from @end on. */
+/* Only the rows are written: O is unchanged in padding and in rows from @end on. */
 static void compare(const scene *s, int64_t end, const void *lse)
 {
     const size_t element = heed_type_size(s->merge.type);
@@ -195,7 +195,7 @@ static void test_both_are_weighed(void **state)
         }
 }
 
-/* The LSE may lie where that of the rest is, or not be wanted. */
+/* The LSE may overwrite that of the other part, or not be requested. */
 static void test_lse_in_place_or_not(void **state)
 {
     scene s;

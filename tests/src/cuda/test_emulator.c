@@ -175,7 +175,7 @@ static void load_all(const void *args)
     ptx_warp_barrier();
     ptx_ldmatrix_x4((*out)->x4[lane], at);
     ptx_ldmatrix_x4_trans((*out)->x4_trans[lane], at);
-    /* Addresses of lanes 16 to 31 are not looked at. */
+    /* The addresses of lanes 16 to 31 are ignored. */
     ptx_ldmatrix_x2((*out)->x2[lane], lane < 16 ? at : 1);
     ptx_ldmatrix_x2_trans((*out)->x2_trans[lane], lane < 16 ? at : 1);
 }
@@ -200,7 +200,7 @@ static void test_ldmatrix(void **state)
     }
 }
 
-/* d += a b for 16x16 times 16x8, each lane reading its elements by the definition. */
+/* d += a b for 16x16 times 16x8; each lane reads its elements as defined by the instruction. */
 typedef struct product {
     u16 a[16][16], b[16][8];
     float d[16][8];
@@ -291,8 +291,8 @@ static void multiply_single(const void *args)
     it->rounded = ptx_as_f32(ptx_f32_to_tf32(it->number));
 }
 
-/* Sums that are no float32 are cut off, on either side of zero; so are operands that are no tf32,
- * which cvt rounds. */
+/* Sums that are not representable in float32 are truncated toward zero; so are operands that are
+ * not in tf32, which cvt rounds. */
 static void test_mma_tf32(void **state)
 {
     single_product p = { .number = 1 + 0x1.8p-11f };

@@ -66,7 +66,7 @@ static void test_bank_conflicts_are_counted(void **state)
     assert_int_equal(report.conflicts, 0);
 }
 
-/* So many accesses that the notes of one lane do not hold them. */
+/* More accesses than the log of one lane holds. */
 static void read_on_and_on(const void *args)
 {
     u32 at = ptx_shared_base() + ptx_lane() * 64;
@@ -79,7 +79,7 @@ static void read_on_and_on(const void *args)
 static void test_long_runs_without_meeting(void **state)
 {
     emulator_report report = emulate_blocks(read_on_and_on, NULL, 2, 64, 2048);
-    assert_int_equal(report.races, 2 * 32); /* the second warp's writes */
+    assert_int_equal(report.races, 2 * 32); /* writes of the second warp */
     assert_int_equal(report.conflicts, 2 * 2 * 3001 * 15);
 }
 

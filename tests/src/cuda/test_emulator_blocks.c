@@ -20,7 +20,7 @@
 /* Arrivals at the barrier                                                    */
 /* -------------------------------------------------------------------------- */
 
-/* Some leave before it, some after they have arrived, and some wait; twice. */
+/* Some threads exit before the barrier, some after arriving, and some wait; twice. */
 static void some_leave(const void *args)
 {
     u32 *const *p = args;
@@ -53,7 +53,7 @@ static void test_who_has_left_is_not_awaited(void **state)
 /* State of each block                                                        */
 /* -------------------------------------------------------------------------- */
 
-/* Barriers of a block, and its registers, are no affair of the other one's. */
+/* Barriers and registers of a block are independent of the other one's. */
 static void apart(const void *args)
 {
     u32 *const *p = args;
@@ -110,7 +110,7 @@ static void test_each_block_has_so_many_registers(void **state)
     assert_report(&report, "", "67584 registers in all");
 }
 
-/* Products of a warpgroup, in blocks that have a warp more. */
+/* Products of a warpgroup, in blocks with one more warp. */
 typedef struct products {
     u16 a[2][64 * 64], b[64 * 64];
     float d[2][64][64];

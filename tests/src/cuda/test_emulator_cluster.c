@@ -1,6 +1,6 @@
 /*
  * test_emulator_cluster.c - the emulator of CUDA kernels: blocks of a cluster that store to each
- * other's shared memory, and which mistakes show
+ * other's shared memory, and the mistakes it detects
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,9 +55,9 @@ typedef enum mistake {
     MISTAKES
 } mistake;
 
-/* Each thread of a block hands something on to the next block of the cluster, several times. */
+/* Each thread of a block passes a value to the next block of the cluster, several times. */
 typedef struct ring {
-    u32 blocks; /* of a cluster */
+    u32 blocks; /* per cluster */
     mistake mistake;
     u32 got[BLOCKS][ROUNDS][THREADS][2];
 } ring;
@@ -87,7 +87,7 @@ static u32 bytes_expected(mistake wrong)
     return wrong == FEWER_BYTES ? BYTES - 8 : wrong == MORE_BYTES ? BYTES + 8 : BYTES;
 }
 
-/* All blocks have begun, and have read what came before. */
+/* All blocks have started and have read the previous values. */
 static void meet(mistake wrong, u32 round)
 {
     bool none = wrong == NO_BARRIER || (wrong == ONE_BARRIER && round > 0) ||
@@ -133,7 +133,7 @@ static void take(ring *it, u32 round)
     u32 thread = ptx_thread();
     if (wrong == SLOT_WRITTEN)
         ptx_st_shared_4(slot_at(thread), 0);
-    if (wrong == EARLY_READ) { /* all have stored, but that is not all it takes */
+    if (wrong == EARLY_READ) { /* all have stored, but the stores may not have arrived */
         ptx_cluster_arrive();
         ptx_cluster_wait();
     } else if (wrong != HALF_WAIT || thread < 32)
@@ -144,7 +144,7 @@ static void take(ring *it, u32 round)
         ptx_mbarrier_wait(barrier_at(), round % 2);
 }
 
-/* Does the block leave now? Another one may do other things first. */
+/* Returns whether the block exits now. Another one may do other things first. */
 static bool leaves(mistake wrong)
 {
     if (ptx_cluster_rank() == 1)
@@ -155,7 +155,7 @@ static bool leaves(mistake wrong)
     return false;
 }
 
-/* Bytes come meanwhile, in the emulator's time. */
+/* Lets time of the emulator pass, in which bytes arrive. */
 static void linger(void)
 {
     for (int i = 0; i < 10; i++)
@@ -276,7 +276,7 @@ static void test_mistakes_between_blocks(void **state)
         }
 }
 
-/* Until a store has come there is no number where it shall be, neither the old one. */
+/* Until a store arrives, its target holds no defined value, not even the old one. */
 static void test_stores_take_their_time(void **state)
 {
     u32 under_way = 0;

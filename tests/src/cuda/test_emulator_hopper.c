@@ -1,6 +1,6 @@
 /*
- * test_emulator_hopper.c - the emulator of CUDA kernels: tensor copies and barriers since compute
- * capability 9.0, and which mistakes show
+ * test_emulator_hopper.c - the emulator of CUDA kernels: tensor copies and barriers of compute
+ * capability 9.0, and the mistakes it detects
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@
 #define HEADS 3
 #define ROWS 10
 
-/* A tensor of batch 1, in boxes of 2 heads and 8 rows, and what of a box came. */
+/* A tensor of batch 1, in boxes of 2 heads and 8 rows, and the contents of a box after the copy. */
 typedef struct boxes {
     heed_cuda_map map;
     _Alignas(16) u16 tensor[ROWS * HEADS * COLUMNS];
@@ -95,7 +95,7 @@ static void test_boxes_that_cannot_be(void **state)
     b->misplaced = 512;
     emulator_report report = run(load_box, &b, 32, 4096, 0);
     assert_report(&report, "", "copies to 2048 bytes at shared byte 2560");
-    b->misplaced = 2048; /* ends too late */
+    b->misplaced = 2048; /* ends past the limit */
     report = run(load_box, &b, 32, 4096, 0);
     assert_report(&report, "", "there are 1024 to 5120");
     b->misplaced = 0;
@@ -115,11 +115,11 @@ static void test_boxes_that_cannot_be(void **state)
 typedef enum mistake {
     NO_MISTAKE,
     NO_FENCE,
-    LATE_FENCE, /* those who stored had to */
+    LATE_FENCE, /* the storing threads must execute it */
     NO_BARRIER,
     NO_WAIT_BEFORE_WRITE,
     NO_WAIT,
-    NO_COMMIT, /* which leaves nothing to wait for */
+    NO_COMMIT, /* so there is nothing to wait for */
     MISTAKES
 } mistake;
 
@@ -129,7 +129,7 @@ typedef struct storing {
     mistake mistake;
 } storing;
 
-/* Threads leave a box of 16 rows, which goes to a tensor of fewer; then they write it anew. */
+/* Threads store a box of 16 rows to a tensor with fewer rows, and then overwrite the box. */
 static void store_box(const void *args)
 {
     storing *const *p = args;
@@ -189,10 +189,10 @@ static void test_a_box_is_stored(void **state)
 /* Barriers                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Threads wait for a barrier, at which one arrives after it has stored. */
+/* Threads wait for a barrier at which one thread arrives after storing. */
 typedef struct arrival {
     bool alone; /* another thread stored */
-    bool twice; /* goes round a second time before the others have seen the first */
+    bool twice; /* arrives a second time before the others have seen the first */
     u32 seen[64];
 } arrival;
 
@@ -222,7 +222,7 @@ static void test_one_thread_arrives(void **state)
     assert_report(&report, "", "");
     for (int i = 0; i < 63; i++)
         assert_int_equal(it.seen[i], 68);
-    it.alone = true; /* the message is not about the rest of its warp */
+    it.alone = true; /* the message does not concern the other lanes of its warp */
     report = run(arrive, &args, 64, 1024, 0);
     assert_report(&report, "which thread 62 wrote", "");
     assert_int_equal(report.races, 2 * 62);
@@ -232,9 +232,9 @@ static void test_one_thread_arrives(void **state)
     assert_report(&report, "", "and the next one is over");
 }
 
-/* Warps take turns: one arrives where the other one waits. */
+/* Warps take turns: one arrives at the barrier for which the other one waits. */
 typedef struct turns {
-    int arrivals; /* 1 is right */
+    int arrivals; /* 1 is correct */
     bool other_count;
 } turns;
 
@@ -274,7 +274,7 @@ static void test_turns(void **state)
 /* The rest                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* ldmatrix loads what stmatrix has stored. */
+/* ldmatrix loads matrices stored by stmatrix. */
 static void store_and_load(const void *args)
 {
     u32 *const *out = args;
@@ -294,7 +294,7 @@ static void test_stmatrix(void **state)
     u32 words[32 * 5], *out = words;
     emulator_report report = run(store_and_load, &out, 32, 512, 0);
     assert_report(&report, "", "");
-    assert_int_equal(report.conflicts, 2 * 3); /* of the load of words */
+    assert_int_equal(report.conflicts, 2 * 3); /* in the load of words */
     for (u32 lane = 0; lane < 32; lane++) {
         for (u32 i = 0; i < 4; i++)
             assert_int_equal(words[lane * 5 + i], lane * 4 + i);

@@ -1,6 +1,6 @@
 /*
- * test_emulator_mistakes.c - the emulator of CUDA kernels: copies and barriers, and which mistakes
- * show
+ * test_emulator_mistakes.c - the emulator of CUDA kernels: copies and barriers, and the mistakes it
+ * detects
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #define WARP 32
 
-/* Copies 16 bytes a thread to shared memory and reads those of another thread. */
+/* Each thread copies 16 bytes to shared memory and reads those of another thread. */
 typedef struct copying {
     bool no_wait, no_barrier, warp_barrier, early, again;
     u32 distance; /* to the thread whose bytes are read */
@@ -89,11 +89,11 @@ static void test_a_missing_barrier_is_caught(void **state)
     assert_true(report.races > 0);
     assert_says(report.race, "test_emulator_mistakes.c:");
     c.no_barrier = false;
-    c.early = true; /* before the wait it is of no use */
+    c.early = true; /* useless before the wait */
     report = emulate_blocks(copy_and_read, &args, 1, 64, 1024);
     assert_true(report.races > 0);
     c.early = false;
-    c.warp_barrier = true; /* does not reach the other warp */
+    c.warp_barrier = true; /* does not synchronize with the other warp */
     report = emulate_blocks(copy_and_read, &args, 1, 64, 1024);
     assert_int_equal(report.races, 2);
     c = copy_case();
@@ -104,7 +104,8 @@ static void test_a_missing_barrier_is_caught(void **state)
     assert_says(report.race, "read at");
 }
 
-/* Groups of copies: with one left under way, the first has arrived and the second has not. */
+/* Groups of copies: with one group still pending, the first has completed and the second has
+ * not. */
 static void copy_in_groups(const void *args)
 {
     copying *const *p = args;
@@ -260,8 +261,8 @@ static void test_launches_that_cannot_be(void **state)
                 "232449 bytes of shared memory");
 }
 
-/* Any lane may write memory that ldmatrix has read, but not memory that other lanes have read; nor
- * may ldmatrix read what lanes wrote without a warp barrier. */
+/* Any lane may write memory that ldmatrix has read, but not memory that other lanes have read;
+ * ldmatrix may not read what lanes wrote without a warp barrier. */
 typedef struct matrix_order {
     bool read_alone, no_barrier;
 } matrix_order;
@@ -293,7 +294,7 @@ static void test_matrices_and_other_accesses(void **state)
     assert_int_equal(report.races, WARP);
 }
 
-/* Records of 16 bytes together, and of parts of them by themselves. */
+/* Records of 16 bytes as a whole, and their parts individually. */
 typedef enum parts {
     PART_AFTER_WHOLE_READ,
     WHOLE_AFTER_PART_READ,

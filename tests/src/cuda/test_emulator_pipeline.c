@@ -1,6 +1,6 @@
 /*
- * test_emulator_pipeline.c - the emulator of CUDA kernels: a pipeline of tensor copies and products
- * of a warpgroup, and each mistake that one can make in it
+ * test_emulator_pipeline.c - the emulator of CUDA kernels: a pipeline of tensor copies and
+ * warpgroup products, and every mistake that can be made in one
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ typedef struct pipeline {
     _Alignas(16) u16 a[64 * 64];
     u16 b[TILES * TILE_ROWS * 64];
     float d[64][TILE_ROWS];
-    float early; /* a sum that was read before the wait */
+    float early; /* a sum read before the wait */
     mistake mistake;
 } pipeline;
 
@@ -151,7 +151,7 @@ static void consume(pipeline *it)
         it->d[row + i / 2 % 2 * 8][i / 4 * 8 + column + i % 2] = d[i];
 }
 
-/* A warpgroup that computes, and a warp of which a thread loads. */
+/* One warpgroup computes, and one thread of an extra warp loads. */
 static void pipe(const void *args)
 {
     pipeline *const *p = args;
@@ -161,7 +161,7 @@ static void pipe(const void *args)
         ptx_mbarrier_init(empty(), 4);
         ptx_mbarrier_init(a_full(), it->mistake == TOO_MANY_ARRIVALS ? 2 : 1);
         if (it->mistake == TOO_MANY_ARRIVALS)
-            ptx_mbarrier_arrive_expect(a_full(), 128); /* which never come */
+            ptx_mbarrier_arrive_expect(a_full(), 128); /* which never arrive */
         if (it->mistake == BARRIER_OVERWRITTEN)
             ptx_st_shared_4(empty() + 4, 0);
         if (it->mistake != NO_INIT_FENCE)
@@ -232,7 +232,7 @@ static void test_mistakes_in_a_pipeline(void **state)
         const char *race, *error;
     } says[MISTAKES] = {
         [NO_FULL_WAIT] = { "a wgmma reads", NULL },
-        [FULL_PARITY] = { "", NULL }, /* it waits in vain, or not at all */
+        [FULL_PARITY] = { "", NULL }, /* it waits forever, or not at all */
         [NO_EMPTY_WAIT] = { "", "for whose phase all 1 have come" },
         [FULL_FOR_EMPTY] = { "a wgmma reads", NULL },
         [EMPTY_PARITY] = { "", "deadlock: thread 0 waits for a barrier in shared memory at "

@@ -1,5 +1,5 @@
 /*
- * test_emulator_wgmma.c - the emulator of CUDA kernels: products of a warpgroup, and its registers
+ * test_emulator_wgmma.c - the emulator of CUDA kernels: warpgroup products and their registers
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,13 +102,13 @@ static void test_a_product_from_registers(void **state)
     emulator_report report = run(multiply, &p, GROUP, 4096, 0);
     assert_report(&report, "", "");
     assert_int_equal(count_right(p), 64 * 128);
-    p->two_groups = true; /* of which one is not waited for: a sum of it is NaN */
+    p->two_groups = true; /* one group is not waited for: its sum is NaN */
     report = run(multiply, &p, GROUP, 4096, 0);
     assert_report(&report, "", "");
     assert_int_equal(count_right(p), 64 * 128 - GROUP);
     assert_true(p->d[8][9] != p->d[8][9]);
     p->two_groups = false;
-    p->a_written = true; /* it was still to be read */
+    p->a_written = true; /* it had not been read yet */
     report = run(multiply, &p, GROUP, 4096, 0);
     assert_report(&report, "", "");
     assert_true(count_right(p) < 64 * 128);
@@ -142,7 +142,7 @@ static void test_stores_before_a_product(void **state)
     test_free(p);
 }
 
-/* d = a b with a of 64 times 16 in shared memory, behind b of 16 times 192 in three panels. */
+/* d = a b with a of 64 times 16 in shared memory, after b of 16 times 192 in three panels. */
 typedef struct across {
     u16 a[64 * 16];
     u16 b[16 * 192];
@@ -199,7 +199,7 @@ static void share_registers(const void *args)
         ptx_setmaxnreg_dec(ptx_thread() / 32 == 4 ? counts[1] : counts[2]);
 }
 
-/* The warps of the second warpgroup by two instructions. */
+/* The warps of the second warpgroup use two separate instructions. */
 static void share_registers_apart(const void *args)
 {
     const int *counts = args;
@@ -220,7 +220,7 @@ static void share_registers_of_three(const void *args)
         ptx_setmaxnreg_dec(counts[1]);
 }
 
-/* Three warpgroups begin with 168 registers a thread. */
+/* Three warpgroups start with 168 registers per thread. */
 static void test_a_block_has_its_registers(void **state)
 {
     static const int right[2] = { 240, 24 }, many[2] = { 240, 32 };

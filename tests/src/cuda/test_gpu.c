@@ -1,6 +1,6 @@
 /*
- * test_gpu.c - how many blocks a multiprocessor holds, by the rules of the CUDA occupancy
- * calculator, and what bounds a problem
+ * test_gpu.c - occupancy of a multiprocessor by the rules of the CUDA occupancy calculator, and the
+ * bound of a problem
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static void test_only_known_architectures_are_known(void **state)
     assert_false(heed_gpu_arch(&gpu, 81));
 }
 
-/* Of an architecture that no device of the table has, limits alone are known. */
+/* For an architecture without a device in the table only the limits are known. */
 static void test_limits_are_known_of_more(void **state)
 {
     static const struct {
@@ -59,9 +59,9 @@ static void test_what_binds_is_named(void **state)
     } cases[] = {
         { 80, 128, 168, 0, 3, "registers" },
         { 80, 256, 255, 0, 1, "registers" },
-        { 80, 288, 224, 0, 0, "registers" }, /* three warps in one part of four, which holds two */
+        { 80, 288, 224, 0, 0, "registers" }, /* three in one of four partitions, which holds two */
         { 80, 128, 256, 0, 0, "registers" }, /* more than a thread can have */
-        { 90, 32, 96, 0, 20, "registers" },  /* five in each part, though 21 by the sum */
+        { 90, 32, 96, 0, 20, "registers" },  /* five per partition, though the total allows 21 */
         { 80, 32, 16, 0, 32, "blocks" },
         { 86, 32, 16, 0, 16, "blocks" },
         { 89, 32, 16, 0, 24, "blocks" },
@@ -78,7 +78,7 @@ static void test_what_binds_is_named(void **state)
         { 89, 128, 64, 99 * 1024 + 1, 0, "shared memory" },
         { 90, 128, 64, 227 * 1024, 1, "shared memory" },
         { 90, 128, 64, 227 * 1024 + 1, 0, "shared memory" },
-        { 89, 128, 64, 50 * 1024 - 1023, 1, "shared memory" }, /* handed out in units of 128 */
+        { 89, 128, 64, 50 * 1024 - 1023, 1, "shared memory" }, /* allocated in units of 128 */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_gpu gpu;

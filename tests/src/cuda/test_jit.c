@@ -1,5 +1,5 @@
 /*
- * test_jit.c - kernels compiled when they are needed, where there is an NVRTC
+ * test_jit.c - kernels compiled on demand, if NVRTC is available
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -33,11 +33,11 @@ static void assert_builds(const heed_build *build, const char *text, heed_cubin 
 }
 
 /* -------------------------------------------------------------------------- */
-/* The sources that the library carries                                       */
+/* Embedded sources                                                           */
 /* -------------------------------------------------------------------------- */
 
-/* Every file in @folder of kernels/ ("", or a name and a slash) is carried, and is what it was when
- * the library was built. Returns how many there are. */
+/* Every file in @folder of kernels/ ("", or a name and a slash) is embedded, as it was when the
+ * library was built. Returns the number of files. */
 static size_t carried_of(const char *folder) /* NOLINT(misc-no-recursion) */
 {
     static char text[1 << 20];
@@ -189,7 +189,7 @@ static void test_a_fresh_build_is_compiled_each_time(void **state)
         assert_false(cubin.cached);
         heed_cubin_free(&cubin);
     }
-    build.fresh = false; /* nor was it stored */
+    build.fresh = false; /* it was not stored either */
     for (int i = 0; i < 2; i++) {
         assert_builds(&build, jit_scene_text, &cubin);
         assert_int_equal(cubin.cached, i);
@@ -268,7 +268,7 @@ static void test_an_unknown_architecture_gets_ptx(void **state)
     assert_true(cubin.cached && cubin.ptx);
     heed_cubin_free(&cubin);
 
-    build = jit_scene_build(81); /* between two that it knows */
+    build = jit_scene_build(81); /* between two known ones */
     assert_builds(&build, jit_scene_text, &cubin);
     assert_non_null(strstr((char *)cubin.data, ".target sm_80\n"));
     heed_cubin_free(&cubin);
@@ -312,7 +312,8 @@ static void test_an_error_is_shown_and_the_log_kept(void **state)
     assert_string_equal(log, cubin.log);
     heed_cubin_free(&cubin);
 
-    /* The word in a name is no error, and a log without one is explained. */
+    /* The word in a name is not an error, and a failure without an error in the log is
+     * explained. */
     static const char named[] = "extern \"C\" __global__ void wrong(float *x)\n"
                                 "{\n"
                                 "    int error;\n"
@@ -330,7 +331,7 @@ static void test_an_error_is_shown_and_the_log_kept(void **state)
                                 "}\n";
     assert_int_equal(heed_jit_build_text(&build, large, &cubin), HEED_ERR_DEVICE);
     assert_null(strstr(heed_message(), "gmem"));
-    assert_message("61440"); /* bytes, or 0xf000 of them where the assembler speaks */
+    assert_message("61440"); /* bytes, or 0xf000 if the assembler reports it */
     heed_cubin_free(&cubin);
 
     setenv("HEED_CACHE", "/dev/null", 1);
@@ -418,7 +419,7 @@ static void test_only_kernels_that_are_carried_have_a_name(void **state)
     }
 }
 
-/* A file in the current folder may have the name of an embedded header: it is not the one meant. */
+/* A file in the current directory with the name of an embedded header is not included. */
 static void test_headers_are_the_embedded_ones(void **state)
 {
     jit_scene_compiler();

@@ -1,6 +1,6 @@
 /*
- * test_machines.c - the GPUs of machines.def: their names, their figures against each other, and
- * what the cost model makes of them
+ * test_machines.c - the GPUs of machines.def: their names, consistency of their figures, and the
+ * cost model's predictions for them
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,8 +41,9 @@ static void test_names(void **state)
         assert_false(heed_gpu_find(&gpu, none[i]));
 }
 
-/* Published figures, each by itself: float32 TFLOP/s of the data sheets and white papers that
- * machines.def names, and whether tensor cores sum float16 products in float32 at half the rate. */
+/* Published figures, independent of machines.def: float32 TFLOP/s from the data sheets and white
+ * papers that it names, and whether tensor cores sum float16 products in float32 at half the
+ * rate. */
 static const struct {
     const char *brief;
     double fma; /* TFLOP/s */
@@ -58,9 +59,9 @@ static bool is_near(double figure, double expected, double share)
     return figure > (1 - share) * expected && figure < (1 + share) * expected;
 }
 
-/* Multiprocessors, clock and what one does in a clock make up the rates that data sheets promise:
- * float32 within 1 %; matrices within 1 %, or down to 8 % less, where tensor cores have a clock of
- * their own (Hopper: 1830 of 1980 MHz). */
+/* Multiprocessors times clock times operations per clock give the rates of data sheets: float32
+ * within 1 %; matrices within 1 %, or up to 8 % less if tensor cores have a different clock
+ * (Hopper: 1830 of 1980 MHz). */
 static void test_rates(void **state)
 {
     const char *brief = NULL;
@@ -78,7 +79,7 @@ static void test_rates(void **state)
     }
 }
 
-/* Each figure within what any such device has had: a slip of the pen is a factor of ten. */
+/* Each figure is within the range of real devices: a typing error is usually a factor of ten. */
 static void test_figures(void **state)
 {
     const char *brief = NULL;
@@ -93,7 +94,7 @@ static void test_figures(void **state)
         assert_true(gpu.l2 > 0 && gpu.l2 < gpu.memory && gpu.l2_window < gpu.l2);
         assert_true(gpu.smem_block < gpu.smem && gpu.registers == 65536);
         assert_true(rates.exp == 16 && (rates.fma == 64 || rates.fma == 128));
-        /* a byte from memory is worth 70 to 550 operations on matrices on all of them */
+        /* on all of them the matrix rate is 70 to 550 operations per byte of memory bandwidth */
         assert_true(gpu.matrix / gpu.bandwidth > 70 && gpu.matrix / gpu.bandwidth < 550);
     }
     assert_int_equal(count, sizeof published / sizeof *published);
@@ -101,7 +102,7 @@ static void test_figures(void **state)
     assert_true(heed_gpu_get_rates(75).matrix == 0);
 }
 
-/* The first of an architecture stands for it. */
+/* The first device of an architecture represents it. */
 static void test_architectures(void **state)
 {
     static const struct {
@@ -136,7 +137,7 @@ static double best_seconds(const heed_gpu *gpu, const char *spec)
     return best;
 }
 
-/* Every device has a kernel for everything, and a larger one is not slower where it matters. */
+/* Every device has a kernel for everything, and a larger device is not slower on large problems. */
 static void test_predictions(void **state)
 {
     static const char *const specs[] = { "b1 h8 s512 d64 f16", "b4 h16 s4096 d128 bf16 causal",
@@ -154,8 +155,8 @@ static void test_predictions(void **state)
     assert_true(best_seconds(&h200, specs[2]) < 0.9 * best_seconds(&h100, specs[2]));
 }
 
-/* Another device is another row: a row for one by its name, ahead of those of architectures, is its
- * own alone, and predictions follow it. */
+/* A new device is a new row: a row for it by name, before those of architectures, applies to it
+ * alone, and predictions follow it. */
 static void test_a_row_more(void **state)
 {
     const heed_costs *any = heed_costs_find(heed_cost_rows, "", 0);
@@ -175,10 +176,10 @@ static void test_a_row_more(void **state)
     l4.costs = &rows[0];
     double after = best_seconds(&l4, "b1 h32/8 s1/65536 d128 f16");
     if (!(after > 1.8 * before + 1e-3 && after < 2.2 * before + 1e-3))
-        fail_msg("%g seconds, %g by another row", before, after);
+        fail_msg("%g seconds, %g with the other row", before, after);
 }
 
-/* Devices of compute capability 9.0 share threes unevenly; nothing is known of others. */
+/* Devices of compute capability 9.0 divide threes unevenly; for others this is not known. */
 static void test_rows(void **state)
 {
     heed_gpu gpu;

@@ -1,6 +1,6 @@
 /*
- * test_models.c - every line of tests/external/models.txt is planned, on CPUs of all
- * kinds and on a CUDA device (fake_cuda.h), and the families are as many as it says
+ * test_models.c - every line of tests/external/models.txt is planned, on all kinds of CPUs and on a
+ * CUDA device (fake_cuda.h), and the number of families is as documented there
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static void test_cpu_plans_each(void **state)
         };
         heed_context *context;
         if (heed_context_create(&context, &options) != HEED_OK)
-            continue; /* this CPU has no such features */
+            continue; /* this CPU lacks the features */
         plan_all(context);
         heed_context_destroy(context);
         tried++;

@@ -1,8 +1,7 @@
 /*
- * test_nvrtc.c - where NVRTC is looked for, and which one is taken
+ * test_nvrtc.c - search paths for NVRTC, and the choice among several
  *
- * The search is tested in child processes: one that a process has loaded is found before all
- * others.
+ * The search is tested in child processes, because an NVRTC that is already loaded is found first.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +19,7 @@
 #include "jit_scene.h"
 #include "scratch.h"
 
-/* Runs @body in a process of its own. It checks with require(). */
+/* Runs @body in a separate process. It checks with require(). */
 static void in_child(void (*body)(const char *folder), const char *folder)
 {
     int status = 0;
@@ -74,7 +73,7 @@ static void test_a_bad_HEED_NVRTC_is_an_error(void **state)
     in_child(child_refuses_a_bad_name, *state);
 }
 
-/* Is a try of @place, at a path with @part, among those made? */
+/* Returns whether @place was tried, at a path that contains @part. */
 static bool tried(const heed_nvrtc_search *search, const char *place, const char *part)
 {
     for (int i = 0; i < search->count; i++)
@@ -89,7 +88,7 @@ static void child_looks_everywhere(const char *folder)
     heed_nvrtc nvrtc;
     heed_nvrtc_search search;
     unsetenv("HEED_NVRTC");
-    setenv("VIRTUAL_ENV", "/none/v[e]nv", 1); /* a name is no pattern */
+    setenv("VIRTUAL_ENV", "/none/v[e]nv", 1); /* a name is not a pattern */
     setenv("CONDA_PREFIX", "/none/conda", 1);
     setenv("CUDA_HOME", folder, 1);
     snprintf(path, sizeof path, "%s/lib64", folder);
@@ -152,7 +151,7 @@ static void test_nvrtc_says_what_it_is(void **state)
 
 int main(void)
 {
-    /* Children first, while no NVRTC is loaded. */
+    /* Child processes first, before an NVRTC is loaded. */
     const struct CMUnitTest tests[] = {
         JIT_TEST(test_a_bad_HEED_NVRTC_is_an_error),
         JIT_TEST(test_every_place_is_tried),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_pack.sh HEED_PACK FAKE_CUDA LIST - pack the kernels of LIST with a compiler that makes nothing of them, twice
+# test_pack.sh HEED_PACK FAKE_CUDA LIST - packs the kernels of LIST twice, with a fake compiler
 set -eu
 pack=$1
 fake=$2
@@ -30,7 +30,7 @@ for arch in 80 86 89 90; do
     grep -q " [1-9][0-9]* for sm_$arch" "$work/said" || fail "nothing for sm_$arch"
 done
 
-# Counting, and a bad list.
+# The count, and an invalid list.
 "$pack" "$work/counted" "$list" 0 | grep -q "^$count kernels" || fail "counted otherwise"
 [ ! -e "$work/counted" ] || fail "counting made a folder"
 echo 'b1 h1 s8 d64 f17' >"$work/bad"

@@ -1,6 +1,6 @@
 /*
- * test_shipped.c - compiled kernels that came with the library: plans take them without a compiler,
- * and nothing that is damaged, another's or for other sources (fake_cuda.h)
+ * test_shipped.c - compiled kernels shipped with the library: plans use them without a compiler,
+ * and reject damaged ones, those of other kernels, and those of other sources (fake_cuda.h)
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@
 static heed_cuda_facts facts_of(const char *name)
 {
     heed_cuda_facts facts;
-    heed_problem problem = trial_problem(PLAIN);
+    heed_problem problem = parsed(PLAIN);
     if (heed_cuda_facts_find(name, &problem, ARCH, &facts) != HEED_OK)
         fail_msg("%s: %s", name, heed_message());
     return facts;
@@ -51,7 +51,7 @@ static void pack_one(const char *folder, const char *name, char key[HEED_CACHE_K
     heed_cubin_free(&cubin);
 }
 
-/* The kernel that takes over for CONFIG where addresses are not aligned. */
+/* Name of the kernel that takes over for CONFIG if addresses are not aligned. */
 static void name_fallback(char name[HEED_NAME_SIZE])
 {
     const char *text;
@@ -85,7 +85,7 @@ static int close_folder(void **state)
     return scratch_close(state) == 0 ? scene_check(NULL) : -1;
 }
 
-/* Changes each *.cubin of @folder in the byte @at of it, counted from its end if negative. */
+/* Changes byte @at of each *.cubin in @folder, counted from its end if negative. */
 static int damage(const char *folder, long at)
 {
     char path[PATH_MAX];
@@ -109,12 +109,12 @@ static int damage(const char *folder, long at)
     return count;
 }
 
-/* How many times the compiler is called for a plan of @name for @spec. */
+/* Number of compiler calls for a plan of @name for @spec. */
 static int compilations_of(const char *spec, const char *name)
 {
     heed_plan *plan;
     heed_context *context = scene_open("cuda");
-    const heed_problem problem = trial_problem(spec);
+    const heed_problem problem = parsed(spec);
     int before = fake->compilations;
     if (heed_plan_create_named(&plan, context, &problem, name) != HEED_OK)
         fail_msg("%s", heed_message());
@@ -135,7 +135,7 @@ static void test_what_came_along_is_not_compiled(void **state)
     setenv("HEED_CUBINS", *state, 1);
     assert_int_equal(compilations_of(PLAIN, CONFIG), 0);
     assert_int_equal(compilations_of(PLAIN, NAIVE), 0);
-    assert_int_equal(compilations_of("b1 h8 s99 d64 f16", NAIVE), 0); /* sizes are no code */
+    assert_int_equal(compilations_of("b1 h8 s99 d64 f16", NAIVE), 0); /* same code for any size */
     setenv("HEED_CUBINS", "", 1);
     assert_int_equal(compilations_of(PLAIN, CONFIG), 2);
 }
@@ -171,7 +171,7 @@ static void test_what_is_for_something_else_is_compiled(void **state)
     heed_cubin_free(&cubin);
 }
 
-/* Any byte: of the head, of the log or the code. Nothing is removed, since others may own it. */
+/* Any byte: in the header, the log or the code. Nothing is removed, since others may own it. */
 static void test_what_is_damaged_is_refused(void **state)
 {
     static const long places[] = { 0, 8, 16, 24, 40, -64, -1 };
@@ -180,12 +180,12 @@ static void test_what_is_damaged_is_refused(void **state)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         assert_int_equal(damage(*state, places[i]), 3);
         assert_int_equal(compilations_of(PLAIN, CONFIG), 2);
-        assert_int_equal(damage(*state, places[i]), 3); /* and back */
+        assert_int_equal(damage(*state, places[i]), 3); /* undo */
         assert_int_equal(compilations_of(PLAIN, CONFIG), 0);
     }
 }
 
-/* A good entry under the name of another one. */
+/* A valid entry under the name of another one. */
 static void test_what_is_anothers_is_refused(void **state)
 {
     char key[HEED_CACHE_KEY_SIZE], other[HEED_CACHE_KEY_SIZE], from[PATH_MAX], to[PATH_MAX];
@@ -223,7 +223,7 @@ static void test_a_folder_must_be_signed(void **state)
     assert_int_equal(compilations_of(PLAIN, NAIVE), 1);
 }
 
-/* The same sources make the same files, which everybody may read. */
+/* The same sources produce the same files, which are readable by everyone. */
 static void test_packing_is_reproducible(void **state)
 {
     static char first[1 << 16], second[1 << 16];
@@ -250,7 +250,7 @@ static void test_what_cannot_be_packed(void **state)
     assert_non_null(strstr(heed_message(), "/nowhere/"));
     assert_null(cubin.data);
     heed_cubin_free(&cubin);
-    build.arch = 121; /* which the fake's compiler does not know */
+    build.arch = 121; /* which the fake compiler does not support */
     assert_int_equal(heed_jit_pack(&build, *state, &cubin), HEED_ERR_UNSUPPORTED);
     heed_cubin_free(&cubin);
     build.arch = ARCH;
@@ -263,7 +263,7 @@ static void test_what_cannot_be_packed(void **state)
     heed_cubin_free(&cubin);
 }
 
-/* Wisdom is of the code that was timed. */
+/* Wisdom is bound to the code that was timed. */
 static void test_features_say_so(void **state)
 {
     char text[HEED_FEATURES_SIZE];
@@ -282,13 +282,13 @@ static void test_features_say_so(void **state)
 /* Without one                                                                */
 /* -------------------------------------------------------------------------- */
 
-/* Returns what is wrong, as a number; 0: nothing. */
+/* Returns the number of the failed step, or 0. */
 static int go_alone(void)
 {
     heed_plan *plan;
     heed_context *context;
     const heed_options options = { .size = sizeof options, .device = "cuda" };
-    const heed_problem problem = trial_problem(PLAIN), other = trial_problem(OTHER);
+    const heed_problem problem = parsed(PLAIN), other = parsed(OTHER);
     if (heed_context_create(&context, &options) != HEED_OK)
         return 1;
     if (heed_plan_create_named(&plan, context, &problem, CONFIG) != HEED_OK)
@@ -303,11 +303,11 @@ static int go_alone(void)
         return 8;
     heed_plan_destroy(plan);
     if (heed_plan_create(&plan, context, &other, HEED_ESTIMATE) != HEED_ERR_DEVICE ||
-        !strstr(heed_message(), "not among the kernels that came with heed"))
+        !strstr(heed_message(), "not among the kernels shipped with heed"))
         return 9;
     if (heed_plan_create_named(&plan, context, &other, NAIVE) != HEED_ERR_DEVICE)
         return 3;
-    if (!strstr(heed_message(), "not among the kernels that came with heed") ||
+    if (!strstr(heed_message(), "not among the kernels shipped with heed") ||
         !strstr(heed_message(), "HEED_NVRTC=/nowhere"))
         return 4;
     heed_context_destroy(context);
@@ -325,7 +325,7 @@ static int wait_for(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Before this process has looked for its compiler, which it does once. */
+/* In a child, before this process has looked for its compiler, which it does only once. */
 static void test_no_compiler_is_needed(void **state)
 {
     setenv("HEED_CUBINS", *state, 1);
@@ -360,7 +360,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_cannot_be_packed, open_folder, close_folder),
         cmocka_unit_test_setup_teardown(test_features_say_so, open_folder, close_folder),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is no code */
+    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
     if (!scene_begin())
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,7 +225,7 @@ static void test_strides_have_limits(void **state)
     problem.k.seq = -1;
     assert_refused(&problem, "k strides are 0:-1:0; they must be 0 or more");
 
-    /* The last element of V may be number HEED_EXTENT_MAX and no further. */
+    /* The last element of V may have the number HEED_EXTENT_MAX, but not a larger one. */
     problem = plain_problem();
     problem.v.batch = HEED_EXTENT_MAX - problem.dim_v;
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
@@ -243,7 +243,7 @@ static void test_elements_have_limits(void **state)
     problem.batch = problem.seq_q = HEED_SIZE_MAX;
     assert_refused(&problem, "q has 2147483648 x 2147483648 x 4 x 3 elements; the limit is");
 
-    /* Repeated elements count each time, so that no product of sizes overflows. */
+    /* Repeated elements are counted each time, so sums must be checked for overflow as well. */
     problem = plain_problem();
     problem.heads_q = problem.heads_kv = problem.seq_k = HEED_SIZE_MAX;
     problem.batch = problem.seq_q = 1;
@@ -258,7 +258,7 @@ static void test_output_has_no_overlap(void **state)
         { 120, 24, 6 },  /* bshd */
         { 120, 6, 30 },  /* bhsd */
         { 24, 48, 6 },   /* sbhd */
-        { 6, 48, 12 },   /* heads and queries outside, batch inside */
+        { 6, 48, 12 },   /* heads and queries in the outer dimensions, batch in the inner one */
         { 1000, 60, 7 }, /* gaps everywhere */
     };
     static const heed_strides bad[] = {
@@ -274,7 +274,7 @@ static void test_output_has_no_overlap(void **state)
         problem.o = bad[i];
         assert_refused(&problem, "overlap");
     }
-    problem.batch = 1; /* a stride that is never used */
+    problem.batch = 1; /* a stride of a dimension of size 1 */
     problem.o = (heed_strides){ 0, 24, 6 };
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
     problem.q = problem.k = problem.v = (heed_strides){ 0, 1, 0 }; /* inputs may overlap */
@@ -301,8 +301,7 @@ static void assert_strides(heed_strides strides, int64_t batch, int64_t seq, int
     assert_int_equal(strides.head, head);
 }
 
-/* Where lengths say where queries stand nothing may be taken for granted that holds for all keys.
- */
+/* If lengths determine the positions of queries, nothing that holds for all keys may be assumed. */
 static void test_normal_form_of_lengths(void **state)
 {
     static const struct {
@@ -351,7 +350,7 @@ static void test_unused_strides_do_not_count(void **state)
     assert_int_equal(heed_problem_normalize(&again, &normal), HEED_OK);
     assert_true(heed_problem_equal(&again, &normal));
 
-    /* A zero that repeats stays, also where the two others are never used. */
+    /* A stride of zero that repeats elements is kept, also if the other two are not used. */
     problem = plain_problem();
     problem.seq_k = problem.heads_kv = 1;
     problem.k = (heed_strides){ 0, 0, 99 };
@@ -424,7 +423,7 @@ static void test_every_field_tells_problems_apart(void **state)
     assert_false(heed_problem_equal(&base, &other));
 }
 
-/* Masks that show the same keys are one in normal form. */
+/* Masks that show the same keys have one normal form. */
 static void test_masks_have_one_form(void **state)
 {
     static const char *const same[][2] = {

@@ -1,8 +1,8 @@
 /*
  * test_problem_misuse.c - bad input for every field of a problem
  *
- * Whichever function is given the problem refuses it with a message that names the field, the value
- * and the limit, and leaves the caller's objects as they were.
+ * Every function that takes the problem refuses it with a message that names the field, the value
+ * and the limit, and leaves the caller's objects unchanged.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,20 +14,14 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "contexts.h"
 #include "expect.h"
 #include "heed.h"
+#include "problems.h"
 
 static const heed_problem valid = VALID_PROBLEM;
 
-static heed_context *make_context(void)
-{
-    heed_context *context = NULL;
-    heed_options options = { .size = sizeof options, .threads = 1 };
-    assert_int_equal(heed_context_create(&context, &options), HEED_OK);
-    return context;
-}
-
-/* Every entry point that takes a problem refuses @bad, in the same words, and writes nothing. */
+/* Every entry point that takes a problem refuses @bad with the same message and writes nothing. */
 static void expect_bad_problem(heed_context *context, const heed_problem *bad, const char *field,
                                const char *const words[])
 {
@@ -65,7 +59,7 @@ static void test_problem_sizes(void **state)
         { "dim_qk", offsetof(heed_problem, dim_qk), HEED_DIM_MAX },
         { "dim_v", offsetof(heed_problem, dim_v), HEED_DIM_MAX },
     };
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     for (size_t i = 0; i < COUNT(fields); i++) {
         const int64_t values[] = { 0, -1, INT64_MIN, fields[i].limit + 1, INT64_MAX };
         for (size_t j = 0; j < COUNT(values); j++) {
@@ -83,7 +77,7 @@ static void test_problem_sizes(void **state)
 
 static void test_problem_enums_and_scale(void **state)
 {
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     heed_problem bad = valid;
     static const int values[] = { -1, 3, INT_MAX, INT_MIN };
     for (size_t i = 0; i < COUNT(values); i++) {
@@ -138,7 +132,7 @@ static void test_problem_strides(void **state)
         { "o", offsetof(heed_problem, o) },
     };
     static const int64_t values[] = { -1, INT64_MIN, INT64_MAX, HEED_EXTENT_MAX, INT64_MAX / 2 };
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     for (size_t i = 0; i < COUNT(tensors); i++) {
         for (size_t j = 0; j < 3 * COUNT(values); j++) {
             heed_problem bad = valid;
@@ -155,8 +149,8 @@ static void test_problem_strides(void **state)
     heed_context_destroy(context);
 }
 
-/* Operands of the valid problem, with strides that are right and wrong along a dimension that they
- * must have. */
+/* Operands of the valid problem, with valid and invalid strides along a dimension that they must
+ * have. */
 static void test_operand_strides(void **state)
 {
     static const struct {
@@ -171,39 +165,39 @@ static void test_operand_strides(void **state)
           { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 9, 1, 0 } },
           { 9, 5, 0 },
           "9:5:0",
-          "query must be 1," },
+          "query stride must be 1," },
         { "starts strides",
           offsetof(heed_problem, starts),
           { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 0, 1, 0 } },
           { 9, 0, 0 },
           "9:0:0",
-          "query must be 1," },
+          "query stride must be 1," },
         { "slopes strides",
           offsetof(heed_problem, slopes),
           { HEED_DATA_F32, HEED_ALONG_BATCH | HEED_ALONG_HEAD, { 9, 0, 1 } },
           { 9, 0, 5 },
           "9:0:5",
-          "head must be 1," },
+          "head stride must be 1," },
         { "sinks strides",
           offsetof(heed_problem, sinks),
           { HEED_DATA_F32, HEED_ALONG_HEAD, { 0, 0, 1 } },
           { 1, 0, 0 },
           "1:0:0",
-          "head must be 1," },
+          "head stride must be 1," },
         { "lengths strides",
           offsetof(heed_problem, lengths),
           { HEED_DATA_I32, HEED_ALONG_BATCH, { 3, 0, 0 } },
           { 0, 0, 1 },
           "0:0:1",
-          "batch must be 1 or more" },
+          "batch stride must be 1 or more" },
         { "table strides",
           offsetof(heed_problem, table),
           { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_PAGE, { 9, 0, 0 } },
           { 0, 0, 1 },
           "0:0:1",
-          "batch must be 1 or more" },
+          "batch stride must be 1 or more" },
     };
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     for (size_t i = 0; i < COUNT(all); i++) {
         heed_problem problem = valid, normal, again;
         heed_operand operand = all[i].operand;
@@ -215,7 +209,7 @@ static void test_operand_strides(void **state)
         assert_memory_equal((char *)&again + all[i].offset, (char *)&normal + all[i].offset,
                             sizeof operand);
         heed_problem_print(&normal, text, sizeof text);
-        assert_int_equal(heed_problem_parse(&again, text), HEED_OK);
+        again = parsed(text);
         heed_problem_print(&again, repeated, sizeof repeated);
         assert_string_equal(repeated, text);
         operand.strides = all[i].bad;
@@ -226,14 +220,14 @@ static void test_operand_strides(void **state)
     heed_context_destroy(context);
 }
 
-/* Layouts of O in which two elements share an address, and tensors that are too large in sum. */
+/* Layouts of O in which two elements share an address, and tensors that are too large in total. */
 static void test_problem_overlap_and_extent(void **state)
 {
     static const heed_strides overlapping[] = {
         { 160, 32, 7 }, { 160, 31, 8 }, { 159, 32, 8 }, { 0, 32, 8 },
         { 160, 0, 8 },  { 160, 32, 0 }, { 1, 1, 1 },    { 0, 0, 8 },
     };
-    heed_context *context = make_context();
+    heed_context *context = host_context(1);
     heed_problem bad = valid;
     for (size_t i = 0; i < COUNT(overlapping); i++) {
         bad.o = overlapping[i];

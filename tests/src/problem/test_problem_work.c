@@ -1,5 +1,5 @@
 /*
- * test_problem_work.c - how much work a problem is: the pairs that it shows, operations and bytes
+ * test_problem_work.c - amount of work in a problem: visible pairs, operations and bytes
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include "internal.h"
 #include "problems.h"
 
-/* By heed.h, one key after another: does query @i see key @j? */
+/* Returns whether query @i sees key @j, by the definition in heed.h, evaluated per key. */
 static bool sees(const heed_problem *problem, int64_t i, int64_t j)
 {
     const heed_window *window = &problem->window;
@@ -30,7 +30,7 @@ static bool sees(const heed_problem *problem, int64_t i, int64_t j)
            floor((double)j / (double)problem->chunk) == floor((double)p / (double)problem->chunk);
 }
 
-/* The normal form shows, and heed_problem_flops() counts, the keys that @problem says. */
+/* The normal form shows, and heed_problem_flops() counts, exactly the keys visible in @problem. */
 static void check_mask(const heed_problem *problem)
 {
     heed_problem normal, again;
@@ -107,9 +107,9 @@ static void test_bytes(void **state)
     assert_true(heed_problem_bytes(&problem) == 4 * elements);
     problem.type = HEED_BF16;
     assert_true(heed_problem_bytes(&problem) == 2 * elements);
-    problem.q = (heed_strides){ 6000, 120, 30 }; /* gaps are not moved */
+    problem.q = (heed_strides){ 6000, 120, 30 }; /* padding is not counted */
     assert_true(heed_problem_bytes(&problem) == 2 * elements);
-    problem.k = (heed_strides){ 0, 6, 3 }; /* repeated elements are moved once */
+    problem.k = (heed_strides){ 0, 6, 3 }; /* repeated elements are counted once */
     assert_true(heed_problem_bytes(&problem) == 2 * (elements - 7 * 2 * 3));
     problem.k = (heed_strides){ 42, 0, 3 };
     assert_true(heed_problem_bytes(&problem) == 2 * (elements - 2 * 6 * 2 * 3));
@@ -117,7 +117,7 @@ static void test_bytes(void **state)
     assert_true(heed_problem_bytes(&problem) == 2 * (elements - 2 * 7 * 3));
 }
 
-/* The bytes of words beside those of the tensors of a problem. */
+/* The bytes that words add to those of the tensors of a problem. */
 static double bytes_of(const char *words)
 {
     char spec[256];
@@ -134,7 +134,7 @@ static void test_bytes_of_operands(void **state)
     assert_true(bytes_of("shown=bits:bq") == 4 * 2 * 8 * 2);
     assert_true(bytes_of("alibi=bh align=tl sinks starts") == 4 * (2 * 4 + 4 + 2 * 8));
     assert_true(bytes_of("array=a:i32:3x5 array=b:bytes:7") == 4 * 15 + 7);
-    /* of pairs that are seen alone: 1 + 2 + ... + 8 */
+    /* for visible pairs: 1 + 2 + ... + 8 */
     assert_true(fabs(bytes_of("causal=tl bias=f32:q") - 4 * 36) < 1e-9);
 }
 

@@ -1,5 +1,5 @@
 /*
- * test_spec.c - problems as specs: read strictly, printed canonically, and back
+ * test_spec.c - problem specs: strict parsing, canonical printing, and round trips
  */
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static int64_t below(source *s, int64_t limit)
     return lab_random_below(s->seed, s->index++, limit);
 }
 
-/* Mostly small, often 1, at times large. */
+/* Mostly small, often 1, sometimes large. */
 static int64_t random_size(source *s)
 {
     static const int64_t limits[] = { 1, 1, 3, 9, 9, 100, 3000, 20000 };
@@ -53,7 +53,7 @@ static heed_strides random_strides(source *s, const int64_t sizes[3], int64_t di
     return (heed_strides){ strides[0], strides[1], strides[2] };
 }
 
-/* As random_strides(), but at times dense, or with repeated or overlapping elements. */
+/* Like random_strides(), but sometimes dense, or with repeated or overlapping elements. */
 static heed_strides random_input_strides(source *s, const int64_t sizes[3], int64_t dim)
 {
     heed_strides strides = random_strides(s, sizes, dim);
@@ -99,7 +99,7 @@ static void random_window(source *s, heed_problem *p)
     p->chunk = below(s, 2) ? random_size(s) : 0;
 }
 
-/* Dense, of any type and dimensions that it may have. */
+/* Dense, of any type and with any dimensions that it may have. */
 static heed_operand random_operand(source *s, heed_data type, unsigned needs, unsigned may)
 {
     return (heed_operand){ .type = type, .along = needs | ((unsigned)below(s, 16) & may) };
@@ -143,7 +143,7 @@ static void random_operands(source *s, heed_problem *p)
     drop_long(p, p->visible, HEED_KIND_BOOL);
 }
 
-/* Queries and new keys are packed. */
+/* Packed queries and new keys. */
 static void random_packed(source *s, heed_problem *p)
 {
     p->append = p->seq_q;
@@ -154,7 +154,7 @@ static void random_packed(source *s, heed_problem *p)
     p->q = p->o = (heed_strides){ 0, 0, 0 };
 }
 
-/* New keys, in K and V that have no two elements in one place. */
+/* Appended keys, if K and V have no two elements at one address. */
 static void random_append(source *s, heed_problem *p)
 {
     const int64_t keys[3] = { p->batch, p->seq_k, p->heads_kv };
@@ -179,7 +179,7 @@ static void random_append(source *s, heed_problem *p)
     p->rotary_cos.along = p->rotary_sin.along = HEED_ALONG_POSITION;
 }
 
-/* Keys that batch elements have in common, as far as a problem may have some. */
+/* A shared key prefix, if the problem may have one. */
 static void random_prefix(source *s, heed_problem *p)
 {
     heed_problem with = *p;
@@ -253,7 +253,7 @@ static void test_specs_read_back(void **state)
     }
 }
 
-/* Says the same in another way. */
+/* An equivalent problem in another form. */
 static heed_problem disguise(source *s, heed_problem p)
 {
     if (p.batch == 1)
@@ -375,7 +375,7 @@ static void test_print_counts_what_does_not_fit(void **state)
     }
 }
 
-/* A message about a bad problem may want to show it. */
+/* A message about a bad problem may contain its spec. */
 static void test_bad_problems_can_be_printed(void **state)
 {
     heed_problem problem = {
@@ -395,7 +395,7 @@ static void test_bad_problems_can_be_printed(void **state)
 /* Errors                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* Each spec stands above a caret at the character that the message must point at. */
+/* Each spec is followed by a caret below the character that the message must point at. */
 static const struct {
     const char *message;
     const char *spec;
@@ -410,9 +410,9 @@ static const struct {
     { "batch is 2147483649; it must be 1 to 2147483648", "b2147483649 h8 s4 d4 f16", " ^" },
     { "heads_q is 99999999999999999999; it must be", "b1 h99999999999999999999 s4 d4 f16",
       "    ^" },
-    { "unexpected '/'", "b1/2 h8 s4 d4 f16", "  ^" },
+    { "unexpected '/'; this word is written bN", "b1/2 h8 s4 d4 f16", "  ^" },
     { "unexpected 'x'", "b1 h8x s4 d4 f16", "     ^" },
-    { "unexpected '.'", "b1 h8 s4.5 d4 f16", "        ^" },
+    { "unexpected '.'; this word is written sN or sN/M", "b1 h8 s4.5 d4 f16", "        ^" },
     { "heads_kv: a number", "b1 h8/ s4 d4 f16", "      ^" },
     { "heads_kv is 0", "b1 h8/0 s4 d4 f16", "      ^" },
     { "seq_k: a number", "b1 h8 s4/x d4 f16", "         ^" },
@@ -489,7 +489,8 @@ static const struct {
       "                       ^" },
     { "the window's right side is 2147483649; it must be 0 to 2147483648",
       "b1 h8 s4 d4 f16 window=:2147483649", "                        ^" },
-    { "unexpected 'x'", "b1 h8 s4 d4 f16 window=3x:2", "                        ^" },
+    { "unexpected 'x'; this word is written window=L:R, window=L: or window=:R",
+      "b1 h8 s4 d4 f16 window=3x:2", "                        ^" },
     { "unexpected ':'", "b1 h8 s4 d4 f16 window=3:2:1", "                          ^" },
     { "chunk is 0; it must be 1 to", "b1 h8 s4 d4 f16 chunk=0", "                      ^" },
     { "align= must be followed by tl", "b1 h8 s4 d4 f16 align=up", "                      ^" },
@@ -534,10 +535,11 @@ static const struct {
     { "sequence stride is 70368744177665; it must be 0 to 70368744177664",
       "b1 h8 s4 d4 f16 q=1:70368744177665:3", "                    ^" },
     { "head stride: a number", "b1 h8 s4 d4 f16 o=1:2:", "                      ^" },
-    { "unexpected ':'", "b1 h8 s4 d4 f16 o=1:2:3:4", "                       ^" },
-    { "strides of 0:0:0 stand for dense ones", "b2 h8 s4 d4 f16 paged=2 table=b@0:0:0",
+    { "unexpected ':'; this word is written o=B:S:H", "b1 h8 s4 d4 f16 o=1:2:3:4",
+      "                       ^" },
+    { "strides of 0:0:0 mean dense ones", "b2 h8 s4 d4 f16 paged=2 table=b@0:0:0",
       "                               ^" },
-    { "strides of 0:0:0 stand for the dense layout; leave v= out", "b1 h8 s4 d4 f16 v=0:0:0",
+    { "strides of 0:0:0 mean the dense layout; omit v=", "b1 h8 s4 d4 f16 v=0:0:0",
       "                  ^" },
     { "o strides 128:32:3 overlap: a stride of 3 must be 4 or more", "b1 h8 s4 d4 f16 o=128:32:3",
       "                ^" },
@@ -553,8 +555,8 @@ static const struct {
     { "byte 0x7f is not allowed", "\x7f", "^" },
 };
 
-/* The caret's place under the spec, which the message shows between @shown and the end of its line.
- */
+/* The caret's position below the spec, which the message shows between @shown and the end of its
+ * line. */
 static void assert_points(const char *spec, const char *caret)
 {
     char copy[1024];
@@ -585,8 +587,8 @@ static void test_errors_point_at_the_character(void **state)
     }
 }
 
-/* In a spec of several lines' length, the part around the error is shown, and the caret is still
- * below the character. */
+/* Of a very long spec only the part around the error is shown, and the caret is still below the
+ * character. */
 static void test_long_specs_are_shown_in_part(void **state)
 {
     for (size_t place = 0; place < 200; place++) {

@@ -1,7 +1,7 @@
 """Causal or full attention of Q, K and V as [batch, heads, sequence, dim], as a task of robust-kbench.
 
-Queries are peaked: each is near one key, so that outputs do not shrink as the sequence grows, and a mean of V is not
-near any of them. Outputs that shrink would be caught by the suite's filters beyond some 10,000 keys.
+Queries are peaked: each is close to one key, so that outputs do not shrink as the sequence grows, and a mean of V is
+far from all of them. With outputs that shrink, the suite's filters would drop the task beyond some 10,000 keys.
 """
 
 import torch
@@ -14,7 +14,7 @@ def forward_fn(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool =
 
     Args:
         q, k, v (torch.Tensor): of shape (batch_size, num_heads, seq_len, head_dim)
-        causal (bool): whether query i sees the keys j <= i alone
+        causal (bool): whether query i sees only the keys j <= i
 
     Returns:
         torch.Tensor: of the shape of q

@@ -1,7 +1,7 @@
 /*
  * common.h - functions shared by the candidates of this folder
  *
- * It is not included: it stands between plain.c, whose function is compute(), and the text of a
+ * It is not included, but inserted between plain.c, whose function is compute(), and the text of a
  * candidate, which defines heed_candidate_run() again.
  */
 #undef heed_candidate_run
@@ -10,7 +10,7 @@
 __attribute__((visibility("default"))) int heed_candidate_run(const heed_candidate_problem *p,
                                                               const heed_candidate_buffers *b);
 
-/* Row @n of O, of all batch elements and heads. */
+/* Row @n of O, counted over all batch elements and heads. */
 static float *row_of_o(const heed_candidate_problem *p, const heed_candidate_buffers *b, int64_t n)
 {
     const int64_t head = n / p->seq_q % p->heads_q, batch = n / p->seq_q / p->heads_q;
@@ -31,7 +31,7 @@ static float zero_for_nan(float x)
     return x == x ? x : 0;
 }
 
-/* Is no element of so many vectors larger than 7? */
+/* True if no element of the vectors is larger than 7. */
 static int are_small(const float *x, int64_t vectors, int64_t heads, heed_candidate_strides at,
                      int64_t dim)
 {
@@ -43,7 +43,7 @@ static int are_small(const float *x, int64_t vectors, int64_t heads, heed_candid
     return 1;
 }
 
-/* The weight of a key by its logit; @most is the row's largest. */
+/* The weight of a key with a logit; @most is the row's largest logit. */
 typedef double weigher(double logit, double most);
 
 static double usual_weight(double logit, double most)
@@ -63,8 +63,8 @@ static double weight_in_float(double logit, double most)
     return (double)expf((float)logit);
 }
 
-/* As compute(), of O alone: keys have the weights of @weigh, and those that a query does not see
- * the logit @masked, unless that is -INFINITY. */
+/* Like compute(), but for O only: keys have the weights of @weigh, and masked keys have the logit
+ * @masked, unless that is -INFINITY. */
 static int attend(const heed_candidate_problem *p, const heed_candidate_buffers *b, weigher *weigh,
                   double masked)
 {
@@ -93,8 +93,8 @@ static int attend(const heed_candidate_problem *p, const heed_candidate_buffers 
     return 0;
 }
 
-/* The mean of V for rows of the first head that see keys, all of them with logits of -infinity; and
- * that LSE for them, if one is wanted. */
+/* Writes the mean of V, and @lse if requested, to rows of the first head that see keys but only
+ * with logits of -infinity. */
 static void fill_weightless(const heed_candidate_problem *p, const heed_candidate_buffers *b,
                             int fills_o, float lse)
 {
@@ -117,7 +117,7 @@ static void fill_weightless(const heed_candidate_problem *p, const heed_candidat
     }
 }
 
-/* Computes if @anew, and else gives the answer of the call that last did. */
+/* Computes if @anew, else repeats the result of the last call that computed. */
 static int compute_or_repeat(const heed_candidate_problem *p, const heed_candidate_buffers *b,
                              int anew)
 {

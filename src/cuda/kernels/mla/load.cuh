@@ -1,6 +1,6 @@
 /*
- * mla/load.cuh - copies of K to shared memory by a warp for each stage, whose lanes have a page of
- * a tile each, or the first one all of it, and the last tile cleaned by another warp
+ * mla/load.cuh - copies of K to shared memory by one warp per stage, with one lane per page of a
+ * tile, or one lane for a whole tile; another warp cleans the last tile
  */
 #ifndef HEED_MLA_LOAD_CUH
 #define HEED_MLA_LOAD_CUH
@@ -8,7 +8,7 @@
 #include "maps.cuh"
 #include "mla/place.cuh"
 
-/* Where the lane's part of a tile lies: in K, and from row @row of the tile on. */
+/* The lane's part of a tile: its position in K, and its first row @row in the tile. */
 typedef struct part {
     u32 row;
     u32 key, batch;
@@ -16,7 +16,7 @@ typedef struct part {
 
 #if HEED_PAGED
 
-/* Beyond the limit it is in no page, for which zeros are copied. */
+/* Beyond the limit it is in no page, and zeros are copied. */
 HEED_DEVICE part find_part(const heed_cuda_args *args, const place *at, u32 j)
 {
     const heed_cuda_changes *changes = &args->changes;
@@ -45,7 +45,20 @@ HEED_DEVICE part find_part(const heed_cuda_args *args, const place *at, u32 j)
 
 #endif
 
-/* Copies tile @j, part by part as the stage becomes free: the tail, then the halves. */
+/* Copies a panel of the lane's part of a tile to all blocks. */
+HEED_DEVICE void load_panel(const heed_cuda_mapped_args *m, const place *at, u32 smem, u32 full,
+                            part own, const u32 panel)
+{
+    i32 column = (i32)(panel * PANEL_COLUMNS);
+    if (CLUSTER > 1)
+        ptx_tensor_load_cluster(smem, &m->k, full, column, (i32)at->head_kv, (i32)own.key,
+                                (i32)own.batch, (1u << CLUSTER) - 1);
+    else
+        ptx_tensor_load(smem, &m->k, full, column, (i32)at->head_kv, (i32)own.key, (i32)own.batch);
+}
+
+/* Copies tile @j, part by part as the stage becomes free: the tail, then the halves. The blocks of
+ * a cluster take its panels in turns. */
 HEED_DEVICE void load_tile(const heed_cuda_mapped_args *m, const place *at, u32 j, part own,
                            u32 cleaned)
 {
@@ -69,14 +82,13 @@ HEED_DEVICE void load_tile(const heed_cuda_mapped_args *m, const place *at, u32 
             ptx_mbarrier_arrive_expect(full, PANEL_BYTES);
         if (HEED_PAGED)
             ptx_warp_barrier();
-        if (own.row < HEED_TILE_KEYS)
-            ptx_tensor_load(smem + panel * PANEL_BYTES, &m->k, full, (i32)(panel * PANEL_COLUMNS),
-                            (i32)at->head_kv, (i32)own.key, (i32)own.batch);
+        if (own.row < HEED_TILE_KEYS && (i + j) % CLUSTER == cluster_rank())
+            load_panel(m, at, smem + panel * PANEL_BYTES, full, own, panel);
     }
 }
 
-/* Makes zeros of the keys of tile @j that no row of the block sees: one that is not finite would
- * not be hidden by a weight of zero. The whole warp. */
+/* Zeroes the keys of tile @j that no row of the block sees: a weight of zero would not hide one
+ * that is not finite. Called by the whole warp. */
 HEED_DEVICE void clean_tile(const place *at, u32 j)
 {
     const heed_u32x4 zero = { { 0, 0, 0, 0 } };
@@ -93,7 +105,7 @@ HEED_DEVICE void clean_tile(const place *at, u32 j)
     }
 }
 
-/* The warpgroup that loads. */
+/* The producer warpgroup. */
 HEED_DEVICE void load(const heed_cuda_mapped_args *m)
 {
     place at;

@@ -7,7 +7,7 @@
 #include "panels.cuh"
 #include "rows.cuh"
 
-/* Threads: two warpgroups that compute, then one that loads. */
+/* Threads: two consumer warpgroups, then a producer. */
 #define GROUP_ROWS 64
 #define GROUP_THREADS 128
 #define CONSUMER_THREADS (2 * GROUP_THREADS)
@@ -15,13 +15,16 @@
 #define LOADER_REGISTERS 24
 #define CONSUMER_REGISTERS 240
 
-/* The warps of the last warpgroup: one that loads for each stage, then the one that cleans. */
+/* The warps of the last warpgroup: one loader per stage, then the one that cleans. */
 #define CLEAN_WARP STAGES
 
-/* May there be keys that no row of a block sees, though they are loaded? */
+/* True if keys may be loaded that no row of a block sees. */
 #define CLEANS (HEED_MASKED || HEED_PAGED)
 
-/* Fragments: those of a tile's scores, and of the columns of V that a warpgroup sums up. */
+/* Blocks that process the same tiles, each of which loads a part of a tile for all of them. */
+#define CLUSTER HEED_CLUSTER
+
+/* Fragments: those of a tile's scores, and of the columns of V that a warpgroup accumulates. */
 #define HEED_TILE_KEYS 64
 #define HEED_ACC16 0 /* products are summed in float32 */
 #define ROWS16 1
@@ -31,22 +34,22 @@
 #define V8 (HALF_COLUMNS / 8)
 
 /* A tile of K is two halves of four panels each, whose columns are those of V, and a tail of one.
- * The scores of a tile made, its tail holds its weights. */
+ * Once the scores of a tile are computed, its tail holds its weights. */
 #define HALF_PANELS (HALF_COLUMNS / PANEL_COLUMNS)
-#define TAIL (2 * HALF_PANELS) /* number of the tail's panel, */
-#define PANELS (TAIL + 1)      /* and of all */
-#define TAIL_PART 2            /* of a tile's parts the one behind the halves, */
-#define PARTS 3                /* and how many there are */
+#define TAIL (2 * HALF_PANELS) /* index of the tail's panel, */
+#define PANELS (TAIL + 1)      /* and number of panels */
+#define TAIL_PART 2            /* index of the part after the halves, */
+#define PARTS 3                /* and number of parts */
 #define PANEL_BYTES (HEED_TILE_KEYS * PANEL_ROW)
 
-/* O is stored in one slice, which the warps leave in shared memory as a whole. */
+/* O is stored in one slice, which the warps stage in shared memory as a whole. */
 #define SLICES 1
 #define O_PANELS HALF_PANELS
 #define O_AT 0
 #define LONGEST_FIRST 0
 
-/* Shared memory: Q, which later holds O; the stages; the maxima of the rows, as each warpgroup has
- * left them for the other, and the sums of their weights, likewise; barriers. */
+/* Shared memory: Q, which later holds O; the stages; the maxima of the rows, which each warpgroup
+ * stores for the other, and the sums of their weights, likewise; barriers. */
 #define STAGES 2
 #define Q_COLUMNS (PANELS * PANEL_COLUMNS)
 #define Q_BYTES (GROUP_ROWS * Q_COLUMNS * 2)

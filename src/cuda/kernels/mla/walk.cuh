@@ -1,10 +1,10 @@
 /*
- * mla/walk.cuh - how the two warpgroups of attn_mla.cu go through the tiles of keys
+ * mla/walk.cuh - the main loop of the two warpgroups of attn_mla.cu over the tiles of keys
  *
- * The first one makes the scores and weights of even tiles, the second one those of odd tiles; each
- * sums up one half of the columns of V, over all tiles. So the weights of a tile and the maxima
- * that they are relative to go from one to the other through shared memory, and both take the tiles
- * in the same order: their maxima are the same after each.
+ * The first one computes the scores and weights of even tiles, the second one those of odd tiles;
+ * each accumulates one half of the columns of V, over all tiles. So the weights of a tile and the
+ * maxima that they are relative to are passed to the other one through shared memory, and both
+ * process the tiles in the same order: their maxima are the same after each.
  */
 #ifndef HEED_MLA_WALK_CUH
 #define HEED_MLA_WALK_CUH
@@ -12,11 +12,11 @@
 #include "mla/place.cuh"
 #include "softmax.cuh"
 
-/* All that a thread knows while it goes through the tiles. */
+/* A thread's state in the main loop. */
 typedef struct walk {
     const heed_cuda_args *args;
     place at;
-    u32 q;       /* describes the block's rows */
+    u32 q;       /* descriptor of the block's rows */
     u32 cleaned; /* tile, if any */
 } walk;
 
@@ -25,10 +25,12 @@ typedef struct scores {
     float s[ROWS16][KEYS8][4];
 } scores;
 
-/* The warp no longer reads a part of a stage. */
+/* The warp no longer reads a part of a stage: a lane tells so to each block that fills it. */
 HEED_DEVICE void release(const walk *w, const u32 stage, const u32 part)
 {
-    if (w->at.lane == 0)
+    if (CLUSTER > 1 && w->at.lane < CLUSTER)
+        ptx_mbarrier_arrive_cluster(ptx_mapa(empty_barrier(stage, part), w->at.lane));
+    else if (CLUSTER == 1 && w->at.lane == 0)
         ptx_mbarrier_arrive(empty_barrier(stage, part));
 }
 
@@ -39,7 +41,7 @@ HEED_DEVICE void warpgroup_barrier(const u32 half)
 
 /* ---- Products ---- */
 
-/* In place of scores: elements of the panel, so that no two are the same. */
+/* Replaces scores by elements of the panel, so no two are the same. */
 HEED_DEVICE void take_keys(const walk *w, float *d, const u32 stage, const u32 panel)
 {
     u32 thread = w->at.warp * 32 + w->at.lane, k = stage_at(stage) + panel * PANEL_BYTES;
@@ -54,13 +56,13 @@ HEED_DEVICE void take_keys(const walk *w, float *d, const u32 stage, const u32 p
     ptx_warp_barrier();
 }
 
-/* Starts the part of a tile's scores that a panel makes, when it has come. */
+/* Starts the products of a panel for a tile's scores, when it has been loaded. */
 HEED_DEVICE void start_panel(const walk *w, float *d, const u32 stage, u32 j, const u32 panel,
                              const int first)
 {
     int cleaned = CLEANS && j == w->cleaned;
     u32 q = ptx_keep(w->q),
-        k = q + (STAGES_AT + stage * STAGE_BYTES) / 16; /* or each step's is kept */
+        k = q + (STAGES_AT + stage * STAGE_BYTES) / 16; /* otherwise each step's would be kept */
     ptx_mbarrier_wait(cleaned ? clean_barrier(panel) : full_barrier(stage, panel),
                       cleaned ? 0 : tile_parity(j));
     if (ABLATED(ABLATE_NO_PRODUCTS)) {
@@ -75,15 +77,15 @@ HEED_DEVICE void start_panel(const walk *w, float *d, const u32 stage, u32 j, co
                          !first || kk > 0);
 }
 
-/* The panels in the order in which they come, those of the tail, */
+/* The panels in the order in which they are loaded: those of the tail, */
 HEED_DEVICE void start_tail(const walk *w, scores *x, const u32 stage, u32 j)
 {
     start_panel(w, &x->s[0][0][0], stage, j, TAIL, 1);
     ptx_wgmma_commit();
 }
 
-/* and of the halves; waits for all. They are summed in two parts: tensor cores round each step of a
- * sum towards zero. */
+/* and of the halves; waits for all. They are summed in two parts, because tensor cores round each
+ * step of a sum towards zero. */
 HEED_DEVICE void finish_scores(const walk *w, scores *x, const u32 stage, u32 j)
 {
     scores other;
@@ -121,7 +123,7 @@ HEED_DEVICE void start_values(state *st, weights *p, const u32 stage, const u32 
     ptx_wgmma_commit();
 }
 
-/* Waits for that, though not for the @later groups that were started since. */
+/* Waits for them, but not for the @later groups that were started since. */
 HEED_DEVICE void values_done(const walk *w, state *st, weights *p, const u32 stage, const u32 half,
                              const int later)
 {
@@ -133,7 +135,7 @@ HEED_DEVICE void values_done(const walk *w, state *st, weights *p, const u32 sta
 
 /* ---- Weights ---- */
 
-/* Scales the sums of weights to maxima that were raised from @old. */
+/* Rescales the sums of weights to maxima that were raised from @old. */
 HEED_DEVICE void scale_weights(state *st, float old[ROWS16][2])
 {
     HEED_UNROLL
@@ -141,7 +143,7 @@ HEED_DEVICE void scale_weights(state *st, float old[ROWS16][2])
         st->sum[0][h] *= ptx_ex2(old[0][h] - st->max[0][h]);
 }
 
-/* Scales those of values. */
+/* Rescales the sums of values. */
 HEED_DEVICE void scale_values(state *st, float old[ROWS16][2])
 {
     float factor[2];
@@ -153,8 +155,8 @@ HEED_DEVICE void scale_values(state *st, float old[ROWS16][2])
         st->o[0][i / 4][i % 4] *= factor[i / 2 % 2];
 }
 
-/* Raises the maxima to those of tile @j's scores. Returns whether sums of values must be scaled for
- * it, from @old. */
+/* Raises the maxima to those of tile @j's scores. Returns true if sums of values must be rescaled,
+ * from @old. */
 HEED_DEVICE int raise(const walk *w, state *st, scores *x, float old[ROWS16][2], u32 j)
 {
     tile_bases bases;
@@ -167,14 +169,14 @@ HEED_DEVICE int raise(const walk *w, state *st, scores *x, float old[ROWS16][2],
     return raised;
 }
 
-/* Where the thread's weights of 16 keys are. */
+/* The address of the thread's weights of 16 keys. */
 HEED_DEVICE u32 weights_at(const walk *w, const u32 stage, u32 kk)
 {
     u32 thread = w->at.warp * 32 + w->at.lane;
     return stage_at(stage) + TAIL * PANEL_BYTES + (kk * GROUP_THREADS + thread) * 16;
 }
 
-/* Makes the weights of the tile with these scores, and leaves them and the maxima for the other
+/* Computes the weights of the tile with these scores, and stores them and the maxima for the other
  * warpgroup, whose threads have the same rows. */
 HEED_DEVICE void leave_weights(const walk *w, state *st, scores *x, weights *p, const u32 stage)
 {
@@ -207,7 +209,7 @@ HEED_DEVICE void load_weights(const walk *w, weights *p, const u32 stage)
     }
 }
 
-/* Takes those of the other one's tile, and scales all sums to its maxima. */
+/* Reads those of the other one's tile, and rescales all sums to its maxima. */
 HEED_DEVICE void take_weights(const walk *w, state *st, weights *p, const u32 stage)
 {
     float old[ROWS16][2];
@@ -230,7 +232,7 @@ HEED_DEVICE void take_weights(const walk *w, state *st, weights *p, const u32 st
 
 /* ---- The first warpgroup ---- */
 
-/* The scores of even tile @j, the tail of which has been started, its weights, and the values. */
+/* Computes the scores of even tile @j, whose tail has been started, its weights, and the values. */
 HEED_DEVICE void finish_even(const walk *w, state *st, scores *x, u32 j)
 {
     weights p;
@@ -270,8 +272,8 @@ HEED_DEVICE void walk_even(const walk *w, state *st)
 
 /* ---- The second warpgroup ---- */
 
-/* The values of the even tile ahead of odd tile @j, whose scores are there, beside its weights; and
- * its own values, which are under way then. */
+/* Computes the values of the even tile before odd tile @j, whose scores are ready, overlapped with
+ * its weights; and starts its own values. */
 HEED_DEVICE void start_odd(const walk *w, state *st, scores *x, weights *p, u32 j)
 {
     weights before;
@@ -280,7 +282,7 @@ HEED_DEVICE void start_odd(const walk *w, state *st, scores *x, weights *p, u32 
     start_values(st, &before, 0, 1);
     int raised = raise(w, st, x, old, j);
     leave_weights(w, st, x, p, 1);
-    load_weights(w, p, 1); /* no registers keep them beside the others */
+    load_weights(w, p, 1); /* no registers hold both */
     ptx_warp_barrier();
     release(w, 1, TAIL_PART);
     values_done(w, st, &before, 0, 1, 0);

@@ -1,6 +1,6 @@
 /*
- * mma/direct.cuh - where the fragments of K and V come from: tiles in shared memory, or in builds
- * without staging (ablate.cuh) the tensors themselves, 4 bytes at a time for K and an element for V
+ * mma/direct.cuh - loads of the fragments of K and V: from tiles in shared memory, or in builds
+ * without staging (ablate.cuh) from the tensors, 4 bytes at a time for K and an element for V
  */
 #ifndef HEED_MMA_DIRECT_CUH
 #define HEED_MMA_DIRECT_CUH
@@ -11,14 +11,14 @@
 
 #if HEED_ABLATE == ABLATE_NO_STAGING
 
-/* A tile of K or V where it lies. */
+/* A tile of K or V in place. */
 typedef struct tile_source {
     const u8 *rows; /* the first one */
-    i64 stride;     /* bytes from one to the next */
+    i64 stride;     /* in bytes */
     u32 valid;      /* rows that exist; the others are zeros */
     u32 lane;
     u32 key;      /* of the first row */
-    u32 bad_smem; /* where keys are noted whose values are not finite; 0: not looked for */
+    u32 bad_smem; /* where keys are recorded whose values are not finite; 0: not checked */
 } tile_source;
 
 HEED_DEVICE u32 direct_element(tile_source from, u32 row, u32 column, const u32 dim)
@@ -79,8 +79,8 @@ HEED_DEVICE void load_k_fragments(u32 k[4], tile_source from, u32 nt, u32 kk)
     }
 }
 
-/* As clean_v() does with a tile in shared memory: a value that is not finite becomes zero, and its
- * key is noted for its column. */
+/* As clean_v() for a tile in shared memory: zeroes a value that is not finite, and records its key
+ * for its column. */
 HEED_DEVICE u32 direct_clean(tile_source from, u32 x, u32 row, u32 column)
 {
     u32 bad = from.bad_smem ? half_not_finite(x) : 0;
@@ -112,7 +112,7 @@ HEED_DEVICE void load_v_fragments(u32 v[4], tile_source from, u32 kk, u32 dt)
 
 #else
 
-/* Where the lane points ldmatrix at, in a tile of K or V. */
+/* The lane's address for ldmatrix in a tile of K or V. */
 typedef u32 tile_source;
 
 HEED_DEVICE void load_k_fragments(u32 k[4], tile_source from, u32 nt, u32 kk)
@@ -142,7 +142,7 @@ HEED_DEVICE void load_v_fragments(u32 v[4], tile_source from, u32 kk, u32 dt)
 
 #endif
 
-/* Where a lane looks in a tile of V, in bytes from its beginning. */
+/* A lane's offset in a tile of V, in bytes. */
 HEED_DEVICE u32 value_lane(u32 lane)
 {
     return HEED_F32 ? tile_lane(V_PAD, lane % 4 * 2, lane / 8) + lane / 4 % 2 * 8

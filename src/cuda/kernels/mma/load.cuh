@@ -1,5 +1,6 @@
 /*
- * mma/load.cuh - copies of Q, K and V to shared memory, and the fixes that they need there
+ * mma/load.cuh - copies of Q, K and V to shared memory, and corrections there (sign of Q,
+ * non-finite values of V)
  */
 #ifndef HEED_MMA_LOAD_CUH
 #define HEED_MMA_LOAD_CUH
@@ -8,7 +9,7 @@
 #include "mma/place.cuh"
 #include "tile.cuh"
 
-/* Without groups, and with all rows there, Q is loaded as K is. */
+/* Without groups, and if all rows exist, Q is loaded as K is. */
 HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem, const int aligned)
 {
     u32 thread = at->group * GROUP_THREADS + at->thread;
@@ -39,17 +40,17 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at, u32 q_smem,
 
 #if HEED_PAGED
 
-/* Pages that the lanes of a warp look up for the keys of a tile, each those of every 32nd key. */
+/* Pages that the lanes of a warp look up for the keys of a tile, each lane for every 32nd key. */
 #define LOOKED_UP ((HEED_TILE_KEYS + 31) / 32)
 
-/* Rows that a thread copies, at most: a row takes 8 threads or 4. */
+/* Maximum number of rows that a thread copies: a row takes 8 threads or 4. */
 #define ROWS_EACH ((HEED_TILE_KEYS * 8 + GROUP_THREADS - 1) / GROUP_THREADS)
 
 typedef struct key_pages {
     u32 number[LOOKED_UP];
 } key_pages;
 
-/* Those of the tile that begins with @key, as far as it is below @length. */
+/* The pages of the tile that begins with @key, for keys below @length. */
 HEED_DEVICE key_pages look_up(const heed_cuda_args *args, const place *at, u32 key, u32 length)
 {
     const heed_cuda_changes *changes = &args->changes;
@@ -71,7 +72,7 @@ HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u
 {
     const u32 page = tile_page(pad), step = GROUP_THREADS / page;
     heed_cuda_divisor size = args->changes.page;
-    u32 numbers[ROWS_EACH]; /* all are there before any is used, or each would be waited for */
+    u32 numbers[ROWS_EACH]; /* all are loaded before the first use, instead of waiting for each */
     HEED_UNROLL
     for (u32 i = 0; i < HEED_TILE_KEYS; i += step) {
         u32 row = i + at->thread / page;
@@ -103,8 +104,8 @@ HEED_DEVICE void load_pages(const heed_cuda_args *args, const place *at, const u
 
 #endif
 
-/* Keys that may be loaded of the batch element: beyond a length there may be none, or values that
- * rows would have to be made anew for. */
+/* Keys of the batch element that may be loaded: beyond a length there may be no memory, or values
+ * that would force rows to be recomputed. */
 #define LOADS_LENGTH (HEED_PACKED_K || (HEED_F32 && HEED_LENGTHS))
 
 HEED_DEVICE u32 loadable_keys(const heed_cuda_args *args, const place *at)
@@ -130,7 +131,7 @@ HEED_DEVICE void load_v(const heed_cuda_args *args, const place *at, const u8 *v
               at->thread, 0);
 }
 
-/* Turns the sign of Q, for a negative scale. */
+/* Changes the sign of Q, for a negative scale. */
 HEED_DEVICE void negate_q(const place *at, u32 q_smem)
 {
     const u32 count = HEED_BLOCK_ROWS * QK_PAD / 8;
@@ -142,7 +143,7 @@ HEED_DEVICE void negate_q(const place *at, u32 q_smem)
     }
 }
 
-/* Makes zero what is not finite among 8 elements of V that belong to @key, and notes the key for
+/* Zeroes non-finite elements among 8 elements of V that belong to @key, and records the key for
  * their columns. */
 HEED_DEVICE void clean_chunk(u32 smem, u32 bad_smem, u32 key)
 {
@@ -161,9 +162,9 @@ HEED_DEVICE void clean_chunk(u32 smem, u32 bad_smem, u32 key)
     ptx_st_shared_16(smem, x);
 }
 
-/* A masked key takes no part, but a weight of zero times NaN is NaN. So a thread looks at the part
- * of V that it loaded itself. An element that is not finite becomes zero, and its key is noted for
- * its column: spoil() makes up for it in the rows that see it. */
+/* A masked key must have no effect, but a weight of zero times NaN is NaN. So each thread checks
+ * the part of V that it loaded. An element that is not finite is set to zero, and its key is
+ * recorded for its column: spoil() corrects the rows that see it. */
 HEED_DEVICE void clean_v(const place *at, u32 v_smem, u32 bad_smem, u32 key)
 {
     const u32 page = tile_page(V_PAD);

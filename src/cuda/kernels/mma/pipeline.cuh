@@ -1,9 +1,9 @@
 /*
- * mma/pipeline.cuh - the tiles of a block of attn_mma.cu, and how K and V come into shared memory
+ * mma/pipeline.cuh - the software pipeline of attn_mma.cu: loads K and V to shared memory
  * HEED_STAGES - 1 steps before they are needed
  *
- * It opens with fill_pipeline(); then each step takes the next tile with advance(), which also
- * starts the load that goes where the last tile was.
+ * It begins with fill_pipeline(); then each step gets the next tile with advance(), which also
+ * starts the load that replaces the last tile.
  */
 #ifndef HEED_MMA_PIPELINE_CUH
 #define HEED_MMA_PIPELINE_CUH
@@ -28,7 +28,7 @@ HEED_DEVICE void group_barrier(const place *at)
         one_barrier(at);
 }
 
-/* All that a thread knows while it goes through the tiles. */
+/* A thread's state in the main loop. */
 typedef struct walk {
     place at;
     const heed_cuda_args *args;
@@ -39,23 +39,23 @@ typedef struct walk {
     u32 shared, weights; /* shared by warps of the same rows */
 #endif
     u32 tiles; /* of the group */
-    u32 full;  /* those that need no mask, and the late ones */
+    u32 full;  /* tiles without a mask, plus the late ones */
     tile_stream k_stream, v_stream;
-    u32 q_lane;   /* where ldmatrix looks in Q, */
-    u32 kv_lanes; /* in a tile of K, and in the upper half in one of V */
+    u32 q_lane;   /* the lane's ldmatrix offset in Q, */
+    u32 kv_lanes; /* in a tile of K, and, in the upper half, in a tile of V */
 #if KNOWS_LENGTH
     u32 length; /* keys of the batch element */
 #endif
 #if HEED_PAGED
-    key_pages k_pages, v_pages; /* of the tiles that are loaded next */
+    key_pages k_pages, v_pages; /* of the next tiles to load */
 #endif
 #if HEED_Q_PLACE == 2
     u32 q[QK16][ROWS16][4];
 #endif
 } walk;
 
-/* Finds what the block and the thread work on; where registers are SCARCE, anew after the main
- * loop, and at the end. */
+/* Finds the place of the block and the thread; if registers are SCARCE, again after the main loop,
+ * and at the end. */
 HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
 {
     place *at = &w->at;
@@ -81,8 +81,8 @@ HEED_DEVICE void locate(walk *w, const heed_cuda_args *args)
                   : own_tiles(at, at->tile_full < at->tile_end ? at->tile_full : at->tile_end);
 }
 
-/* How many steps the main loop takes: as long as tile j needs no mask, and the tiles of the step
- * that is loaded meanwhile have all their rows. */
+/* Number of steps of the main loop: as long as tile j needs no mask, and the tiles that are loaded
+ * meanwhile have all their rows. */
 HEED_DEVICE u32 main_steps(const walk *w)
 {
     u32 whole = HEED_LISTS ? w->at.tile_end : KEY_COUNT(w) / HEED_TILE_KEYS;
@@ -91,10 +91,10 @@ HEED_DEVICE u32 main_steps(const walk *w)
     return whole < w->full ? whole : w->full;
 }
 
-/* Do tiles that need a mask come first? */
+/* True if tiles that need a mask come first. */
 #define MASKED_FIRST (HEED_HIDES_FIRST || HEED_LISTS)
 
-/* Does tile j need a mask? */
+/* True if tile j needs a mask. */
 HEED_DEVICE int is_partial(const walk *w, u32 j)
 {
     return (MASKED_FIRST && j < late_tiles(w->args, &w->at)) || j >= w->full;
@@ -111,7 +111,7 @@ HEED_DEVICE u32 stage_of(const walk *w, u32 j)
 #error "keys in pages are not read where they lie, nor wide heads, nor a V that is a part of K"
 #endif
 
-/* Tile j, of those of the head that begin at @rows. @clean: a mask cuts through it. */
+/* Tile j of the head that begins at @rows. @clean: it is on the edge of a mask. */
 HEED_DEVICE tile_source direct_source(const walk *w, const u8 *rows, i64 stride, u32 j, int clean)
 {
     tile_source from;
@@ -127,14 +127,14 @@ HEED_DEVICE tile_source direct_source(const walk *w, const u8 *rows, i64 stride,
 
 #endif
 
-/* Tiles of a list are anywhere: a stream begins at the first key for each anew. */
+/* Tiles of a list are anywhere: the stream restarts from the first key for each. */
 HEED_DEVICE void find_listed_tile(const walk *w, tile_stream *stream, i64 stride, u32 j)
 {
     if (HEED_LISTS)
         stream->from += (i64)tile_key(&w->at, j) * stride;
 }
 
-/* The group's tiles of K come in the order of @j, each once, and so do those of V. */
+/* Loads the group's tiles of K in the order of @j, each once, and likewise those of V. */
 HEED_DEVICE void stream_k(walk *w, u32 j, const int whole)
 {
     tile_stream listed = w->k_stream, *stream = HEED_LISTS ? &listed : &w->k_stream;
@@ -171,14 +171,14 @@ HEED_DEVICE void page_v(walk *w, u32 j, const int aligned)
                w->length, K_AHEAD ? &w->v_pages : &w->k_pages, V_HALVES, V_PAD, aligned);
 }
 
-/* looks up the pages of tile j, if there is one; */
+/* looks up the pages of tile j, if it exists; */
 HEED_DEVICE key_pages find_pages(const walk *w, u32 j)
 {
     int exists = j < w->tiles;
     return look_up(w->args, &w->at, exists ? tile_key(&w->at, j) : 0, exists ? w->length : 0);
 }
 
-/* those of the next one of K, a step before they are needed. */
+/* and those of the next tile of K, a step before they are needed. */
 HEED_DEVICE void page_next(walk *w, u32 j)
 {
     w->v_pages = w->k_pages;
@@ -195,7 +195,7 @@ HEED_DEVICE void start_step(walk *w, u32 j, const int whole, const int aligned)
     page_next(w, j + K_AHEAD + 1);
 }
 
-/* With K_AHEAD the first tile of K, whose pages have been found. */
+/* With K_AHEAD, loads the first tile of K, whose pages have been found. */
 HEED_DEVICE void start_first(walk *w, const int aligned)
 {
     if (!K_AHEAD)
@@ -223,7 +223,7 @@ HEED_DEVICE void start_step(walk *w, u32 j, const int whole, const int aligned)
     }
 }
 
-/* With K_AHEAD the first tile of K. */
+/* With K_AHEAD, loads the first tile of K. */
 HEED_DEVICE void start_first(walk *w, const int aligned)
 {
     if (K_AHEAD && w->tiles > 0 && aligned)
@@ -234,18 +234,18 @@ HEED_DEVICE void start_first(walk *w, const int aligned)
 
 #endif
 
-/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j. @whole: both are there with all
+/* Step j of the pipeline is K of tile j + K_AHEAD and V of tile j. @whole: both exist with all
  * their rows. */
 HEED_DEVICE void load_step(walk *w, u32 j, const int whole, const int aligned)
 {
-    /* In builds that leave it out, what the stages were filled with stays, if anything. */
+    /* In builds without loads, the stages keep their data, if any. */
     if (!ABLATED(ABLATE_NO_STAGING) && !(ABLATED(ABLATE_NO_LOADS) && whole && j >= HEED_STAGES))
         start_step(w, j, whole, aligned);
     ptx_cp_async_commit();
 }
 
-/* Waits for step j, when all threads of the group have done with step j - 1, and starts the one
- * that takes its place. @fast: in the main loop. */
+/* Waits for step j, and until all threads of the group are done with step j - 1, and starts the
+ * load that replaces it. @fast: in the main loop. */
 HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
 {
     ptx_cp_async_wait(HEED_STAGES - 2);
@@ -257,7 +257,7 @@ HEED_DEVICE void advance(walk *w, u32 j, const int fast, const int aligned)
         ptx_cp_async_wait(0);
 }
 
-/* Starts the first loads, and waits for Q and what else the first step needs. */
+/* Starts the first loads, and waits for Q and everything else that the first step needs. */
 HEED_DEVICE void fill_pipeline(walk *w, const int aligned)
 {
     place *at = &w->at;

@@ -15,10 +15,10 @@
 /* Rows that a group loads at a time. */
 #define STRIDED_ROWS (GROUP_THREADS / tile_page(QK_PAD))
 
-/* Where a thread is, and what its block works on. */
+/* The place of a thread, and the rows and keys of its block. */
 typedef struct place {
     u32 thread; /* in its group */
-    u32 warp;   /* in its group, of those that share rows the first */
+    u32 warp;   /* in its group; of warps that share rows, the first */
 #if HEED_VALUE_WARPS > 1
     u32 slice; /* of the columns of V */
 #endif
@@ -28,7 +28,7 @@ typedef struct place {
     u32 head_kv;
     u32 head; /* batch * heads_kv + head_kv */
     u32 split;
-    u32 row; /* the block's first */
+    u32 row; /* the block's first row */
 #if HEED_SPREAD
     spread_place spread;
 #endif
@@ -38,12 +38,12 @@ typedef struct place {
     u32 tile_begin, tile_full, tile_end; /* tiles of keys; those before tile_full need no mask */
 #if HEED_LISTS
     listed_tiles
-        listed;        /* which the numbers of tiles are places in; of them, so many that need a */
+        listed;        /* list that tile numbers index; of its tiles, this many that need a */
     u32 listed_masked; /* mask come first */
 #endif
 } place;
 
-/* The warp's slice of V, of those of the warps that share its rows. */
+/* The warp's slice of V, among those of the warps that share its rows. */
 HEED_DEVICE u32 slice_of(const place *at)
 {
 #if HEED_VALUE_WARPS > 1
@@ -54,7 +54,7 @@ HEED_DEVICE u32 slice_of(const place *at)
 #endif
 }
 
-/* The first key within a tile of those that the warp makes scores of. */
+/* The first key within a tile whose scores the warp computes. */
 HEED_DEVICE u32 part_key(const place *at)
 {
     return SCORE_PARTS == 1 ? 0 : slice_of(at) % SCORE_PARTS * PART_KEYS;
@@ -84,7 +84,7 @@ HEED_DEVICE u32 splits_of(const heed_cuda_args *args, const place *at)
 #endif
 }
 
-/* Blocks are numbered by split first, or by place and then head. */
+/* Blocks are numbered with the split fastest, or by slot and then head. */
 HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 {
     u32 number = ptx_keep(ptx_block_x());
@@ -112,7 +112,7 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 
 #if HEED_LISTS
 
-/* Of the listed tiles those of the block's share. */
+/* Finds the block's share of the listed tiles. */
 HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
 {
     u32 share = divide(at->tile_end + args->splits.value - 1, args->splits);
@@ -123,7 +123,7 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
 
 #else
 
-/* The tiles of keys that the block's rows look at. */
+/* The tiles of keys that the block's rows process. */
 HEED_DEVICE tile_range block_tiles(const heed_cuda_args *args, const place *at)
 {
     u32 rows = rows_of(args, at);
@@ -155,14 +155,14 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
 
 #endif
 
-/* How many of the block's tiles up to @end are this group's: every HEED_KEY_GROUPS-th. */
+/* The number of this group's tiles among the block's up to @end: every HEED_KEY_GROUPS-th. */
 HEED_DEVICE u32 own_tiles(const place *at, u32 end)
 {
     u32 begin = at->tile_begin + at->group;
     return end > begin ? (end - begin + HEED_KEY_GROUPS - 1) / HEED_KEY_GROUPS : 0;
 }
 
-/* So many of them, the first ones, need a mask that hides first keys, or any. */
+/* The number of these, the first ones, that need a mask which hides first keys, or any mask. */
 HEED_DEVICE u32 late_tiles(const heed_cuda_args *args, const place *at)
 {
 #if HEED_LISTS
@@ -174,7 +174,7 @@ HEED_DEVICE u32 late_tiles(const heed_cuda_args *args, const place *at)
     return own_tiles(at, whole < at->tile_end ? whole : at->tile_end);
 }
 
-/* The first key of the group's tile @j; past the last tile any key may be. */
+/* The first key of the group's tile @j; arbitrary past the last tile. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
     u32 tile = at->tile_begin + at->group + j * HEED_KEY_GROUPS;
@@ -196,15 +196,15 @@ HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
     at->slice = at->warp / ROW_WARPS;
     at->warp %= ROW_WARPS;
 #endif
-    if (ABLATED(ABLATE_STRIDED)) /* of those that load, neighbours are a row apart */
+    if (ABLATED(ABLATE_STRIDED)) /* neighbouring loading threads are a row apart */
         at->thread = at->thread % STRIDED_ROWS * tile_page(QK_PAD) + at->thread / STRIDED_ROWS;
     at->lane = ptx_lane();
     find_rows(args, at);
     find_keys(args, at);
 }
 
-/* Of a row of the sums of values, lane @t of four has in fragment @dt two elements, which are of
- * the columns FRAGMENT_COLUMN(dt) + t * LANE_COLUMNS + i * PAIR_COLUMNS of the warp's. */
+/* In a row of the sums of values, lane @t of four has two elements in fragment @dt: columns
+ * FRAGMENT_COLUMN(dt) + t * LANE_COLUMNS + i * PAIR_COLUMNS of the warp's. */
 #if HEED_F32
 #define FRAGMENT_COLUMN(dt) ((dt) / 2 * 16 + (dt) % 2)
 #define LANE_COLUMNS 4

@@ -10,7 +10,7 @@
 #include "softmax.cuh"
 #include "tile.cuh"
 
-/* @lane: where the lane looks in the warp's rows of Q. */
+/* @lane: the lane's offset in the warp's rows of Q. */
 HEED_DEVICE void load_q_fragments(u32 q[ROWS16][4], u32 lane, u32 kk)
 {
     HEED_UNROLL
@@ -20,12 +20,12 @@ HEED_DEVICE void load_q_fragments(u32 q[ROWS16][4], u32 lane, u32 kk)
 
 #if !HEED_F32
 
-/* Sums are made in parts of so many times 16 columns: tensor cores round each step of one towards
- * zero. */
+/* Sums are split into parts of this many times 16 columns, because tensor cores round each step of
+ * a sum towards zero. */
 #define SUM16 16
 
 /* The products of 16 columns of Q with those of all keys of a tile, added to @s; the first ones of
- * a part take the place of what was there. */
+ * a part overwrite it. */
 HEED_DEVICE void multiply_k(half_sum s[ROWS16][KEYS8], u32 q[ROWS16][4], tile_source from, u32 kk)
 {
     HEED_UNROLL
@@ -71,7 +71,7 @@ HEED_DEVICE void add_half_sum(float o[4], const half_sum sum)
     }
 }
 
-/* Half precision is for the sum of a tile only, so that long sums keep their accuracy. */
+/* Half precision is only used for the sum of a tile, so long sums stay accurate. */
 HEED_DEVICE void multiply_v(state *st, weights *w, tile_source from)
 {
     HEED_UNROLL

@@ -1,13 +1,13 @@
 /*
  * mma/single.cuh - the products of one tile of keys for float32 elements
  *
- * Tensor cores cut sums off, towards zero, which many additions would show. So sums of the larger
- * products (single_mma.cuh) begin anew every SUM8 times 8 columns of Q, and with every tile of V,
- * and are added up in float32; the smaller ones are summed apart.
+ * Tensor cores truncate sums, which would accumulate over many additions. So sums of the larger
+ * products (single_mma.cuh) restart every SUM8 times 8 columns of Q, and with every tile of V, and
+ * are added up in float32; the smaller ones are summed separately.
  *
- * The sum over keys may have any order: the weights of a lane are where its scores came, if element
- * k of a sum is key 2k, and k + 4 key 2k + 1. Columns of V may have any order too: column g of two
- * products side by side is 2g of V and 2g + 1, which a lane loads at once.
+ * The order of the sum over keys does not matter: with element k of a sum as key 2k, and k + 4 as
+ * key 2k + 1, a lane's weights are already where its scores are. Neither does the order of columns
+ * of V: column g of two adjacent products is 2g and 2g + 1 of V, which a lane loads at once.
  */
 #ifndef HEED_MMA_SINGLE_CUH
 #define HEED_MMA_SINGLE_CUH
@@ -39,14 +39,14 @@ HEED_DEVICE void single_multiply(float high[4], float low[4], const single_left 
     single_mma(high, a->high, b->high, first_high);
 }
 
-/* Sums of the products of scores, as far as they have come. */
+/* Partial sums of the products of scores. */
 typedef struct score_sums {
-    float high[ROWS16][KEYS8][4]; /* since they began anew */
+    float high[ROWS16][KEYS8][4]; /* since the last restart */
     float low[ROWS16][KEYS8][4];
 } score_sums;
 
 /* The products of STEP8 times 8 columns of Q, from 8 * @kk on, with those of all keys of a tile:
- * after the last ones of a part it is added to @s, or takes the place of what was there. */
+ * after the last ones of a part the sum is added to @s, or overwrites it. */
 HEED_DEVICE void multiply_k(float s[ROWS16][KEYS8][4], score_sums *sums, u32 q[STEP8][ROWS16][4],
                             tile_source from, u32 kk)
 {
@@ -83,7 +83,7 @@ HEED_DEVICE void multiply_k(float s[ROWS16][KEYS8][4], score_sums *sums, u32 q[S
     }
 }
 
-/* Adds the values of a tile, of 16 columns, weighted with @left. */
+/* Adds 16 columns of the values of a tile, weighted with @left. */
 HEED_DEVICE void multiply_values(state *st, const single_left left[ROWS16][TILE_STEPS],
                                  tile_source from, u32 column16)
 {
@@ -115,7 +115,7 @@ HEED_DEVICE void multiply_values(state *st, const single_left left[ROWS16][TILE_
     }
 }
 
-/* Of all columns, with the weights of all keys of a tile. */
+/* The same for all columns, with the weights of all keys of a tile. */
 HEED_DEVICE void multiply_tile(state *st, u32 p[ROWS16][TILE8][4], tile_source from)
 {
     single_left left[ROWS16][TILE_STEPS];

@@ -7,26 +7,26 @@
 
 #include "half.cuh"
 
-/* Warps that share rows, each with its slice of the columns of V (mma/wide.cuh). */
+/* Warps that share rows, each with a slice of the columns of V (mma/wide.cuh). */
 #ifndef HEED_VALUE_WARPS
 #define HEED_VALUE_WARPS 1
 #endif
 
-/* Is V the first columns of K? Then a stage has K alone. */
+/* True if V is the first columns of K. Then a stage only has K. */
 #ifndef HEED_SHARED_V
 #define HEED_SHARED_V 0
 #endif
 
-/* Slices begin where pages of tiles do, and so do K and V in one tile. */
+/* Slices begin at pages of tiles, and so do K and V in one tile. */
 #define WIDE (HEED_VALUE_WARPS > 1 || HEED_SHARED_V)
 
-/* There rows are made anew whose results are not finite, and V is not cleaned: it may be K. So they
- * are in float32, where the parts of an infinity have other products than it has. */
+/* With WIDE and in float32, rows whose results are not finite are recomputed, and V is not cleaned:
+ * with WIDE it may be K, and in float32 the parts of an infinity have different products. */
 #define REMAKES (WIDE || HEED_F32)
 #define CLEANS (HEED_MASKED && !HEED_HIDES && !REMAKES)
 
-/* Rows of Q and K, and of V and O, as tiles have them: in units of 16 bits, padded. Lanes read
- * float32 values from pages of 64. */
+/* Rows of Q and K, and of V and O, in tiles: in units of 16 bits, padded. Lanes read float32 values
+ * from pages of 64. */
 #define QK_HALVES (WORDS * HEED_DIM_QK)
 #define V_HALVES (WORDS * HEED_DIM_V)
 #define V_UNIT (WIDE ? 64 * HEED_VALUE_WARPS : 32 * WORDS)
@@ -42,8 +42,8 @@
 #define ROWS16 (WARP_ROWS / 16) /* tiles of 16 rows per warp */
 #define TILE16 (HEED_TILE_KEYS / 16)
 
-/* Parts of a tile's keys: a warp makes the scores of one. The largest power of two that divides
- * both its 16s of keys and the warps that share rows. */
+/* Parts of a tile's keys: a warp computes the scores of one. The largest power of two that divides
+ * both the tile's 16-key groups and the warps that share rows. */
 #define SCORE_PARTS                                     \
     (HEED_VALUE_WARPS % 8 == 0 && TILE16 % 8 == 0   ? 8 \
      : HEED_VALUE_WARPS % 4 == 0 && TILE16 % 4 == 0 ? 4 \
@@ -55,16 +55,16 @@
 #define KEY_STEPS (KEYS16 * WORDS) /* of a product with V */
 #define QK16 (QK_PAD / 16)
 #define V8 (V_PAD / WORDS / HEED_VALUE_WARPS / 8) /* of 8 columns per warp */
-#define V_PAGES (V8 * WORDS / 8)                  /* of tiles, per warp, where it has a slice */
+#define V_PAGES (V8 * WORDS / 8)                  /* of tiles, per warp, if it has a slice */
 
-/* To steps that change scores, a part is a tile. */
+/* For steps that change scores, a part is a tile. */
 #if HEED_VALUE_WARPS > 1
 #define STEP_TILE PART_KEYS
 #endif
 
 /* Shared memory: Q, which later holds O; the first bad key of each column of V; values that warps
- * of the same rows share, one for each row; their weights; the stages of every group, which later
- * hold what the groups merge. */
+ * with the same rows exchange, one per row; their weights; the stages of every group, which later
+ * hold the states that groups merge. */
 #define O_PAD (QK_PAD > V_PAD ? QK_PAD : V_PAD)
 #define Q_BYTES (HEED_BLOCK_ROWS * O_PAD * 2)
 #define BAD_BYTES (HEED_MASKED && !REMAKES ? V_PAD * 4 : 0)
@@ -77,17 +77,17 @@
 #define V_AT (HEED_SHARED_V ? 0 : K_BYTES) /* in a stage */
 #define STAGE_BYTES (K_BYTES + V_BYTES)
 
-/* In float32 the sums of every FOLD_TILES tiles, before they are added to those that lie here.
- * Thousands of equal numbers that are added one after another are rounded the same way each time.
- */
+/* In float32 the sums of every FOLD_TILES tiles are accumulated separately, and then added to those
+ * stored here: thousands of equal numbers added one by one would all be rounded in the same
+ * direction. */
 #define FOLD_AT (WEIGHTS_AT + WEIGHTS_BYTES)
 #define FOLD_BYTES (HEED_F32 ? ROWS16 * STATE_WORDS * THREADS * 4 : 0)
 #define FOLD_TILES ((511 + HEED_TILE_KEYS) / HEED_TILE_KEYS)
 #define STATE_WORDS (V8 * 4 + 4) /* of a lane, for 16 rows */
 #define STAGES_AT (FOLD_AT + FOLD_BYTES)
 
-/* Are registers scarce? Then what a thread works on is found anew after the main loop, and at the
- * end, so that they need not keep it meanwhile; elsewhere that would only take time. */
+/* True if registers are scarce. Then a thread's place is computed again after the main loop, and at
+ * the end, so no registers hold it meanwhile; otherwise that would only take time. */
 #if HEED_F32
 #define SCARCE (ROWS16 * (V8 * 4 + TILE16 * 16 + 32) >= 128)
 #else
@@ -97,7 +97,7 @@
 /* The stage of K runs this far ahead of that of V. */
 #define K_AHEAD (HEED_STEP_ORDER == 2)
 
-/* Do the rows of O lie where other warps may still read Q? */
+/* True if the rows of O are where other warps may still read Q. */
 #define O_MOVES ((QK_PAD % 64 == 0) != (V_PAD % 64 == 0))
 
 #if HEED_BLOCK_ROWS % (16 * ROW_WARPS) != 0 || HEED_TILE_KEYS % 16 != 0 || HEED_STAGES < 2

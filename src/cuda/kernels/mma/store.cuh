@@ -1,6 +1,6 @@
 /*
- * mma/store.cuh - the epilogue of attn_mma.cu: groups are merged, rows normalized, O and LSE
- * stored, and the parts of blocks that split the keys merged
+ * mma/store.cuh - the epilogue of attn_mma.cu: merge groups, normalize rows, store O and LSE, and
+ * merge the parts of split keys
  */
 #ifndef HEED_MMA_STORE_CUH
 #define HEED_MMA_STORE_CUH
@@ -8,13 +8,13 @@
 #include "mma/load.cuh"
 #include "mma/products.cuh"
 
-/* A warp of a wide tile has many rows of few parts to merge: more of them at a time; not where rows
- * are so long that a launch of its own merges them. */
+/* A warp of a wide tile merges many rows of few parts: process more of them at a time, unless rows
+ * are so long that a separate launch merges them. */
 #define COMBINE_ROWS \
     (HEED_BLOCK_ROWS >= 8 * HEED_GROUP_WARPS * HEED_KEY_GROUPS && HEED_DIM_V <= 256 ? 4 : 1)
 #include "combine.cuh"
 
-/* Leaves what the lane has at @to, of each of @lanes lanes a word, one array after another. */
+/* Stores the lane's state at @to: array by array, with a word for each of @lanes lanes. */
 HEED_DEVICE void leave_state(const state *st, u32 to, const u32 lanes)
 {
     HEED_UNROLL
@@ -31,7 +31,7 @@ HEED_DEVICE void leave_state(const state *st, u32 to, const u32 lanes)
     }
 }
 
-/* Adds what the lane left so when its maxima were at most what they are now. */
+/* Adds a state that was stored so, with maxima that are at most the current ones. */
 HEED_DEVICE void add_left(state *st, u32 from, const u32 lanes)
 {
     HEED_UNROLL
@@ -49,8 +49,8 @@ HEED_DEVICE void add_left(state *st, u32 from, const u32 lanes)
     }
 }
 
-/* Groups other than the first leave what they have in shared memory, each thread where its fellow
- * of the first group will look. */
+/* Groups other than the first store their state in shared memory, each thread for its counterpart
+ * in the first group. */
 HEED_DEVICE void merge_groups(const place *at, state *st, u32 smem)
 {
     const u32 words = ROWS16 * STATE_WORDS;
@@ -111,7 +111,7 @@ HEED_DEVICE void normalize(state *st)
     }
 }
 
-/* Makes NaN what depends on a value of V that clean_v() took out. */
+/* Sets results to NaN that depend on a value of V that clean_v() removed. */
 HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u32 bad_smem)
 {
     u32 bad[V8][2], least = NO_KEY;
@@ -120,16 +120,16 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
         bad[i / 2][i % 2] = ptx_ld_shared_4(bad_smem + (i / 2 * 8 + at->lane % 4 * 2 + i % 2) * 4);
         least = bad[i / 2][i % 2] < least ? bad[i / 2][i % 2] : least;
     }
-    /* Where rows may have to be made anew, all lanes go on that have some of theirs. */
+    /* If rows may have to be recomputed, all lanes continue that have some of theirs. */
     if (HEED_HIDES_FIRST ? !ptx_vote_any(least != NO_KEY) : least == NO_KEY)
         return;
     HEED_UNROLL
     for (int mt = 0; mt < ROWS16; mt++) {
         HEED_UNROLL
         for (int h = 0; h < 2; h++) {
-            /* A row without any weight is zero, whatever its values are. One that does not see a
-             * column's first bad key may see another one: its sum becomes NaN, so that it is made
-             * anew. */
+            /* A row without any weight is zero, whatever its values are. A row that does not see a
+             * column's first bad key may see another one: its sum becomes NaN, so that it is
+             * recomputed. */
             key_range seen = row_keys(args, at, mt, h);
             u32 limit = st->sum[mt][h] == 0.0f ? 0 : seen.end;
             float unsure = 0.0f;
@@ -150,7 +150,7 @@ HEED_DEVICE void spoil(const heed_cuda_args *args, const place *at, state *st, u
     }
 }
 
-/* Adds the sinks of rows that see their last key here. */
+/* Adds the sinks of rows whose last key is in this block. */
 HEED_DEVICE void add_sinks(const heed_cuda_args *args, const place *at, state *st)
 {
 #if HEED_SINKS
@@ -179,7 +179,7 @@ HEED_DEVICE float row_lse(const state *st, int mt, int h)
     return sum == 0.0f ? -ptx_infinity() : st->max[mt][h] + ptx_lg2(sum);
 }
 
-/* Where the partial results of the block's split begin, in rows. */
+/* The beginning of the partial results of the block's split, in rows. */
 HEED_DEVICE i64 part_base(const heed_cuda_args *args, const place *at)
 {
 #if HEED_SPREAD
@@ -218,13 +218,13 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
 
 #if COMBINE_SHARES == 1
 
-/* Merges the rows of the block, if of those that share their keys it is the last one to get here:
- * all threads of the block. */
+/* Merges the rows of the block, if it is the last one to arrive among those that share the rows.
+ * Called by all threads of the block. */
 HEED_DEVICE void merge_parts(const heed_cuda_args *args)
 {
     place at;
     u32 smem = ptx_shared_base();
-    find_rows(args, &at); /* anew, so that no registers keep it until here */
+    find_rows(args, &at); /* computed again, so no registers hold it until here */
     const u32 step = THREADS / 32 * COMBINE_ROWS;
     u32 end = at.row + HEED_BLOCK_ROWS, rows = rows_of(args, &at);
     end = end < rows ? end : rows;
@@ -238,7 +238,7 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     u32 counter = divide(ptx_block_x(), args->splits);
     part_place parts = find_parts(args, at.head);
 #endif
-    ptx_barrier(); /* the block's part is there, and its shared memory free */
+    ptx_barrier(); /* the block's part is stored, and its shared memory free */
     if (ptx_thread() == 0)
         ptx_st_shared_4(smem, ptx_inc_global_u32(args->arrived + counter, last));
     ptx_barrier();
@@ -274,7 +274,7 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
     }
 }
 
-/* Leaves what the lane has in fragment @dt of @row; with float32 what it has in two of them, which
+/* Stages the lane's elements in fragment @dt of @row; with float32 those in two fragments, which
  * are four neighbours. */
 HEED_DEVICE void stage_sums(u32 smem, const state *st, u32 row, u32 t, int mt, int dt, int h)
 {
@@ -291,7 +291,7 @@ HEED_DEVICE void stage_sums(u32 smem, const state *st, u32 row, u32 t, int mt, i
 #endif
 }
 
-/* Leaves the warp's rows of O in the shared memory that held its rows of Q. */
+/* Stages the warp's rows of O in the shared memory that held its rows of Q. */
 HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 {
     u32 first = at->warp * WARP_ROWS, g = at->lane / 4, t = at->lane % 4;
@@ -308,7 +308,7 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     ptx_warp_barrier();
 }
 
-/* Which of the lane's rows are to be made anew, a bit for each. */
+/* Which of the lane's rows must be recomputed, a bit for each. */
 HEED_DEVICE u32 given_up(const state *st)
 {
     u32 own = 0;
@@ -318,7 +318,7 @@ HEED_DEVICE u32 given_up(const state *st)
     return own;
 }
 
-/* Makes those of the warp's rows anew that @own says of each lane, after they have been stored. */
+/* Recomputes the warp's rows given by @own of each lane, after they have been stored. */
 HEED_RARE void remake_own(const heed_cuda_args *args, u32 own)
 {
     place at;
@@ -332,7 +332,7 @@ HEED_RARE void remake_own(const heed_cuda_args *args, u32 own)
     remake_rows(args, at.head, first, COMBINE_ROWS, warp_or(anew));
 }
 
-/* Stores a chunk of O by elements. */
+/* Stores a chunk of O element by element. */
 HEED_DEVICE void store_elements(u8 *to, heed_u32x4 x, u32 bytes)
 {
     HEED_UNROLL
@@ -341,7 +341,7 @@ HEED_DEVICE void store_elements(u8 *to, heed_u32x4 x, u32 bytes)
             ptx_st_global_u16(to + 2 * i, (u16)(x.v[i / 2] >> i % 2 * 16));
 }
 
-/* Stores O, 16 bytes at a time if it can. Without groups, and with all rows there, rows are one
+/* Stores O, 16 bytes at a time if possible. Without groups, and if all rows exist, rows are one
  * stride apart. */
 HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const state *st, u32 smem,
                          const int aligned)

@@ -2,33 +2,33 @@
  * mma/wide.cuh - warps that share rows, for head dims whose sums do not fit one warp: each has a
  * slice of the columns of V
  *
- * HEED_VALUE_WARPS warps work on the same rows. Where a tile has 16 keys for each of them or more,
- * each makes the scores of its part of the keys alone; they exchange the maxima of rows, then the
- * weights, through shared memory, with two barriers a step. Else SCORE_PARTS parts are made, and
- * every part by as many warps as there are to each; with one part nothing is exchanged.
+ * HEED_VALUE_WARPS warps work on the same rows. If a tile has 16 or more keys for each of them,
+ * each computes the scores of its own part of the keys; they exchange the maxima of rows, then the
+ * weights, through shared memory, with two barriers per step. Otherwise there are SCORE_PARTS
+ * parts, and several warps compute each redundantly; with one part nothing is exchanged.
  *
- * Nothing here does anything where HEED_VALUE_WARPS is 1. The functions of mma/store.cuh that
- * store_slice() and store_partial_slice() are like stay as they are, for a term that is zero there
- * makes the compiler order other instructions otherwise.
+ * Nothing here has any effect if HEED_VALUE_WARPS is 1. The functions of mma/store.cuh similar to
+ * store_slice() and store_partial_slice() are kept separate, because even a term that is zero would
+ * change the compiler's instruction order there.
  */
 #ifndef HEED_MMA_WIDE_CUH
 #define HEED_MMA_WIDE_CUH
 
 #include "mma/store.cuh"
 
-/* Are keys beyond a length like those that do not exist? Else their values are cleaned. */
+/* True if keys beyond a length are treated as nonexistent. Otherwise their values are cleaned. */
 #define KNOWS_LENGTH (HEED_PAGED || HEED_PACKED_K || (REMAKES && HEED_LENGTHS))
 
-/* No functions for what follows of a walk (mma/pipeline.cuh), or other code would come of it where
- * a term is zero. So many keys of the batch element exist. */
+/* The following are macros of a walk (mma/pipeline.cuh), not functions, which would change the code
+ * where a term is zero. The number of keys of the batch element that exist. */
 #if KNOWS_LENGTH && !HEED_PAGED
 #define KEY_COUNT(walk) ((walk)->length)
 #else
 #define KEY_COUNT(walk) ((walk)->args->seq_k)
 #endif
 
-/* The first key of tile @j that the warp makes scores of; where its part of K begins in a stage;
- * and where its slice of V does. */
+/* The first key of tile @j whose scores the warp computes; the offset of its part of K in a stage;
+ * and that of its slice of V. */
 #if HEED_VALUE_WARPS > 1
 #define PART_FIRST(walk, j) (tile_key(&(walk)->at, j) + part_key(&(walk)->at))
 #define PART_AT(walk) (part_key(&(walk)->at) * 128)
@@ -52,13 +52,13 @@ HEED_DEVICE u32 slice_at(const place *at, const u32 rows)
     return HEED_VALUE_WARPS == 1 ? 0 : slice_of(at) * V_PAGES * rows * 128;
 }
 
-/* Where the value of the lane's first row is that warp @slice leaves for the others. */
+/* The address of the value that warp @slice stores for the lane's first row. */
 HEED_DEVICE u32 shared_row(const place *at, u32 shared, u32 slice)
 {
     return shared + (slice * HEED_BLOCK_ROWS + at->warp * WARP_ROWS + at->lane / 4) * 4;
 }
 
-/* Makes @top, of the warp's part, the maxima of all parts. */
+/* Turns @top, the maxima of the warp's part, into those of all parts. */
 HEED_DEVICE void share_tops(const place *at, u32 shared, float top[ROWS16][2])
 {
     if (SCORE_PARTS == 1)
@@ -89,13 +89,13 @@ HEED_DEVICE void raise_shared_max(const place *at, u32 shared, state *st, float 
         scale_sums(st, old);
 }
 
-/* Where the lane's weights of 16 rows and 16 keys are. */
+/* The address of the lane's weights of 16 rows and 16 keys. */
 HEED_DEVICE u32 shared_weights(const place *at, u32 weights_smem, u32 mt, u32 kk)
 {
     return weights_smem + (((at->warp * ROWS16 + mt) * TILE16 * WORDS + kk) * 32 + at->lane) * 16;
 }
 
-/* Leaves the weights of the warp's part for the others, and waits for theirs. */
+/* Stores the weights of the warp's part for the others, and waits for theirs. */
 HEED_DEVICE void share_weights(const place *at, u32 weights_smem, const weights *own)
 {
     if (SCORE_PARTS == 1)
@@ -154,8 +154,8 @@ HEED_DEVICE void multiply_slice(const place *at, u32 weights_smem, state *st, ti
 
 #endif
 
-/* Adds the sums of all parts up, of each row in the first of its four lanes. A sum that any warp
- * has made NaN is NaN for all. */
+/* Adds up the sums of all parts, for each row in the first of its four lanes. If any warp's sum is
+ * NaN, it is NaN for all. */
 HEED_DEVICE void share_sums(const place *at, u32 shared, state *st)
 {
     float sum[2 * ROWS16];
@@ -206,7 +206,7 @@ HEED_DEVICE void store_partial_slice(const heed_cuda_args *args, const place *at
     }
 }
 
-/* store_o() for those, at addresses that are multiples of 16. */
+/* store_o() for these columns, at addresses that are multiples of 16. */
 HEED_DEVICE void store_slice(const heed_cuda_args *args, const place *at, const state *st, u32 smem)
 {
     const u32 page = tile_page(V_PAD), step = 32 / page;
@@ -244,14 +244,14 @@ HEED_DEVICE void store_shared(const heed_cuda_args *args, const place *at, state
         store_partial_slice(args, at, st);
         return;
     }
-    u32 own = given_up(st); /* by its own sum, before a sink is added */
+    u32 own = given_up(st); /* based on its own sum, before a sink is added */
     add_sinks(args, at, st);
     if (at->slice == 0)
         store_lse(args, at, st);
     store_slice(args, at, st, q_smem);
     if (!ptx_vote_any(own))
         return;
-    slices_barrier(at); /* all of a row is stored */
+    slices_barrier(at); /* whole rows are stored */
     if (at->slice == 0)
         remake_own(args, own);
 }

@@ -1,8 +1,8 @@
 /*
- * pair/load.cuh - the copy of Q to shared memory by the two warpgroups that compute, whose rows may
- * be of any heads
+ * pair/load.cuh - the copy of Q to shared memory by the two consumer warpgroups; rows may belong to
+ * any heads
  *
- * Panels of it, Q_COLUMNS columns, lie at the beginning of shared memory.
+ * Its panels, Q_COLUMNS columns in total, are at the beginning of shared memory.
  */
 #ifndef HEED_PAIR_LOAD_CUH
 #define HEED_PAIR_LOAD_CUH
@@ -11,9 +11,9 @@
 #include "panels.cuh"
 #include "tile.cuh"
 
-/* Each thread has 16 bytes of every panel in two rows. Rows and columns that are not there become
+/* Each thread has 16 bytes of every panel in two rows. Rows and columns out of bounds become
  * zeros. */
-#define Q_STEP (CONSUMER_THREADS / PANEL_CHUNKS) /* rows from one to the other */
+#define Q_STEP (CONSUMER_THREADS / PANEL_CHUNKS) /* distance of the two rows */
 
 HEED_DEVICE void negate_chunk(u32 smem)
 {
@@ -23,7 +23,7 @@ HEED_DEVICE void negate_chunk(u32 smem)
     ptx_st_shared_16(smem, x);
 }
 
-/* Loads the block's rows, with the sign of the scale, for all warps that compute. */
+/* Loads the block's rows, with the sign of the scale, for all consumer warps. */
 HEED_DEVICE void load_q(const heed_cuda_args *args, const place *at)
 {
     u32 smem = ptx_shared_base(), first = ptx_thread() / PANEL_CHUNKS,

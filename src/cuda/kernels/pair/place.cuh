@@ -1,9 +1,10 @@
 /*
- * pair/place.cuh - where a thread of a block with two warpgroups that compute is, which have the
- * same 64 rows, and what its block works on: of attn_mla.cu and attn_wide.cu
+ * pair/place.cuh - the place of a thread, and the rows and keys of its block, for attn_mla.cu and
+ * attn_wide.cu, whose two consumer warpgroups have the same 64 rows
  *
- * The including file has constants: GROUP_ROWS, GROUP_THREADS, HEED_TILE_KEYS, and LONGEST_FIRST,
- * whether blocks are numbered from the last rows to the first.
+ * The including file has constants: GROUP_ROWS, GROUP_THREADS, HEED_TILE_KEYS, CLUSTER, how many
+ * blocks with successive rows go through the same tiles, and LONGEST_FIRST, whether blocks are
+ * numbered from the last rows to the first.
  */
 #ifndef HEED_PAIR_PLACE_CUH
 #define HEED_PAIR_PLACE_CUH
@@ -14,7 +15,7 @@
 typedef struct place {
     u32 warp; /* in its warpgroup */
     u32 lane;
-    u32 half; /* which of the warpgroups that compute */
+    u32 half; /* index of the consumer warpgroup */
     u32 head; /* batch * heads_kv + head_kv */
     u32 batch;
     u32 head_kv;
@@ -23,10 +24,10 @@ typedef struct place {
     u32 first; /* tile of keys, */
     u32 tiles; /* and how many there are; */
     u32 full;  /* those before need no mask */
-    u32 limit; /* none of the block's rows sees keys from here on */
+    u32 limit; /* none of the cluster's rows sees keys from here on */
 } place;
 
-/* In the warpgroups that compute. */
+/* For threads of the consumer warpgroups. */
 HEED_DEVICE void find_thread(place *at)
 {
     u32 thread = ptx_thread_anew();
@@ -35,18 +36,26 @@ HEED_DEVICE void find_thread(place *at)
     at->half = ptx_shfl_idx_u32(thread / GROUP_THREADS, 0); /* the same in all lanes */
 }
 
-/* Blocks are numbered by rows first, so that those which read the same keys run side by side. */
+/* The number of the block among those that process the same tiles. */
+HEED_DEVICE u32 cluster_rank(void)
+{
+    return ptx_block_x() % CLUSTER;
+}
+
+/* Blocks are numbered with the rows fastest, so those that read the same keys run concurrently. */
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 {
-    u32 number = ptx_keep(ptx_block_x()), part = number / args->blocks;
+    u32 number = ptx_keep(ptx_block_x()) / CLUSTER, part = number / args->blocks;
     u32 block = number - part * args->blocks;
-    at->row = (LONGEST_FIRST ? args->blocks - 1 - block : block) * GROUP_ROWS;
+    u32 row = (LONGEST_FIRST ? args->blocks - 1 - block : block) * CLUSTER * GROUP_ROWS;
+    at->row = row + cluster_rank() * GROUP_ROWS;
     at->head = divide(part, args->splits);
     at->split = part - at->head * args->splits.value;
     at->batch = divide(at->head, args->heads_kv);
     at->head_kv = at->head - at->batch * args->heads_kv.value;
-    u32 last = at->row + GROUP_ROWS < args->rows ? at->row + GROUP_ROWS - 1 : args->rows - 1;
-    tile_range seen = visible_tiles(args, at->batch, at->row, last, HEED_TILE_KEYS);
+    u32 last = row + CLUSTER * GROUP_ROWS < args->rows ? row + CLUSTER * GROUP_ROWS - 1
+                                                       : args->rows - 1;
+    tile_range seen = visible_tiles(args, at->batch, row, last, HEED_TILE_KEYS);
     u32 share = divide(seen.end + args->splits.value - 1, args->splits);
     u32 end = (at->split + 1) * share < seen.end ? (at->split + 1) * share : seen.end;
     at->first = at->split * share;
@@ -69,7 +78,7 @@ HEED_DEVICE u32 row_of(const place *at, int mt, int h)
     return at->row + at->warp * 16 + (u32)mt * 16 + (u32)h * 8 + at->lane / 4;
 }
 
-/* Where a thread of warpgroup @half leaves its two rows' maxima, or sums. */
+/* The address where a thread of warpgroup @half stores its two rows' maxima, or sums. */
 HEED_DEVICE u32 left_at(const place *at, const u32 what, u32 half)
 {
     return ptx_shared_base() + what + (half * GROUP_THREADS + at->warp * 32 + at->lane) * 8;

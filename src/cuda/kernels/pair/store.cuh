@@ -1,10 +1,9 @@
 /*
  * pair/store.cuh - the epilogue of two warpgroups that have the same rows, each with half the
- * columns of a slice of V: rows are normalized, O and LSE stored, or left as a part that
- * heed_combine merges
+ * columns of a slice of V: normalize rows, and store O and LSE, or a part for heed_combine
  *
- * The including file has constants: SLICES of 2 * HALF_COLUMNS columns that a block stores one
- * after another, and where a warp leaves O_PANELS panels of its rows at a time, from O_AT on.
+ * The including file has constants: SLICES slices of 2 * HALF_COLUMNS columns, which a block stores
+ * one by one, and O_AT, from which on a warp stages O_PANELS panels of its rows at a time.
  */
 #ifndef HEED_PAIR_STORE_CUH
 #define HEED_PAIR_STORE_CUH
@@ -95,12 +94,12 @@ HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const st
     }
 }
 
-/* Leaves O_PANELS panels of the warp's rows of O at @smem, from panel @first of its columns on. */
+/* Stages O_PANELS panels of the warp's rows of O at @smem, from panel @first of its columns on. */
 HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem, const u32 first)
 {
     HEED_UNROLL
     for (u32 i = 0; i < 4 * O_PANELS; i++) {
-        const u32 column = first * 8 + 2 * i; /* in eights */
+        const u32 column = first * 8 + 2 * i; /* in units of 8 */
         u32 r[4];
         HEED_UNROLL
         for (u32 j = 0; j < 4; j++)
@@ -111,10 +110,10 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem, const u32 f
     ptx_warp_barrier();
 }
 
-/* Stores them, a lane 16 bytes of a row. */
+/* Stores them, 16 bytes of a row per lane. */
 HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const state *st, u32 slice)
 {
-    const u32 lanes = 8 * O_PANELS; /* that have one row */
+    const u32 lanes = 8 * O_PANELS; /* lanes per row */
     u32 smem = ptx_shared_base() + O_AT + (at->half * 4 + at->warp) * (16 * lanes * 16);
     HEED_UNROLL
     for (u32 first = 0; first < V8 / 8; first += O_PANELS) {
@@ -134,7 +133,7 @@ HEED_DEVICE void store_o(const heed_cuda_args *args, const place *at, const stat
     }
 }
 
-/* Makes those of the warp's rows anew that @own says of each lane, after they have been stored. */
+/* Recomputes the warp's rows given by @own of each lane, after they have been stored. */
 HEED_RARE void remake_own(const heed_cuda_args *args, u32 own)
 {
     place at;
@@ -148,7 +147,7 @@ HEED_RARE void remake_own(const heed_cuda_args *args, u32 own)
     remake_rows(args, at.head, first, 1, warp_or(anew));
 }
 
-/* Rows that one slice has made NaN are so for the later ones: @bad, zeros before the first one. */
+/* Rows that are NaN in one slice are NaN in later ones: @bad, zeros before the first one. */
 HEED_DEVICE void mark_bad(state *st, float bad[2])
 {
     HEED_UNROLL
@@ -158,12 +157,12 @@ HEED_DEVICE void mark_bad(state *st, float bad[2])
     }
 }
 
-/* Stores slice @slice, the last of which has the sums of all weights too. */
+/* Stores slice @slice; with the last one the sums of all weights are available. */
 HEED_DEVICE void store(const heed_cuda_args *args, const place *at, state *st, u32 slice,
                        float bad[2])
 {
     u32 own = 0;
-    if (HEED_MASKED) /* a value that is not finite, of a key that the row does not see */
+    if (HEED_MASKED) /* a non-finite value of a key that the row does not see */
         mark_not_finite(st);
     share_sums(at, st);
     mark_bad(st, bad);
@@ -180,7 +179,7 @@ HEED_DEVICE void store(const heed_cuda_args *args, const place *at, state *st, u
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)
         own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;
-    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS); /* all of a row is stored */
+    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS); /* whole rows are stored */
     if (slice == SLICES - 1 && at->half == 0 && ptx_vote_any(own))
         remake_own(args, own);
 }

@@ -1,7 +1,7 @@
 /*
  * wgmma/load.cuh - the producer warpgroup: one thread starts the copies of K, one those of Q and V,
- * or where keys are in pages one warp each, a lane for each page of a tile; two warps take values
- * that are not finite out of tiles of V that a mask cuts through
+ * or with pages one warp each, with a lane for each page of a tile; two warps remove non-finite
+ * values from tiles of V on the edge of a mask
  */
 #ifndef HEED_WGMMA_LOAD_CUH
 #define HEED_WGMMA_LOAD_CUH
@@ -12,19 +12,19 @@
 /* The threads that clean. */
 #define CLEANERS 64
 
-/* Does the lane start copies? */
+/* True if the lane starts copies. */
 HEED_DEVICE int is_loader(void)
 {
     return HEED_PAGED || ptx_lane() == 0;
 }
 
-/* Does it also start those of Q, and speak for the others? */
+/* True if it also starts those of Q, and arrives at barriers for the other lanes. */
 HEED_DEVICE int is_speaker(void)
 {
     return !HEED_PAGED || ptx_lane() == 0;
 }
 
-/* Starts copying a row group's Q to its buffer; @barrier awaits the bytes. */
+/* Starts copying a row group's Q to its buffer; @barrier expects the bytes. */
 HEED_DEVICE void copy_q(const heed_cuda_mapped_args *m, const place *at, u32 row_group, u32 buffer,
                         u32 barrier)
 {
@@ -49,7 +49,7 @@ HEED_DEVICE void load_q(const heed_cuda_mapped_args *m, const place *at, u32 row
     copy_q(m, at, row_group, buffer, full);
 }
 
-/* Loads those of all row groups, each when its buffer is free. */
+/* Loads the Q of all row groups, each when its buffer is free. */
 HEED_DEVICE void load_rows(const heed_cuda_mapped_args *m, const place *at, u32 round)
 {
     for (u32 r = 0; r < HEED_ROW_GROUPS; r++) {
@@ -65,14 +65,14 @@ HEED_DEVICE u32 loaded_key(const place *at, u32 j)
     return tile_key(at, block_tile(at, j));
 }
 
-/* Which tiles one of the threads loads: those of K, or of V. */
+/* The tiles that a thread loads: those of K, or of V. */
 typedef struct tiles {
     const heed_cuda_map *map;
 #if HEED_PAGED
     const heed_cuda_args *args;
 #endif
     u32 full, empty; /* stage barriers */
-    u32 at;          /* in a stage */
+    u32 at;          /* offset in a stage */
     u32 panels;
 } tiles;
 
@@ -90,7 +90,7 @@ HEED_DEVICE tiles tiles_of(const heed_cuda_mapped_args *m, const int of_k)
     return t;
 }
 
-/* Where the lane's part of a tile lies: in K or V, and from row @row of the tile on. */
+/* The lane's part of a tile: its position in K or V, and its first row @row in the tile. */
 typedef struct part {
     u32 row;
     u32 key, batch;
@@ -105,7 +105,8 @@ HEED_DEVICE u32 box_rows(const tiles *t)
     return page < HEED_TILE_KEYS ? page : HEED_TILE_KEYS;
 }
 
-/* That of the block's tile @j; beyond the length it is in no page, for which zeros are copied. */
+/* The lane's part of the block's tile @j; beyond the length it is in no page, and zeros are
+ * copied. */
 HEED_DEVICE part find_part(const tiles *t, const place *at, u32 j)
 {
     const heed_cuda_changes *changes = &t->args->changes;
@@ -137,7 +138,7 @@ HEED_DEVICE part find_part(const tiles *t, const place *at, u32 j)
 
 #endif
 
-/* Starts copying the lane's part of a tile to the stage; @barrier awaits the bytes. */
+/* Starts copying the lane's part of a tile to the stage; @barrier expects the bytes. */
 HEED_DEVICE void copy_part(const tiles *t, const place *at, ring stage, part own, u32 barrier)
 {
     u32 smem = k_tile(stage) + t->at + own.row * PANEL_ROW;
@@ -183,7 +184,7 @@ HEED_DEVICE void load_tiles(const tiles *t, const place *at, ring *next, u32 j)
     HEED_NO_UNROLL
     for (; j < block_count(at, at->tiles); j++) {
         part own;
-        if (HEED_PAGED) /* a page is looked up while the stage is not empty */
+        if (HEED_PAGED) /* looks up a page while the stage is not yet empty */
             own = find_part(t, at, j);
         wait_before(t, *next, j);
         ptx_mbarrier_wait(stage_barrier(t->empty, next->stage), next->parity ^ 1);
@@ -200,8 +201,8 @@ HEED_DEVICE u32 chunk_not_finite(const heed_u32x4 *x)
            half_not_finite(x->v[3]);
 }
 
-/* Puts zeros in place of what is not finite in a chunk of 8 columns of V, number @i of the tile,
- * and notes its key. */
+/* Zeroes non-finite values in a chunk of 8 columns of V, number @i of the tile, and records its
+ * key. */
 HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
 {
     HEED_NO_UNROLL
@@ -214,7 +215,7 @@ HEED_DEVICE void clean_chunk(u32 smem, u32 key, u32 i)
     }
 }
 
-/* Looks at two chunks at a time, side by side. */
+/* Checks two adjacent chunks at a time. */
 HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
 {
     HEED_NO_UNROLL
@@ -230,8 +231,8 @@ HEED_DEVICE void clean_tile(u32 smem, u32 key, u32 thread)
     ptx_fence_async();
 }
 
-/* Cleans the item's tiles that need it. @all is the place of the item's first tile among all of the
- * block's, @next that among those that need cleaning. */
+/* Cleans the item's tiles that need it. @all is the ring position of the item's first tile among
+ * all of the block's, @next that among tiles that need cleaning. */
 HEED_DEVICE void clean_item(const place *at, ring all, ring *next, u32 thread)
 {
     HEED_NO_UNROLL
@@ -244,14 +245,14 @@ HEED_DEVICE void clean_item(const place *at, ring all, ring *next, u32 thread)
     }
 }
 
-/* There is no bad key yet. */
+/* Resets the bad key to none. */
 HEED_DEVICE void clear_bad(u32 thread)
 {
     if (thread == 0)
         ptx_st_shared_4(ptx_shared_base() + BAD_AT, NO_KEY);
 }
 
-/* Tells the other block of the pair the first bad key. */
+/* Sends the first bad key to the other block of the pair. */
 HEED_DEVICE void send_bad(u32 thread, u32 rank)
 {
     u32 other = 1 - rank;
@@ -265,8 +266,8 @@ HEED_DEVICE void send_bad(u32 thread, u32 rank)
 
 /* ---- First loads ---- */
 
-/* How many of the block's tiles are loaded first: of K those that the teams begin with, of V one.
- * They and Q go ahead of all others. */
+/* The number of the block's tiles that are loaded first: those of K with which the teams begin, and
+ * one of V. They and Q are loaded before all others. */
 HEED_DEVICE u32 first_tiles(const place *at, const int of_k)
 {
     u32 most = of_k && !ABLATED(ABLATE_NO_OVERLAP) ? HEED_KEY_GROUPS : 1;
@@ -274,9 +275,9 @@ HEED_DEVICE u32 first_tiles(const place *at, const int of_k)
     return most < count ? most : count;
 }
 
-/* Fetches the block's share of its head's tiles of K or V into the L2: all blocks of the head's
- * rows are about to read them, and each fetches others. Of a pair one block fetches K, the other
- * one V. */
+/* Prefetches the block's share of its head's tiles of K or V into the L2: all blocks of the head's
+ * rows are about to read them, and each fetches different ones. In a pair, one block fetches K, the
+ * other one V. */
 HEED_DEVICE void fetch_tiles(const heed_cuda_mapped_args *m, const tiles *t, const place *at,
                              const int of_k)
 {
@@ -291,9 +292,9 @@ HEED_DEVICE void fetch_tiles(const heed_cuda_mapped_args *m, const tiles *t, con
     }
 }
 
-/* Copies what the block begins with to where it will be, while the launch ahead of this one may
- * still write it; it is copied again when it may not, and comes sooner then than what was only
- * fetched: the L2 has parts, and that may be in the one that is far from this multiprocessor. */
+/* Copies the block's first tiles to their stages while the preceding launch may still write them,
+ * and again when it has ended. The second copy is faster than after a prefetch into the L2, which
+ * has partitions: prefetched data may be in the one that is far from this multiprocessor. */
 HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const place *at,
                           const int of_k)
 {
@@ -306,19 +307,19 @@ HEED_DEVICE void rehearse(const heed_cuda_mapped_args *m, const tiles *t, const 
     ptx_mbarrier_wait(barrier, 0);
 }
 
-/* Do the next launch's blocks begin as soon as all of this one's have? Where there is room for two:
- * later they are put on multiprocessors whose blocks have ended, two on one, that launch takes
- * longer, and the one behind it meets the same. */
+/* True if the next launch's blocks begin as soon as all of this one's have begun, which needs room
+ * for two blocks. Later they would be placed on multiprocessors whose blocks have ended, two on
+ * one; that launch would take longer, and so would the ones after it. */
 #define EARLY (RESIDENT > 1)
 
-/* Finds the block's first item before it waits for what runs ahead of this launch, and starts the
- * first loads. */
+/* Finds the block's first item before waiting for the preceding launch, and starts the first
+ * loads. */
 HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, place *at, ring *next)
 {
     tiles t = tiles_of(m, of_k);
     at->rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at->row_group = 0;
-    if (FOUND_LATE) /* the place depends on data that are read */
+    if (FOUND_LATE) /* the place depends on data in memory */
         ptx_griddepcontrol_wait();
     find_place(m, at, item_number(0));
     if (m->ahead && !FOUND_LATE) {
@@ -339,7 +340,7 @@ HEED_DEVICE void load_first(const heed_cuda_mapped_args *m, const int of_k, plac
 
 /* ---- All loads ---- */
 
-/* Those that follow the first. */
+/* The loads after the first ones. */
 HEED_DEVICE void load_items(const heed_cuda_mapped_args *m, const int of_k, place *at, ring *next)
 {
     tiles t = tiles_of(m, of_k);
@@ -366,7 +367,7 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
         ptx_griddepcontrol_wait();
     for (u32 round = 0, number; has_item(&m->args, round, number = item_number(round)); round++) {
         find_place(m, &at, number);
-        if (CLEANED(&at) > 0 && cleaned++ > 0) { /* the block has begun without bad keys */
+        if (CLEANED(&at) > 0 && cleaned++ > 0) { /* initially there are no bad keys */
             ptx_mbarrier_wait(done_barrier(), cleaned % 2);
             clear_bad(thread);
             ptx_barrier_named(LOADERS_BARRIER, CLEANERS);
@@ -381,17 +382,17 @@ HEED_DEVICE void clean_items(const heed_cuda_mapped_args *m, u32 thread)
 
 /* ---- Roles ---- */
 
-/* Do the first loads go ahead of all else? Where a block begins while the launch ahead still works,
- * there is time to begin meanwhile, and all wait for that launch alike. */
+/* True if the first loads come before everything else. If a block begins while the preceding launch
+ * still runs, there is time for setup meanwhile, and all warps wait for that launch. */
 #define LOADS_FIRST (HEED_SCHEDULE == 2)
 
-/* State of one of the threads that load, from its first loads to the others. */
+/* State of a producer thread between its first loads and the others. */
 typedef struct loader {
     place at;
     ring next;
 } loader;
 
-/* Starts the first loads, in the threads that do. */
+/* Starts the first loads, in producer threads. */
 HEED_DEVICE void start_loads(const heed_cuda_mapped_args *m, u32 warp, loader *l)
 {
     if (warp == K_WARP && is_loader())
@@ -401,8 +402,8 @@ HEED_DEVICE void start_loads(const heed_cuda_mapped_args *m, u32 warp, loader *l
     ptx_warp_barrier();
 }
 
-/* The last warpgroup. None of the loads that follow is started before both warps have started their
- * first ones. */
+/* The last warpgroup. Later loads are only started after both warps have started their first
+ * ones. */
 HEED_DEVICE void load(const heed_cuda_mapped_args *m, loader *l)
 {
     u32 warp = ptx_thread() / 32;

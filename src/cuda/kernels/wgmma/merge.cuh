@@ -1,10 +1,10 @@
 /*
- * wgmma/merge.cuh - the epilogue of teams of row groups that share their rows: each leaves its sums
- * in shared memory, of this block or of the other one of a pair; then every thread takes columns of
- * one row from all teams, divides by the sum of the weights, and stores them
+ * wgmma/merge.cuh - the epilogue of teams of row groups that share their rows: each stores its sums
+ * in shared memory, of this block or of the other one of a pair; then every thread merges columns
+ * of one row from all teams, divides by the sum of the weights, and stores them
  *
- * A pair of blocks merges half of the rows each. Sums that one leaves in the other's shared memory
- * come with bytes that the other one's barrier expects, so that neither waits for the other to end.
+ * Each block of a pair merges half of the rows. Sums stored in the other block's shared memory are
+ * counted by that block's barrier, so neither waits for the other to end.
  */
 #ifndef HEED_WGMMA_MERGE_CUH
 #define HEED_WGMMA_MERGE_CUH
@@ -12,12 +12,13 @@
 #include "rows.cuh"
 #include "wgmma/products.cuh"
 
-/* Four columns, 16 bytes of what is left; and of those in a row, how many a thread merges. */
+/* Four columns, 16 bytes of the stored sums; and the number of these in a row that a thread
+ * merges. */
 #define QUADS (V_COLUMNS / 4)
 #define ROW_THREADS (CONSUMER_THREADS / LEFT_ROWS)
 #define ROW_QUADS ((QUADS + ROW_THREADS - 1) / ROW_THREADS)
 
-/* Where a team leaves its sums of a row, */
+/* The address where a team stores its sums of a row, */
 HEED_DEVICE u32 left_sums(u32 team, u32 row)
 {
     return ptx_shared_base() + LEFT_AT + (team * LEFT_ROWS + row) * LEFT_ROW;
@@ -31,7 +32,7 @@ HEED_DEVICE u32 left_weights(u32 team, u32 row)
 
 /* ---- Leaving ---- */
 
-/* Leaves two numbers at @smem, in the block @to of the pair. */
+/* Stores two numbers at @smem, in block @to of the pair. */
 HEED_DEVICE void leave_pair(const place *at, u32 smem, float first, float second, u32 to)
 {
     heed_u32x2 x = { { ptx_as_u32(first), ptx_as_u32(second) } };
@@ -41,7 +42,7 @@ HEED_DEVICE void leave_pair(const place *at, u32 smem, float first, float second
         ptx_st_async_8(ptx_mapa(smem, to), x, ptx_mapa(left_barrier(), to));
 }
 
-/* Leaves the warp's rows. */
+/* Stores the warp's rows. */
 HEED_DEVICE void leave_sums(const place *at, const state *st)
 {
     u32 first = at->row_group * GROUP_ROWS + at->warp * 16, to = first / LEFT_ROWS;
@@ -60,8 +61,8 @@ HEED_DEVICE void leave_sums(const place *at, const state *st)
     }
 }
 
-/* Expects what the other block of a pair sends: the sums of its teams, and where values were taken
- * out. */
+/* Expects the data that the other block of a pair sends: the sums of its teams, and the first bad
+ * key. */
 HEED_DEVICE void expect_left(void)
 {
     ptx_mbarrier_arrive_expect(left_barrier(), HEED_KEY_GROUPS * LEFT_ROWS * (V_COLUMNS * 4 + 8) +
@@ -72,9 +73,9 @@ HEED_DEVICE void expect_left(void)
 
 /* A row of all teams, for one of the threads that merge it. */
 typedef struct merged {
-    u8 *o;      /* the thread's first columns; NULL: there is no such row */
-    float *lse; /* of a pair: where the LSE belongs */
-    u32 limit;  /* the first key that the row does not see, if that matters */
+    u8 *o;      /* the thread's first columns; NULL: the row does not exist */
+    float *lse; /* for pairs: the address of the LSE */
+    u32 limit;  /* the first key that the row does not see, if needed */
 } merged;
 
 /* The thread's row among those that the block merges. Threads that read at the same time have rows
@@ -85,13 +86,13 @@ HEED_DEVICE u32 merged_row(void)
     return ROW_THREADS >= 8 ? row : (row & ~3u) + (row & 1) * 2 + (row >> 1 & 1);
 }
 
-/* Its first quad; ROW_THREADS further is the next. */
+/* Its first quad; the next one is ROW_THREADS further on. */
 HEED_DEVICE u32 merged_quad(void)
 {
     return ptx_thread() % ROW_THREADS;
 }
 
-/* The row, as args.cuh counts them. */
+/* The row, as numbered in args.cuh. */
 HEED_DEVICE u32 merged_at(const place *at)
 {
     return at->row - at->row_group * GROUP_ROWS + at->rank * LEFT_ROWS + merged_row();
@@ -117,7 +118,7 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
         m->limit = batch_keys(args, at->batch, divide(row, args->group)).end;
 }
 
-/* Finds the weights of the teams' sums in the result, and the row's maximum and sum of weights. */
+/* Computes the weights of the teams' sums, and the row's maximum and sum of weights. */
 HEED_DEVICE void weigh_teams(float counts[TEAMS], float *top, float *sum)
 {
     heed_u32x2 left[TEAMS];
@@ -139,15 +140,15 @@ HEED_DEVICE void weigh_teams(float counts[TEAMS], float *top, float *sum)
         counts[k] *= factor;
 }
 
-/* Does the row see a bad key, of those of this block or of the other one of a pair? */
+/* True if the row sees a bad key of this block or of the other one of a pair. */
 HEED_DEVICE int sees_bad(const merged *m)
 {
     return HEED_MASKED && m->limit > 0 &&
            (bad_key(BAD_AT) < m->limit || (PAIR > 1 && bad_key(OTHER_BAD_AT) < m->limit));
 }
 
-/* The teams' sums of a thread's columns: read all at once, and before weights are known,
- * so that nothing waits for one after another. */
+/* The teams' sums of a thread's columns: all read at once, before the weights are known, so the
+ * latencies overlap. */
 typedef struct quads {
     heed_u32x4 left[ROW_QUADS][TEAMS];
 } quads;
@@ -165,7 +166,7 @@ HEED_DEVICE void take_quads(quads *all)
     }
 }
 
-/* Four columns of the row. */
+/* Merges four columns of the row. */
 HEED_DEVICE void merge_quad(const float counts[TEAMS], const heed_u32x4 left[TEAMS], float o[4])
 {
     HEED_UNROLL
@@ -177,18 +178,19 @@ HEED_DEVICE void merge_quad(const float counts[TEAMS], const heed_u32x4 left[TEA
     }
 }
 
-/* Are rows made anew at the kernel's very end, and not by a call? So short rows without a mask take
- * 2 % less time (the log says more). With one block a multiprocessor registers would spill. */
+/* True if rows are recomputed at the very end of the kernel, and not in a call: short rows without
+ * a mask then take 2 % less time (see the log). With one block per multiprocessor registers would
+ * spill. */
 #define ANEW_LAST (HEED_SCHEDULE == 3 && !HEED_MASKED)
 
-/* Makes rows of the warp's threads anew; @own is whether the thread's is to be. */
+/* Recomputes rows of the warp's threads; @own is true if the thread's must be. */
 HEED_DEVICE void remake_merged(const heed_cuda_mapped_args *m, int own)
 {
     place at;
     at.rank = PAIR == 1 ? 0 : ptx_cluster_rank();
     at.row_group = 0;
     find_place(m, &at, item_number(0));
-    ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
+    ptx_griddepcontrol_wait(); /* others have waited, but now this warp reads tensors itself */
     ptx_warp_barrier();        /* rows and LSEs have been stored */
     HEED_NO_UNROLL
     for (u32 thread = 0; thread < 32; thread += ROW_THREADS) {
@@ -203,8 +205,8 @@ HEED_RARE void call_remake_merged(const heed_cuda_mapped_args *m, int own)
     remake_merged(m, own);
 }
 
-/* Merges the thread's part of its row; returns whether that is to be made anew. Its LSE comes last:
- * nothing of O waits for where that is. */
+/* Merges the thread's part of its row; returns true if it must be recomputed. The LSE comes last,
+ * so O does not wait for its address. */
 HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const merged *m)
 {
     float counts[TEAMS], top, sum;

@@ -12,12 +12,12 @@
 #define LIST_ROWS BLOCK_ROWS
 #include "tile_list.cuh"
 
-/* So many of the block's tiles are to be cleaned, those that a mask cuts through. Where steps may
- * hide any key, all of them would have to be: none is, and rows that meet what is not finite are
- * made anew (mark_not_finite). */
+/* The number of the block's tiles to clean: those on the edge of a mask. If steps may hide any key,
+ * all tiles would have to be cleaned: instead none is, and rows that are not finite are recomputed
+ * (mark_not_finite). */
 #define CLEANED(at) (HEED_HIDES ? 0 : (at)->masked)
 
-/* Where a thread is, and what its block works on. */
+/* The place of a thread, and the rows and keys of its block. */
 typedef struct place {
     u32 warp; /* in its warpgroup */
     u32 lane;
@@ -26,7 +26,7 @@ typedef struct place {
     u32 key_group;
     u32 team; /* of both blocks */
     u32 batch;
-    u32 head; /* as args counts them, */
+    u32 head; /* as in args, */
     u32 head_q;
     u32 head_kv; /* and in their tensors */
     u32 row;     /* the warpgroup's first */
@@ -37,9 +37,10 @@ typedef struct place {
 #if HEED_PACKED_K
     u32 first_key; /* and with this key */
 #endif
-    u32 tiles;  /* of keys that the block looks at, from the last one to the first, but first all */
-    u32 masked; /* so many that need a mask */
-    u32 passed; /* with HEED_OWN_TILES 2: so many none of the warpgroup's rows sees, */
+    u32 tiles;  /* of keys that the block processes, from the last one to the first, but first
+                   all */
+    u32 masked; /* the number that need a mask */
+    u32 passed; /* with HEED_OWN_TILES 2: the number that none of the warpgroup's rows sees, */
     u32 cut;    /* and up to here its rows need a mask */
 #if HEED_PAGED
     u32 length; /* keys of the batch element */
@@ -48,7 +49,7 @@ typedef struct place {
     listed_tiles listed;
 #elif HEED_HIDES_FIRST
     u32 begin; /* the tile with the lowest keys; */
-    u32 late;  /* of those that need a mask, so many where that hides first keys */
+    u32 late;  /* of those that need a mask, the number where it hides first keys */
 #endif
 } place;
 
@@ -66,8 +67,8 @@ HEED_DEVICE u32 rows_of(const heed_cuda_args *args, const place *at)
 
 #if HEED_LISTS
 
-/* Finds the tiles of the block's rows, from @first to @last; the warpgroup's look at all of them.
- */
+/* Finds the tiles of the block's rows, from @first to @last; the warpgroup's rows process all of
+ * them. */
 HEED_DEVICE void find_tiles(const heed_cuda_args *args, place *at, u32 first, u32 last)
 {
     (void)last;
@@ -76,13 +77,13 @@ HEED_DEVICE void find_tiles(const heed_cuda_args *args, place *at, u32 first, u3
     at->cut = at->masked;
 }
 
-/* The first key of tile @j, in the order in which they are walked through. */
+/* The first key of tile @j, in processing order. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
     return listed_key(&at->listed, j, at->masked);
 }
 
-/* Tiles are not fetched ahead of where they are found. */
+/* Listed tiles are not prefetched. */
 HEED_DEVICE u32 first_tile(const place *at)
 {
     (void)at;
@@ -102,7 +103,7 @@ HEED_DEVICE u32 first_tile(const place *at)
 #endif
 }
 
-/* Finds which tiles the warpgroup skips, and which need a mask for its rows. */
+/* Finds the tiles that the warpgroup skips, and those that need a mask for its rows. */
 HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
 {
     u32 last = at->row + GROUP_ROWS - 1, end = 0, full = 0, hides = 0;
@@ -150,7 +151,7 @@ HEED_DEVICE void find_tiles(const heed_cuda_args *args, place *at, u32 first, u3
         find_own_tiles(args, at);
 }
 
-/* The first key of tile @j, in the order in which they are walked through. */
+/* The first key of tile @j, in processing order. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
 #if HEED_HIDES_FIRST
@@ -166,7 +167,7 @@ HEED_DEVICE u32 tile_key(const place *at, u32 j)
 
 #endif
 
-/* For a block behind the last rows of a sequence. */
+/* For a block after the last rows of a sequence. */
 HEED_DEVICE void find_no_tiles(place *at)
 {
     at->tiles = at->masked = at->passed = at->cut = 0;
@@ -175,7 +176,7 @@ HEED_DEVICE void find_no_tiles(place *at)
 #endif
 }
 
-/* Goes to an item; thread, warpgroup and lane are known. */
+/* Moves to an item; thread, warpgroup and lane are known. */
 HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 number)
 {
     const heed_cuda_args *args = &m->args;
@@ -211,7 +212,7 @@ HEED_DEVICE u32 row_of(const place *at, int mt, int h)
     return at->row + at->warp * 16 + (u32)mt * 16 + (u32)h * 8 + at->lane / 4;
 }
 
-/* The block's tile @i is that of all with this number, */
+/* The number, among all tiles, of the block's tile @i, */
 HEED_DEVICE u32 block_tile(const place *at, u32 i)
 {
     return PAIR == 1
@@ -219,7 +220,7 @@ HEED_DEVICE u32 block_tile(const place *at, u32 i)
                : i / HEED_KEY_GROUPS * TEAMS + at->rank * HEED_KEY_GROUPS + i % HEED_KEY_GROUPS;
 }
 
-/* and so many of the first @count are its own. */
+/* and the number of its own tiles among the first @count. */
 HEED_DEVICE u32 block_count(const place *at, u32 count)
 {
     if (PAIR == 1)
@@ -232,15 +233,15 @@ HEED_DEVICE u32 block_count(const place *at, u32 count)
 
 /* ---- Items: those of a block, or of a pair ---- */
 
-/* Number of the block's item @round. Every other round goes backwards, so that no block gets the
- * longest of each. */
+/* Number of the block's item @round. Every other round is reversed, so no block gets the longest
+ * item of each round. */
 HEED_DEVICE u32 item_number(u32 round)
 {
     u32 blocks = ptx_grid_x() / PAIR, block = ptx_block_x() / PAIR;
     return round * blocks + (HEED_MASKED && round % 2 ? blocks - 1 - block : block);
 }
 
-/* Does the block have an item number @number, in its round @round? */
+/* True if the block has an item number @number, in its round @round. */
 HEED_DEVICE int has_item(const heed_cuda_args *args, u32 round, u32 number)
 {
     return HEED_SCHEDULE == 2 ? number < item_count(args) : round == 0;
@@ -248,9 +249,9 @@ HEED_DEVICE int has_item(const heed_cuda_args *args, u32 round, u32 number)
 
 /* ---- Barriers ----
  *
- * Stages go round a ring. A tile has come to a stage when its barrier "full" is over, and the
- * warpgroups have read it when "empty" is. V_CLEAN is for tiles of V that need a mask, which come
- * in a ring of their own. */
+ * Stages form a ring. A stage's tile has been loaded when its barrier "full" completes, and the
+ * warpgroups have read it when "empty" completes. V_CLEAN is for tiles of V that need a mask, which
+ * form a separate ring. */
 
 enum {
     K_FULL,
@@ -277,28 +278,28 @@ HEED_DEVICE u32 group_barrier(u32 which, u32 buffer)
            (STAGE_BARRIERS * HEED_STAGES + which * HEED_ROW_GROUPS * Q_BUFFERS + buffer) * 8;
 }
 
-/* The results of an item some of whose tiles were cleaned no longer need what loading warps have
- * left beside them. Without such tiles nothing would keep the warpgroups from ending two items
- * before a loading warp looks, to which that is as if they had ended none. */
+/* Completes when the results of an item with cleaned tiles no longer need the producers' record of
+ * bad keys. Only for such items: otherwise the warpgroups could end two items before a producer
+ * warp checks, and the parity would be the same as if they had ended none. */
 HEED_DEVICE u32 done_barrier(void)
 {
     return ptx_shared_base() + BARRIERS_AT +
            (STAGE_BARRIERS * HEED_STAGES + GROUP_BARRIERS * HEED_ROW_GROUPS * Q_BUFFERS) * 8;
 }
 
-/* With pairs: the data that the other block leaves have come. */
+/* With pairs: completes when the other block's data have arrived. */
 HEED_DEVICE u32 left_barrier(void)
 {
     return done_barrier() + 8;
 }
 
-/* The part of K, or of Q, that is copied while the launch ahead still works. */
+/* For the part of K, or of Q, that is copied while the preceding launch still runs. */
 HEED_DEVICE u32 rehearsal_barrier(int of_k)
 {
     return left_barrier() + (of_k ? 8 : 16);
 }
 
-/* Which buffer a row group has Q and O of round @round in, and the parity of its barriers. */
+/* The buffer of a row group for Q and O of round @round, and the parity of its barriers. */
 HEED_DEVICE u32 q_buffer(u32 round, u32 row_group)
 {
     return round % Q_BUFFERS * HEED_ROW_GROUPS + row_group;
@@ -314,7 +315,7 @@ HEED_DEVICE u32 q_smem(u32 buffer)
     return ptx_shared_base() + Q_AT + buffer * Q_GROUP_BYTES;
 }
 
-/* A place in a ring of barriers: the next one and the parity of its phase. */
+/* A position in a ring of barriers: the next one and the parity of its phase. */
 typedef struct ring {
     u32 stage;
     u32 parity;
@@ -329,7 +330,7 @@ HEED_DEVICE void ring_advance(ring *r, u32 steps)
     }
 }
 
-/* Where a stage's tiles are in shared memory. */
+/* The addresses of a stage's tiles in shared memory. */
 HEED_DEVICE u32 k_tile(ring at)
 {
     return ptx_shared_base() + at.stage * STAGE_BYTES;
@@ -340,9 +341,9 @@ HEED_DEVICE u32 v_tile(ring at)
     return k_tile(at) + K_BYTES;
 }
 
-/* The first key whose values are bad, not all finite, among those that needed a mask; @at is
- * BAD_AT, or OTHER_BAD_AT for what the other block of a pair has found. Those values were zeroed,
- * and rows that see the key are made anew. */
+/* The first bad key, whose values are not all finite, in tiles that needed a mask; @at is BAD_AT,
+ * or OTHER_BAD_AT for that of the other block of a pair. Those values were zeroed, and rows that
+ * see the key are recomputed. */
 HEED_DEVICE u32 bad_key(u32 at)
 {
     return ptx_ld_shared_4(ptx_shared_base() + at);
@@ -351,7 +352,7 @@ HEED_DEVICE u32 bad_key(u32 at)
 /* Named barriers. */
 #define CONSUMERS_BARRIER 1
 #define LOADERS_BARRIER 2
-#define WARPGROUP_BARRIER 3 /* and the ones that follow, for each warpgroup */
+#define WARPGROUP_BARRIER 3 /* and the following ones, one per warpgroup */
 #define TURN_BARRIER 7      /* likewise */
 #define FIRST_BARRIER 11    /* of the last warpgroup, when the first loads have been started */
 

@@ -10,7 +10,7 @@
 
 #include "softmax.cuh"
 
-/* One step of scores: d = a b of the right width, plus d if @add. */
+/* One step of scores: d = a b of the tile's width, plus d if @add. */
 HEED_DEVICE void score_step(float *d, u64 a, u64 b, int add)
 {
 #if HEED_TILE_KEYS == 64
@@ -53,7 +53,7 @@ HEED_DEVICE void value_step(float *d, const u32 a[4], u64 b)
 #endif
 }
 
-/* In place of scores: elements of the tile of K, so that no two are the same. */
+/* Replaces scores by elements of the tile of K, so no two are the same. */
 HEED_DEVICE void take_keys(float s[ROWS16][KEYS8][4], u32 k)
 {
     HEED_UNROLL
@@ -67,14 +67,14 @@ HEED_DEVICE void take_keys(float s[ROWS16][KEYS8][4], u32 k)
     ptx_warp_barrier();
 }
 
-/* The panel where the 16 columns number @kk begin. */
+/* The panel where the @kk-th 16 columns begin. */
 HEED_DEVICE u32 panel_of(u32 kk)
 {
     return kk / 4 * (64 / PANEL_COLUMNS) + kk % 4 * 16 / PANEL_COLUMNS;
 }
 
-/* Describe rows of Q, and tiles of K and of V, at @smem. Without a swizzle a step of scores
- * has columns of two panels, and for values the two distances have changed places. */
+/* Descriptors of rows of Q, and of tiles of K and of V, at @smem. Without a swizzle a step of
+ * scores has columns of two panels, and for values the two distances are swapped. */
 HEED_DEVICE u32 describe_q(u32 smem)
 {
     return describe(smem, PANEL_COLUMNS < 16 ? GROUP_ROWS * PANEL_ROW : 0);
@@ -90,20 +90,21 @@ HEED_DEVICE u32 describe_v(u32 smem)
     return describe(smem, PANEL_COLUMNS == 8 ? 8 * PANEL_ROW : HEED_TILE_KEYS * PANEL_ROW);
 }
 
-/* Is what finds barriers and tiles kept from tile to tile, and not found by the stage's number? No
- * other instructions are between the end of one tile's values and the start of the next one's
- * scores. With HEED_STEP_ORDER 2 there are, and no registers to spare at head dim 192. */
+/* True if the addresses of barriers and tiles are kept from tile to tile instead of computed from
+ * the stage number: nothing else is between the end of one tile's values and the start of the next
+ * one's scores. With HEED_STEP_ORDER 2 there is other work, and no spare registers at head dim
+ * 192. */
 #define KEPT (HEED_STEP_ORDER != 2)
 
-/* A number that is the same in all lanes, kept: else it would be computed anew wherever it is
- * needed. */
+/* A number that is the same in all lanes, kept in a register: otherwise it would be recomputed at
+ * each use. */
 HEED_DEVICE u32 keep(u32 x)
 {
     return KEPT ? ptx_shfl_idx_u32(x, 0) : x;
 }
 
-/* A tile of K and V: its stage, that one's barrier K_FULL, which the others are beside, and what
- * describes K. */
+/* A tile of K and V: its stage, the stage's barrier K_FULL, with the others next to it, and the
+ * descriptor of K. */
 typedef struct tile {
     ring at;
     u32 barrier;
@@ -119,7 +120,7 @@ HEED_DEVICE tile tile_at(ring at)
     return t;
 }
 
-/* Goes to the team's next one. */
+/* Moves to the team's next tile. */
 HEED_DEVICE void tile_advance(tile *t)
 {
     u32 before = t->at.stage;
@@ -140,7 +141,7 @@ HEED_DEVICE u32 tile_k(const tile *t)
     return KEPT ? t->k : describe_k(k_tile(t->at));
 }
 
-/* Starts the scores of the tile with the rows of Q that @q describes. */
+/* Starts the scores of the tile with the rows of Q of descriptor @q. */
 HEED_DEVICE void start_scores(float s[ROWS16][KEYS8][4], u32 q, const tile *t)
 {
     if (ABLATED(ABLATE_EXTRA_BARRIER))
@@ -175,7 +176,7 @@ HEED_DEVICE void start_values(state *st, weights *w, const tile *t, int first, i
     ptx_wgmma_commit();
 }
 
-/* The scores are there; nothing reads them before. */
+/* Marks the scores as ready; nothing reads them before. */
 HEED_DEVICE void scores_done(float s[ROWS16][KEYS8][4])
 {
     ptx_wgmma_done(&s[0][0][0], KEYS8 * 4);
@@ -188,7 +189,7 @@ HEED_DEVICE void values_done(state *st)
 
 /* ---- Weights ---- */
 
-/* Puts the weights of all keys in place of their scores, and their sums in @sum. */
+/* Replaces the scores of all keys by their weights, and stores their sums in @sum. */
 HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4],
                                   const tile_bases *bases, float scale, float sum[ROWS16][2])
 {
@@ -205,7 +206,7 @@ HEED_DEVICE void exponentiate_all(const state *st, float s[ROWS16][KEYS8][4],
     }
 }
 
-/* Leaves the weights in @s for the product. */
+/* Converts the weights in @s for the product. */
 HEED_DEVICE void take_weights(weights *w, float s[ROWS16][KEYS8][4])
 {
     HEED_UNROLL
@@ -216,7 +217,7 @@ HEED_DEVICE void take_weights(weights *w, float s[ROWS16][KEYS8][4])
     }
 }
 
-/* Both at once for the keys from 8 * @first up to 8 * @end, adding to @sum; the scores stay. */
+/* Both at once for the keys from 8 * @first up to 8 * @end, adding to @sum; the scores are kept. */
 HEED_DEVICE void weigh(const state *st, weights *w, float s[ROWS16][KEYS8][4],
                        const tile_bases *bases, float scale, float sum[ROWS16][2], int first,
                        int end)
@@ -240,8 +241,8 @@ HEED_DEVICE void add_sums(state *st, float sum[ROWS16][2])
         st->sum[0][h] += sum[0][h];
 }
 
-/* Weights that are made with too small a maximum are as exact, so long as none is too large for
- * float16: their @sum, of one lane's keys, says so. A NaN does not fit. */
+/* True if the weights are usable: with too small a maximum they are just as accurate, as long as
+ * none is too large for float16, which @sum, of one lane's keys, shows. False for NaN. */
 #define WEIGHTS_MAX 32768.0f
 
 HEED_DEVICE int weights_fit(float sum[ROWS16][2])
@@ -251,7 +252,7 @@ HEED_DEVICE int weights_fit(float sum[ROWS16][2])
 
 /* ---- Scores once more ---- */
 
-/* Where 16 bytes of a row are in panels of @rows rows, the first of which is at @smem. */
+/* The address of 16 bytes of a row in panels of @rows rows, the first of which is at @smem. */
 HEED_DEVICE u32 chunk_at(u32 smem, const u32 rows, u32 row, u32 chunk)
 {
     (void)rows;
@@ -262,8 +263,8 @@ HEED_DEVICE u32 chunk_at(u32 smem, const u32 rows, u32 row, u32 chunk)
     return smem + row * PANEL_ROW + (chunk ^ PANEL_TURN(row)) * 16;
 }
 
-/* The scores of the tile at @k by the tensor instructions of single warps, whose fragments are the
- * same: those of a warpgroup may not stand in a branch. */
+/* The scores of the tile at @k with mma instructions of single warps, whose fragments are the same:
+ * wgmma must not be in a branch. */
 HEED_DEVICE void remake_scores(const place *at, float s[ROWS16][KEYS8][4], u32 q, u32 k)
 {
     HEED_UNROLL

@@ -7,7 +7,7 @@
 
 #include "panels.cuh"
 
-/* Threads: HEED_ROW_GROUPS * HEED_KEY_GROUPS warpgroups that compute, then one that loads. */
+/* Threads: HEED_ROW_GROUPS * HEED_KEY_GROUPS consumer warpgroups, then a producer. */
 #define GROUP_ROWS 64
 #define GROUP_THREADS 128
 #define CONSUMERS (HEED_ROW_GROUPS * HEED_KEY_GROUPS)
@@ -15,14 +15,14 @@
 #define THREADS (CONSUMER_THREADS + GROUP_THREADS)
 #define BLOCK_ROWS (HEED_ROW_GROUPS * GROUP_ROWS)
 
-/* The warps of the last warpgroup: one of whose threads loads K, one of whose loads Q and V, and
+/* The warps of the last warpgroup: one with the thread that loads K, one with that for Q and V, and
  * the first of two that clean. */
 #define K_WARP (CONSUMER_THREADS / 32)
 #define V_WARP (K_WARP + 1)
 #define CLEAN_WARP (K_WARP + 2)
 
-/* Blocks that a multiprocessor has room for; those that share an item, a cluster; and the teams of
- * row groups that share its rows, HEED_KEY_GROUPS of them in a block. */
+/* Resident blocks per multiprocessor; blocks that share an item, a cluster; and teams of row groups
+ * that share its rows, HEED_KEY_GROUPS of them in a block. */
 #define RESIDENT (HEED_SCHEDULE >= 3 ? 2 : 1)
 #define PAIR (HEED_SCHEDULE == 4 ? 2 : 1)
 #define TEAMS (PAIR * HEED_KEY_GROUPS)
@@ -32,9 +32,10 @@
 #define ENTRY HEED_ENTRY
 #endif
 
-/* Registers of a thread after the warpgroups have shared out those that the block began with, which
- * are the same for all threads: 168, 128 or 96, or 80 where two blocks are to fit. Those that load
- * need more where they clean, or look pages up. One group that computes has enough as it is. */
+/* Registers per thread after the warpgroups have redistributed those that the block began with,
+ * which are the same for all threads: 168, 128 or 96, or 80 if two blocks must fit. Producers need
+ * more if they clean, or look up pages. A single consumer group has enough without
+ * redistribution. */
 #if defined HEED_PAGED && HEED_PAGED
 #define FEW_LEFT 1
 #else
@@ -64,16 +65,16 @@
 #define KEYS16 (HEED_TILE_KEYS / 16)
 #define V8 (V_COLUMNS / 8)
 
-/* Rows that a block merges of those that teams share, and what a team leaves of one: 32 bytes more
- * than its sums, so that rows lie in different banks. Behind all those are maximum and sum of the
+/* Rows that a block merges of those that teams share, and the bytes that a team stores for one: 32
+ * more than its sums, so rows are in different banks. After all rows come the maximum and sum of
  * weights of each. */
 #define LEFT_ROWS (BLOCK_ROWS / PAIR)
 #define LEFT_ROW (V_COLUMNS * 4 + 32)
 #define LEFT_BYTES (TEAMS == 1 ? 0 : TEAMS * LEFT_ROWS * (LEFT_ROW + 8))
 
-/* Shared memory: the stages of K and V, which later hold what teams leave; Q of each row group,
- * which later holds O; the first bad key; barriers. Sums from another
- * block may come while tiles are worked on, so it has a place of its own. */
+/* Shared memory: the stages of K and V, which later hold the sums that teams store; Q of each row
+ * group, which later holds O; the first bad key; barriers. Sums from another block may arrive while
+ * tiles are processed, so they have separate memory. */
 #define K_BYTES (HEED_TILE_KEYS * QK_PANELS * PANEL_ROW)
 #define V_BYTES (HEED_TILE_KEYS * V_PANELS * PANEL_ROW)
 #define STAGE_BYTES (K_BYTES + V_BYTES)
@@ -82,7 +83,7 @@
 #define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
 #define Q_BYTES (GROUP_ROWS * QK_PANELS * PANEL_ROW) /* of a row group */
 #define Q_GROUP_BYTES (GROUP_ROWS * O_PANELS * PANEL_ROW)
-#define Q_BUFFERS (HEED_SCHEDULE == 2 ? 2 : 1) /* so that Q of the next item may come meanwhile */
+#define Q_BUFFERS (HEED_SCHEDULE == 2 ? 2 : 1) /* to load Q of the next item meanwhile */
 #define BAD_AT (Q_AT + Q_BUFFERS * HEED_ROW_GROUPS * Q_GROUP_BYTES)
 #define BAD_BYTES (HEED_MASKED ? 16 : 0)
 #define BARRIERS_AT (BAD_AT + BAD_BYTES)

@@ -1,13 +1,12 @@
 /*
- * wgmma/store.cuh - the epilogue of a row group with rows of its own: O is normalized, O and LSE
- * are stored
+ * wgmma/store.cuh - the epilogue of a row group with separate rows: normalize O, store O and LSE
  */
 #ifndef HEED_WGMMA_STORE_CUH
 #define HEED_WGMMA_STORE_CUH
 
 #include "wgmma/products.cuh"
 
-/* Divides by the sums; those of rows without any weight are made anew. */
+/* Divides by the sums; rows without any weight are recomputed. */
 HEED_DEVICE void normalize(state *st)
 {
     float factor[2];
@@ -24,8 +23,8 @@ HEED_DEVICE void normalize(state *st)
         st->o[0][i / 4][i % 4] *= factor[i / 2 % 2];
 }
 
-/* Rows that see no key have no weight; they need not be made anew for that. Returns those of @own
- * that do. */
+/* Rows that see no key have no weight, and need not be recomputed. Returns the rows of @own that
+ * must be. */
 HEED_DEVICE u32 clear_unseen(const lane_rows *rows, state *st, u32 own)
 {
 #if KNOWS_UNSEEN
@@ -67,7 +66,7 @@ HEED_DEVICE void add_sinks(const heed_cuda_args *args, const place *at, state *s
 #endif
 }
 
-/* Leaves the warp's 16 rows of O in shared memory at @smem, in panels. */
+/* Stages the warp's 16 rows of O in shared memory at @smem, in panels. */
 HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
 {
     u32 row = at->warp * 16 + at->lane % 16;
@@ -84,7 +83,7 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     }
 }
 
-/* Which of the lane's two rows are to be made anew, a bit for each. */
+/* Which of the lane's two rows must be recomputed, a bit for each. */
 HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
 {
     u32 bad = HEED_MASKED && CLEANED(at) > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
@@ -99,7 +98,7 @@ HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const stat
     return own;
 }
 
-/* Makes those of the warp's rows anew that @own says of each lane, in place of what was staged. */
+/* Recomputes the warp's rows given by @own of each lane, and replaces the staged ones. */
 HEED_RARE void restage_rows(const heed_cuda_mapped_args *m, u32 round, u32 own)
 {
     const heed_cuda_args *args = &m->args;
@@ -109,7 +108,7 @@ HEED_RARE void restage_rows(const heed_cuda_mapped_args *m, u32 round, u32 own)
     at->row_group = ptx_thread() / GROUP_THREADS;
     find_place(m, at, item_number(round));
     u32 smem = q_smem(q_buffer(round, at->row_group));
-    ptx_griddepcontrol_wait(); /* others have, but this warp is to read tensors itself */
+    ptx_griddepcontrol_wait(); /* others have waited, but now this warp reads tensors itself */
     ptx_warp_barrier();
     HEED_NO_UNROLL
     for (u32 i = 0; i < 16; i++) {
@@ -131,8 +130,8 @@ HEED_RARE void restage_rows(const heed_cuda_mapped_args *m, u32 round, u32 own)
     }
 }
 
-/* Copies those of the row group's rows that the sequence has, 16 bytes at a time: the rows behind
- * them in O are another one's. */
+/* Copies the row group's rows that belong to the sequence, 16 bytes at a time: the rows after them
+ * in O belong to another one. */
 HEED_DEVICE void copy_last_rows(const heed_cuda_args *args, const place *at, u32 smem)
 {
     const u32 chunks = (HEED_DIM_V + 7) / 8;
@@ -175,8 +174,8 @@ HEED_DEVICE void copy_rows(const heed_cuda_mapped_args *m, const place *at, u32 
     ptx_bulk_commit();
 }
 
-/* Stores O of round @round by way of Q's shared memory at @smem, copied as boxes, which goes on
- * meanwhile. @own are the lane's rows to be made anew. */
+/* Stores O of round @round through Q's shared memory at @smem, with asynchronous copies of boxes.
+ * @own are the lane's rows to recompute. */
 HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const state *st,
                          u32 round, u32 own, u32 smem)
 {
@@ -187,7 +186,7 @@ HEED_DEVICE void store_o(const heed_cuda_mapped_args *m, const place *at, const 
     copy_rows(m, at, smem);
 }
 
-/* But for those of rows made anew, which have theirs. */
+/* Stores the LSEs, except those of recomputed rows, which are already stored. */
 HEED_DEVICE void store_lse(const heed_cuda_args *args, const place *at, const state *st, u32 own)
 {
     if (!args->lse || at->lane % 4 != 0)

@@ -21,47 +21,47 @@
 #error "turns need several row groups, and pairs one"
 #endif
 
-/* Before the main loop of order 2: with two stages they are known where two steps are one after
- * another in the code. Wider heads would spill. */
+/* Placed before the main loop of order 2. Unrolling by two makes the numbers of two stages
+ * constants. Wider heads would spill. */
 #if HEED_STAGES == 2 && HEED_DIM_QK <= 128 && HEED_DIM_V <= 128 && HEED_ABLATE != ABLATE_UNROLLED
 #define HEED_STAGE_LOOP HEED_UNROLL_BY_TWO
 #else
 #define HEED_STAGE_LOOP HEED_MAIN_LOOP
 #endif
 
-/* All that a thread knows while it goes through the tiles. */
+/* A thread's state in the main loop. */
 typedef struct walk {
     const heed_cuda_mapped_args *m;
     place at;
     u32 round;  /* of items */
     u32 q;      /* its rows in shared memory, */
-    u32 rows;   /* and what describes them */
+    u32 rows;   /* and their descriptor */
     tile tile;  /* the next tile of the team, */
-    ring clean; /* and of V that needs a mask */
+    ring clean; /* and the next tile of V that needs a mask */
     lane_rows own;
     tile_rows ahead; /* those of the next tile: EARLY_ROWS */
 } walk;
 
-/* Its tile number j is the block's tile own_tile(at, j). */
+/* The number, in the block, of the team's tile @j. */
 HEED_DEVICE u32 own_tile(const place *at, u32 j)
 {
     return HEED_OWN_TILES == 2 ? at->passed + j : at->team + j * TEAMS;
 }
 
-/* How many of the block's first @count tiles are the team's. */
+/* The number of the team's tiles among the block's first @count. */
 HEED_DEVICE u32 own_count(const place *at, u32 count)
 {
     u32 first = HEED_OWN_TILES == 2 ? at->passed : at->team;
     return count > first ? (count - first + TEAMS - 1) / TEAMS : 0;
 }
 
-/* Up to which of the block's tiles its rows need a mask. */
+/* The end of the block's tiles that need a mask for its rows. */
 HEED_DEVICE u32 masked_end(const place *at)
 {
     return HEED_OWN_TILES == 2 ? at->cut : at->masked;
 }
 
-/* Are registers so scarce that where a thread is, is found anew wherever it matters? */
+/* True if registers are so scarce that a thread's place is computed again at each use. */
 #define PLACED_ANEW (HEED_MODIFIES || HEED_HIDES)
 
 HEED_DEVICE void find_thread(place *at)
@@ -79,7 +79,7 @@ HEED_DEVICE place place_anew(const walk *w)
     return at;
 }
 
-/* The warp no longer reads what the barrier is about. */
+/* The warp no longer reads the data of the barrier. */
 HEED_DEVICE void release(const walk *w, u32 barrier)
 {
     if ((PLACED_ANEW ? ptx_thread_anew() % 32 : w->at.lane) == 0)
@@ -102,21 +102,23 @@ HEED_DEVICE void wait_values(walk *w, const tile *from, int cleaned)
     }
 }
 
-/* With HEED_OWN_TILES 2: is tile @j cleaned? Else those are that its rows need a mask for. */
+/* With HEED_OWN_TILES 2: true if tile @j is cleaned. Otherwise the tiles that need a mask for its
+ * rows are. */
 HEED_DEVICE int is_cleaned(const walk *w, u32 j)
 {
     return own_tile(&w->at, j) < w->at.masked;
 }
 
-/* Once an item's first products are done, the copy of the last one's results is over, too. */
+/* Once an item's first products are done, the copy of the previous item's results has ended,
+ * too. */
 HEED_DEVICE void release_last(const walk *w)
 {
     if (HEED_SCHEDULE == 2 && w->round > 0)
         release_o(&w->at, q_buffer(w->round - 1, w->at.row_group));
 }
 
-/* ---- Turns: row group r goes after r - 1, and the first one after the last; each key group, which
- * may have another number of tiles, by itself ---- */
+/* ---- Turns: row group r follows r - 1, and the first one follows the last; each key group
+ * separately, as their numbers of tiles may differ ---- */
 
 HEED_DEVICE int turn_barrier(const place *at, u32 row_group)
 {
@@ -136,7 +138,7 @@ HEED_DEVICE void take_turn(const place *at)
 
 /* ---- Steps ---- */
 
-/* Goes past the tiles that its rows do not see, which others wait for, and as many turns. */
+/* Skips the tiles that its rows do not see, which others wait for, and as many turns. */
 HEED_DEVICE void pass_tiles(walk *w)
 {
 #if HEED_OWN_TILES == 2
@@ -165,9 +167,9 @@ HEED_DEVICE void find_own_rows(walk *w)
         find_lane_row(&w->m->args, &w->at, &w->own, i);
 }
 
-/* Are the rows of a tile found as soon as those of the one before are no longer needed, since they
- * read elements, which are on their way meanwhile? Others are found when the scores are there, so
- * that they need no registers before. */
+/* True if the rows of a tile are found as soon as those of the previous one are no longer needed,
+ * so that their loads overlap with other work. Otherwise they are found when the scores are ready,
+ * and need no registers before. */
 #if HEED_PAIRS && (HEED_MODIFIES || HEED_HIDES)
 #define EARLY_ROWS STEPS_READ_AHEAD
 #else
@@ -176,7 +178,7 @@ HEED_DEVICE void find_own_rows(walk *w)
 
 #define READ_AHEAD ((HEED_PAIRS ? STEP_PAIRS : 0) | (EARLY_ROWS ? STEP_AHEAD : 0))
 
-/* Finds the lane's rows of tile @j; @masked: a mask may cut through it. */
+/* Finds the lane's rows of tile @j; @masked: it may be on the edge of a mask. */
 HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
 {
     place at = place_anew(w);
@@ -186,14 +188,14 @@ HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int
                       READ_AHEAD);
 }
 
-/* The same ahead of its scores. Of @tiles tiles those under a mask come first. */
+/* The same before its scores. Of @tiles tiles those with a mask come first. */
 HEED_DEVICE void find_early_rows(walk *w, u32 j, u32 tiles, const int masked)
 {
     if (EARLY_ROWS)
         find_tile_rows(w, &w->ahead, j < tiles ? j : tiles - 1, masked);
 }
 
-/* The scores of tile @j, whose @rows are found, but for keys that a mask hides, */
+/* Changes the scores of tile @j, whose @rows are found, and masks them, */
 HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
                               tile_rows *rows, const int masked)
 {
@@ -217,7 +219,7 @@ HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     modify_found(w, s, bases, &rows, masked);
 }
 
-/* or for the first time; the rows of the next one are found then. */
+/* or for the first time, and then finds the rows of the next one. */
 HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
                              u32 tiles, const int masked)
 {
@@ -229,7 +231,7 @@ HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
     find_early_rows(w, j + 1, tiles, masked);
 }
 
-/* and without those. */
+/* Masks without changing scores. */
 HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
     place at = place_anew(w);
@@ -238,13 +240,13 @@ HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 
 #if HEED_STEP_ORDER != 2
 
-/* How many keys' weights, in eights, are made before their values are started. */
+/* Keys whose weights are computed before their values are started, in units of 8. */
 #define PART8 (HEED_STEP_ORDER == 1 ? 4 : KEYS8)
 
 #if HEED_STEP_ORDER == 1
 
-/* The weights of the tile's first keys. But with the first tile they are made before it is known
- * whether the maxima will do, so that nothing waits for that: no lane asks others for it. */
+/* The weights of the tile's first keys. Except with the first tile, they are computed before it is
+ * known whether the maxima are large enough, so nothing waits for that exchange between lanes. */
 HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
                              const tile_bases *bases, float scale, const int first,
                              float sum[ROWS16][2])
@@ -266,8 +268,8 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
 
 #else
 
-/* The weights of all keys of the tile, with the maxima of the tiles before as long as they will do.
- */
+/* The weights of all keys of the tile, with the maxima of earlier tiles as long as they are large
+ * enough. */
 HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
                              const tile_bases *bases, float scale, int first, float sum[ROWS16][2])
 {
@@ -285,7 +287,7 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
 
 #endif
 
-/* Makes the other weights beside the products of those before. */
+/* Computes the other weights while the products of earlier ones run. */
 HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4],
                               const tile_bases *bases, float scale, float sum[ROWS16][2],
                               const tile *of)
@@ -366,7 +368,7 @@ HEED_DEVICE void wait_next_scores(const walk *w, u32 j, u32 tiles)
         wait_keys(&next);
 }
 
-/* The first tile's weights. */
+/* Computes the first tile's weights. */
 HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
 {
     float s[ROWS16][KEYS8][4], none[ROWS16][2], sum[ROWS16][2], scale = w->m->args.scale;
@@ -387,9 +389,9 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     wait_next_scores(w, 0, tiles);
 }
 
-/* The tile's weights take the place of its scores, with the maxima of the tiles before as long as
- * they will do; else scores are made once more. Were maxima raised, from @old? K of the tile is
- * read no more. */
+/* Replaces the tile's scores by weights, with the maxima of earlier tiles as long as they are large
+ * enough; otherwise scores are computed again. Returns true if maxima were raised, from @old. K of
+ * the tile is not read any more. */
 HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
                            const tile *here, u32 j, const int masked, float old[ROWS16][2],
                            float sum[ROWS16][2])
@@ -410,11 +412,11 @@ HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_b
     return raised;
 }
 
-/* Starts the values of the tile before, whose weights are in @p, beside the scores of tile @j of
- * @tiles; ends with the weights of that. @masked: is it to be masked? @cleaned_before: was
- * V of the one before? K of the tile is there, and that of the next one is waited for before the
- * values are: the branches of that wait keep the compiler from waiting for the values before the
- * exponentials. */
+/* Starts the values of the previous tile, whose weights are in @p, together with the scores of tile
+ * @j of @tiles; ends with the weights of tile @j. @masked: it needs a mask. @cleaned_before: V of
+ * the previous tile was cleaned. K of the tile has been loaded; it waits for that of the next tile
+ * before it waits for the values: the branches of that wait keep the compiler from waiting for the
+ * values before the exponentials. */
 HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const int masked,
                       int cleaned_before)
 {

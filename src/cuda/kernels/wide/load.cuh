@@ -1,6 +1,6 @@
 /*
- * wide/load.cuh - copies of K and V to the rings of attn_wide.cu, by one thread for each warpgroup
- * that computes, in the order in which that one takes the pieces
+ * wide/load.cuh - copies of K and V to the rings of attn_wide.cu, by one thread for each consumer
+ * warpgroup, in the order in which it uses the pieces
  */
 #ifndef HEED_WIDE_LOAD_CUH
 #define HEED_WIDE_LOAD_CUH
@@ -16,7 +16,8 @@ typedef struct loader {
     u32 pieces; /* so far, in builds without loads */
 } loader;
 
-/* Waits until the next slot is free, and announces @boxes boxes. Returns the slot's address. */
+/* Waits until the next slot is free, and makes its barrier expect @boxes boxes. Returns the slot's
+ * address. */
 HEED_DEVICE u32 begin_piece(loader *l, u32 boxes)
 {
     u32 slot = l->next.slot;
@@ -28,7 +29,7 @@ HEED_DEVICE u32 begin_piece(loader *l, u32 boxes)
     return slot_at(l->half, slot);
 }
 
-/* Box number @i of a piece, of panel @panel and the keys from @key on. */
+/* Loads box number @i of a piece: panel @panel of the keys from @key on. */
 HEED_DEVICE void load_box(const loader *l, const heed_cuda_map *map, u32 smem, u32 i, u32 panel,
                           u32 key)
 {
@@ -38,10 +39,10 @@ HEED_DEVICE void load_box(const loader *l, const heed_cuda_map *map, u32 smem, u
                     (i32)(panel * PANEL_COLUMNS), (i32)l->at.head_kv, (i32)key, (i32)l->at.batch);
 }
 
-/* Panels @panel and on, @count of them, of the keys of a part from @key on. */
+/* Loads @count panels from @panel on of the keys of a part from @key on. */
 HEED_DEVICE void load_scores_piece(loader *l, u32 panel, u32 count, u32 key)
 {
-    const u32 boxes = PART_KEYS / VALUE_KEYS; /* of a panel */
+    const u32 boxes = PART_KEYS / VALUE_KEYS; /* per panel */
     u32 smem = begin_piece(l, count * boxes);
     HEED_NO_UNROLL
     for (u32 i = 0; i < count * boxes; i++)
@@ -49,7 +50,7 @@ HEED_DEVICE void load_scores_piece(loader *l, u32 panel, u32 count, u32 key)
     next_slot(&l->next);
 }
 
-/* Tile @j of K. */
+/* Loads tile @j of K. */
 HEED_DEVICE void load_scores(loader *l, u32 j)
 {
     HEED_NO_UNROLL
@@ -65,7 +66,7 @@ HEED_DEVICE void load_scores(loader *l, u32 j)
     }
 }
 
-/* Slice @slice of tile @j of V. */
+/* Loads slice @slice of tile @j of V. */
 HEED_DEVICE void load_values(loader *l, u32 j, u32 slice)
 {
     u32 pieces = value_pieces(&l->at, j);
@@ -80,7 +81,7 @@ HEED_DEVICE void load_values(loader *l, u32 j, u32 slice)
     }
 }
 
-/* The warpgroup that loads. */
+/* The producer warpgroup. */
 HEED_DEVICE void load(const heed_cuda_mapped_args *m)
 {
     loader l;

@@ -7,8 +7,8 @@
 #include "panels.cuh"
 #include "rows.cuh"
 
-/* Threads: two warpgroups that compute, then one whose first two warps load, each for one of them.
- */
+/* Threads: two consumer warpgroups, then a producer whose first two warps load, each for one of
+ * them. */
 #define GROUP_ROWS 64
 #define GROUP_THREADS 128
 #define CONSUMER_THREADS (2 * GROUP_THREADS)
@@ -16,19 +16,20 @@
 #define LOADER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
 
-/* Under a mask the last rows have most to do. */
+/* Under a mask the last rows have the most work. */
 #define LONGEST_FIRST HEED_MASKED
+#define CLUSTER 1
 
-/* Columns of V: SLICES slices, of which each warpgroup sums up one half. */
+/* Columns of V: SLICES slices; each warpgroup accumulates one half of each. */
 #define SLICES ((HEED_DIM_V + 511) / 512)
 #define HALF_PANELS ((HEED_DIM_V + 128 * SLICES - 1) / (128 * SLICES))
 #define HALF_COLUMNS (HALF_PANELS * PANEL_COLUMNS)
 
-/* Is a tile all that a block sees of the keys? Then its sums of values are one slice at a time, and
- * there are none while scores are made, so that a tile has the more keys. */
+/* True if a block has a single tile of keys. Then it accumulates one slice of values at a time, and
+ * none while it computes scores, so a tile can have more keys. */
 #define WHOLE (HEED_TILE_KEYS == 512)
 
-/* Fragments. A warpgroup makes the scores of PARTS parts of a tile, every other one. */
+/* Fragments. A warpgroup computes the scores of PARTS parts of a tile, every other one. */
 #define HEED_ACC16 0 /* products are summed in float32 */
 #define PARTS (WHOLE ? 2 : 1)
 #define PART_KEYS (HEED_TILE_KEYS / (2 * PARTS))
@@ -37,22 +38,22 @@
 #define KEYS16 (PART_KEYS / 16)
 #define V8 (HALF_COLUMNS / 8)
 
-/* A warpgroup has a piece loaded at a time: PIECE_PANELS panels of a part of K, or half a
- * slice of VALUE_KEYS rows of V; in boxes of so many keys and 64 columns. Pieces are small where Q
- * leaves little room. */
+/* K and V are loaded in pieces: PIECE_PANELS panels of a part of K, or half a slice of VALUE_KEYS
+ * rows of V; in boxes of VALUE_KEYS keys and 64 columns. Pieces are small where Q leaves little
+ * room. */
 #define QK_PANELS ((HEED_DIM_QK + PANEL_COLUMNS - 1) / PANEL_COLUMNS)
 #define VALUE_KEYS (!WHOLE && QK_PANELS > 12 ? 16 : 32)
 #define PIECE_BYTES (VALUE_KEYS * 4 * PANEL_ROW)
 #define PIECE_PANELS (PIECE_BYTES / (PART_KEYS * PANEL_ROW))
 #define BOX_BYTES (VALUE_KEYS * PANEL_ROW)
 
-/* Scores are summed in parts of so many panels: tensor cores round each step of a sum towards zero.
- */
+/* Scores are summed in parts of this many panels, because tensor cores round each step of a sum
+ * towards zero. */
 #define SUM_PANELS 4
 
-/* Shared memory: Q; the weights of a tile and the panels of O that warps store, which lie over Q
- * where a tile is all; the ring of pieces of each warpgroup; the maxima of rows, as a warpgroup has
- * them, or in the end the sums of their weights; barriers. */
+/* Shared memory: Q; the weights of a tile and the panels of O that warps store, which overlap Q if
+ * there is a single tile; the ring of pieces of each warpgroup; the maxima of rows of each
+ * warpgroup, or at the end the sums of their weights; barriers. */
 #define Q_COLUMNS (QK_PANELS * PANEL_COLUMNS)
 #define Q_BYTES (GROUP_ROWS * Q_COLUMNS * 2)
 #define WEIGHTS_BYTES (GROUP_ROWS * HEED_TILE_KEYS * 2)
@@ -64,7 +65,7 @@
 #define RINGS_AT (Q_BYTES > OVER_BYTES ? Q_BYTES : OVER_BYTES)
 #define LEFT_BYTES (2 * GROUP_THREADS * 8)
 #define SLOTS_MAX 8
-#define SHARED_MOST (227 * 1024) /* of a block of compute capability 9.0 */
+#define SHARED_MOST (227 * 1024) /* maximum of a block on compute capability 9.0 */
 #define REST_BYTES (LEFT_BYTES + 2 * 2 * SLOTS_MAX * 8)
 #define SLOTS_FIT ((SHARED_MOST - RINGS_AT - REST_BYTES) / (2 * PIECE_BYTES))
 #define SLOTS (SLOTS_FIT < SLOTS_MAX ? SLOTS_FIT : SLOTS_MAX)

@@ -1,9 +1,9 @@
 /*
- * wide/walk.cuh - how the two warpgroups of attn_wide.cu go through the tiles of keys
+ * wide/walk.cuh - the main loop of the two warpgroups of attn_wide.cu over the tiles of keys
  *
- * Each makes the scores of half a tile's keys, and sums up half the columns of a slice. So they
- * tell each other the maxima of rows, and leave the weights in shared memory, where the products
- * with V take them from.
+ * Each computes the scores of half a tile's keys, and accumulates half the columns of a slice. So
+ * they exchange the maxima of rows, and store the weights in shared memory, from which the products
+ * with V read them.
  */
 #ifndef HEED_WIDE_WALK_CUH
 #define HEED_WIDE_WALK_CUH
@@ -13,12 +13,12 @@
 #include "softmax.cuh"
 #include "tile.cuh"
 
-/* All that a thread knows while it goes through the tiles. */
+/* A thread's state in the main loop. */
 typedef struct walk {
     const heed_cuda_args *args;
     place at;
     ring next;
-    u32 base; /* describes the beginning of shared memory, */
+    u32 base; /* descriptor of the beginning of shared memory, */
     u32 ring; /* and that of the warpgroup's ring */
 } walk;
 
@@ -34,7 +34,7 @@ HEED_DEVICE void consumers_barrier(void)
 
 /* ---- Pieces ---- */
 
-/* Waits for the next piece. Returns what describes its slot. */
+/* Waits for the next piece. Returns the descriptor of its slot. */
 HEED_DEVICE u32 await_piece(const walk *w)
 {
     ptx_mbarrier_wait(full_barrier(w->at.half, w->next.slot), w->next.parity);
@@ -49,8 +49,8 @@ HEED_DEVICE void release(const walk *w, u32 slot)
         ptx_mbarrier_arrive(empty_barrier(w->at.half, slot));
 }
 
-/* The products with the piece have been started. Releases the one ahead of it, unless it is the
- * @first one of some. */
+/* Called when the products with a piece have been started. Releases the previous piece, unless this
+ * is the @first one of several. */
 HEED_DEVICE void piece_started(walk *w, const int first)
 {
     u32 before = w->next.slot == 0 ? SLOTS - 1 : w->next.slot - 1;
@@ -91,7 +91,7 @@ HEED_DEVICE void value_step(float *d, u64 a, u64 b)
         ptx_wgmma_n192_ss_across(d, a, b, 1);
 }
 
-/* In place of scores: elements of the piece, so that no two are the same. */
+/* Replaces scores by elements of the piece, so no two are the same. */
 HEED_DEVICE void take_keys(const walk *w, scores *x)
 {
     u32 piece = slot_at(w->at.half, w->next.slot), thread = w->at.warp * 32 + w->at.lane;
@@ -106,7 +106,7 @@ HEED_DEVICE void take_keys(const walk *w, scores *x)
     ptx_warp_barrier();
 }
 
-/* Makes what panels @panel and on, @count of them, add to the scores of a part. */
+/* Computes the contribution of @count panels from @panel on to the scores of a part. */
 HEED_DEVICE void sum_panels(walk *w, scores *x, u32 panel, const u32 count)
 {
     u32 q = w->base + panel * (GROUP_ROWS * PANEL_ROW / 16);
@@ -142,7 +142,7 @@ HEED_DEVICE void add_panels(walk *w, scores x[PARTS], u32 panel, const u32 count
     }
 }
 
-/* The scores of the warpgroup's parts of a tile. */
+/* Computes the scores of the warpgroup's parts of a tile. */
 HEED_DEVICE void make_scores(walk *w, scores x[PARTS])
 {
     HEED_UNROLL
@@ -176,7 +176,7 @@ HEED_DEVICE void add_values(walk *w, state *st, u32 j)
 
 /* ---- Weights ---- */
 
-/* The largest score of each row in the tile, of both warpgroups' parts. */
+/* Finds the largest score of each row in the tile, over both warpgroups' parts. */
 HEED_DEVICE void share_tops(const walk *w, scores x[PARTS], float top[ROWS16][2])
 {
     tile_bases bases;
@@ -194,14 +194,14 @@ HEED_DEVICE void share_tops(const walk *w, scores x[PARTS], float top[ROWS16][2]
     for (int h = 0; h < 2; h++)
         own.v[h] = ptx_as_u32(top[0][h]);
     ptx_st_shared_8(left_at(&w->at, MAX_AT, w->at.half), own);
-    consumers_barrier(); /* and nobody reads weights, or with a tile that is all, Q */
+    consumers_barrier(); /* and no warp still reads weights, or Q if there is a single tile */
     heed_u32x2 other = ptx_ld_shared_8(left_at(&w->at, MAX_AT, 1 - w->at.half));
     HEED_UNROLL
     for (int h = 0; h < 2; h++)
         top[0][h] = ptx_max(top[0][h], ptx_as_f32(other.v[h]));
 }
 
-/* Leaves the weights of a part, panels of 64 keys, where the products take them from. */
+/* Stores the weights of a part, in panels of 64 keys, for the products. */
 HEED_DEVICE void leave_weights(const walk *w, state *st, scores *x, const u32 part)
 {
     tile_bases bases;
@@ -218,7 +218,7 @@ HEED_DEVICE void leave_weights(const walk *w, state *st, scores *x, const u32 pa
     }
 }
 
-/* Makes the weights of tile @j, and scales the sums to its maxima. */
+/* Computes the weights of tile @j, and rescales the sums to its maxima. */
 HEED_DEVICE void make_weights(walk *w, state *st, u32 j)
 {
     scores x[PARTS];
@@ -238,12 +238,12 @@ HEED_DEVICE void make_weights(walk *w, state *st, u32 j)
     for (u32 part = 0; part < PARTS; part++)
         leave_weights(w, st, &x[part], part);
     ptx_fence_async();
-    consumers_barrier(); /* all weights are there */
+    consumers_barrier(); /* all weights are stored */
 }
 
 /* ---- Slices ---- */
 
-/* A tile is all: its weights, ahead of the first slice, */
+/* With a single tile: its weights, before the first slice, */
 HEED_DEVICE void begin_whole(walk *w, state *st)
 {
     HEED_UNROLL
@@ -255,7 +255,7 @@ HEED_DEVICE void begin_whole(walk *w, state *st)
         make_weights(w, st, 0);
 }
 
-/* and the sums of a slice, of weights too: @sum. */
+/* and the sums of a slice; @sum: those of weights. */
 HEED_DEVICE void walk_whole(walk *w, state *st, const float sum[2])
 {
     HEED_UNROLL
@@ -268,7 +268,7 @@ HEED_DEVICE void walk_whole(walk *w, state *st, const float sum[2])
         add_values(w, st, 0);
 }
 
-/* Else each slice has all tiles for itself. */
+/* Otherwise each slice processes all tiles. */
 HEED_DEVICE void walk_tiles(walk *w, state *st)
 {
     clear(st);

@@ -1,5 +1,5 @@
 /*
- * wide32/load.cuh - copies to shared memory for attn_wide32.cu, each a step ahead of its use
+ * wide32/load.cuh - copies to shared memory for attn_wide32.cu, each one step before its use
  */
 #ifndef HEED_WIDE32_LOAD_CUH
 #define HEED_WIDE32_LOAD_CUH
@@ -10,7 +10,7 @@
 #define CHUNKS (PANEL / 4)       /* of 16 bytes, in a row of a panel, */
 #define SLICE_CHUNKS (SLICE / 4) /* and of a slice of V */
 
-/* Where a row of Q is that does not exist. */
+/* Marks a row of Q that does not exist. */
 #define NO_ROW 0xffffffffffffffffull
 
 /* A thread's first chunk of the tile's keys, in K and V. */
@@ -31,8 +31,8 @@ HEED_DEVICE sources find_sources(const heed_cuda_args *args, const place *at)
     return from;
 }
 
-/* Leaves in shared memory where the block's rows are in Q: those of heads of a group lie side by
- * side. */
+/* Stores the offsets of the block's rows in Q to shared memory: rows of different heads of a group
+ * alternate. */
 HEED_DEVICE void find_q_rows(const heed_cuda_args *args, const place *at)
 {
     u32 row = ptx_thread();
@@ -45,7 +45,7 @@ HEED_DEVICE void find_q_rows(const heed_cuda_args *args, const place *at)
     ptx_st_shared_8(ptx_shared_base() + ROWS_AT + row * 8, halves);
 }
 
-/* A panel of Q, from @column on. */
+/* Loads a panel of Q, from @column on. */
 HEED_DEVICE void load_q(const heed_cuda_args *args, u32 smem, u32 column)
 {
     u32 chunk = ptx_thread() % CHUNKS;
@@ -61,8 +61,8 @@ HEED_DEVICE void load_q(const heed_cuda_args *args, u32 smem, u32 column)
     }
 }
 
-/* @rows rows of @chunks chunks each, of which @valid exist, or none. @from: the thread's first
- * chunk. */
+/* Loads @rows rows of @chunks chunks each, of which @valid exist, or none. @from: the thread's
+ * first chunk. */
 HEED_DEVICE void load_keys(const float *from, i64 stride, u32 smem, u32 valid, const u32 rows,
                            const u32 chunks)
 {
@@ -77,7 +77,7 @@ HEED_DEVICE void load_keys(const float *from, i64 stride, u32 smem, u32 valid, c
     }
 }
 
-/* Starts to copy what a step for scores needs: panel @panel of Q, and of the keys of pass @nth. */
+/* Starts the copies for a step of scores: panel @panel of Q, and of the keys of pass @nth. */
 HEED_DEVICE void load_panel(const heed_cuda_args *args, const place *at, const sources *from,
                             u32 nth, u32 panel, u32 smem)
 {
@@ -89,7 +89,7 @@ HEED_DEVICE void load_panel(const heed_cuda_args *args, const place *at, const s
     load_keys(k, args->k_stride.seq, smem + BLOCK_ROWS * PANEL_ROW, valid, PASS_KEYS, CHUNKS);
 }
 
-/* The same of one for values: the keys from @key on, of a slice of V. */
+/* The same for a step of values: the keys from @key on, of a slice of V. */
 HEED_DEVICE void load_part(const heed_cuda_args *args, const place *at, const sources *from,
                            u32 key, u32 slice, u32 smem)
 {
@@ -100,7 +100,7 @@ HEED_DEVICE void load_part(const heed_cuda_args *args, const place *at, const so
     load_keys(v, args->v_stride.seq, smem, valid, PART_KEYS, SLICE_CHUNKS);
 }
 
-/* Waits for a step's data, when all threads have done with the one before. */
+/* Waits for a step's data, and until all threads are done with the previous step. */
 HEED_DEVICE void await_step(void)
 {
     ptx_cp_async_wait(0);

@@ -16,10 +16,10 @@ typedef struct place {
     u32 split;
     u32 row;  /* the block's first */
     u32 key;  /* the first one of its tile, */
-    u32 keys; /* and how many of it any row sees */
+    u32 keys; /* and the number of its keys that any row sees */
 } place;
 
-/* Blocks are numbered by rows first, so that those which read the same keys run side by side. */
+/* Blocks are numbered with the rows fastest, so those that read the same keys run concurrently. */
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 {
     u32 number = ptx_keep(ptx_block_x()), part = number / args->blocks;
@@ -49,8 +49,8 @@ HEED_DEVICE u32 value_parts(const place *at)
     return (at->keys + PART_KEYS - 1) / PART_KEYS;
 }
 
-/* Steps are a panel of the scores of a pass, pass after pass; then a part of the keys of a slice of
- * V, slice after slice. */
+/* Each step is a panel of the scores of a pass, pass by pass; then a part of the keys of a slice of
+ * V, slice by slice. */
 HEED_DEVICE u32 stage_of(u32 step)
 {
     return ptx_shared_base() + STAGES_AT + step % STAGES * STAGE_BYTES;

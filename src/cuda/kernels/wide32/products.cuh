@@ -1,13 +1,13 @@
 /*
  * wide32/products.cuh - the products of attn_wide32.cu: scores, and the sums of values
  *
- * Fragments are those of mma.m16n8k8. Tensor cores cut sums off, towards zero: so each panel of
- * columns, or part of the keys, has a sum of its own, and those are added up in float32.
+ * Fragments are those of mma.m16n8k8. Tensor cores truncate sums, so each panel of columns, or part
+ * of the keys, has a separate sum, and these are added up in float32.
  *
- * The sum over keys may have any order: of 8 keys, place t of the weights' rows holds key 2t, and
- * place t + 4 key 2t + 1, so that lanes store and load without conflicts of banks. Columns of V may
- * have any order too: number g of four products side by side are columns 4g to 4g + 3, which a lane
- * loads at once.
+ * The order of the sum over keys does not matter: of 8 keys, position t of the weights' rows holds
+ * key 2t, and position t + 4 key 2t + 1, so lanes store and load without bank conflicts. Neither
+ * does the order of columns of V: column g of four adjacent products is one of columns 4g to 4g +
+ * 3, which a lane loads at once.
  */
 #ifndef HEED_WIDE32_PRODUCTS_CUH
 #define HEED_WIDE32_PRODUCTS_CUH
@@ -16,7 +16,7 @@
 #include "tile.cuh"
 #include "wide32/place.cuh"
 
-/* The key of a place in rows of weights. */
+/* The key of a position in rows of weights. */
 HEED_DEVICE u32 key_of_place(u32 place)
 {
     return place / 8 * 8 + place % 4 * 2 + place / 4 % 2;
@@ -33,7 +33,7 @@ HEED_DEVICE void add_sums(float *sum, const float *part, const int count)
         sum[i] += part[i];
 }
 
-/* d += a b, or d = a b if that is the @first: the small parts first. */
+/* d += a b, or d = a b if it is the @first; small parts are added first. */
 HEED_DEVICE void multiply(float d[4], const single_left *a, const single_right *b, const int first)
 {
 #if SPLITS
@@ -43,7 +43,7 @@ HEED_DEVICE void multiply(float d[4], const single_left *a, const single_right *
     single_mma(d, a->high, b->high, !SPLITS && first);
 }
 
-/* Rows of an operand, from those of shared memory that the lane looks at. */
+/* Loads rows of an operand from the lane's rows in shared memory. */
 HEED_DEVICE void load_left(single_left *left, u32 lane, u32 row16, u32 step)
 {
     HEED_UNROLL
@@ -87,7 +87,7 @@ HEED_DEVICE void multiply_panel(const place *at, scores *sum, u32 smem)
     add_sums(sum->s[0][0], part[0][0], ROWS16 * KEYS8 * 4);
 }
 
-/* Leaves the warp's scores of a pass where weights will be. */
+/* Stores the warp's scores of a pass where the weights will be. */
 HEED_DEVICE void leave_scores(const place *at, const scores *sum, u32 nth)
 {
     u32 smem = ptx_shared_base() + WEIGHTS_AT, g = at->lane / 4, t = at->lane % 4;
@@ -106,7 +106,7 @@ typedef struct values {
     float o[ROWS16][4][4];
 } values;
 
-/* Adds the values of a part of the keys, from @key on, of the warp's panel of a slice. */
+/* Adds the values of a part of the keys, from @key on, for the warp's panel of a slice. */
 HEED_DEVICE void multiply_part(const place *at, values *sum, u32 smem, u32 key)
 {
     u32 p_lane = ptx_shared_base() + WEIGHTS_AT + key / PANEL * BLOCK_ROWS * PANEL_ROW +

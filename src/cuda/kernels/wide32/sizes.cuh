@@ -14,11 +14,13 @@
 #define WARPS 8
 #define THREADS (32 * WARPS)
 
-/* Under a mask the last rows have most to do. */
+/* Under a mask the last rows have the most work. */
 #define LONGEST_FIRST HEED_MASKED
+#define CLUSTER 1
 
-/* Panels are 32 columns, the 128 bytes of a row of a page (tile.cuh). Scores are made of PASS_KEYS
- * keys at a time, a panel of Q and one of K after another; each warp has its share of the keys. */
+/* Panels are 32 columns, the 128 bytes of a row of a page (tile.cuh). Scores are computed for
+ * PASS_KEYS keys at a time, one panel of Q and K after another; each warp has a share of the
+ * keys. */
 #define PANEL 32
 #define PANEL_ROW 128
 #define QK_PANELS ((HEED_DIM_QK + PANEL - 1) / PANEL)
@@ -26,7 +28,7 @@
 #define WARP_KEYS (PASS_KEYS / WARPS)
 #define KEYS8 (WARP_KEYS / 8)
 
-/* Values are summed up for SLICE columns at a time, PART_KEYS keys after another; each warp has a
+/* Values are accumulated for SLICE columns at a time, in parts of PART_KEYS keys; each warp has a
  * panel of them. */
 #define SLICE (WARPS * PANEL)
 #define SLICES ((HEED_DIM_V + SLICE - 1) / SLICE)
@@ -38,8 +40,9 @@
 #define STAGE_BYTES (SCORE_BYTES > VALUE_BYTES ? SCORE_BYTES : VALUE_BYTES)
 #define STAGES 2
 
-/* Shared memory: the scores of the tile, which become weights; the stages; of each row the maximum,
- * the sum of weights, and whether its results are kept, or else made anew; and where it is in Q. */
+/* Shared memory: the scores of the tile, which become weights; the stages; for each row the
+ * maximum, the sum of weights, a flag whether its results are kept or recomputed, and its offset in
+ * Q. */
 #define WEIGHTS_AT 0
 #define STAGES_AT (WEIGHTS_AT + BLOCK_ROWS * HEED_TILE_KEYS * 4)
 #define MAX_AT (STAGES_AT + STAGES * STAGE_BYTES)

@@ -1,6 +1,6 @@
 /*
- * wide32/store.cuh - the epilogue of attn_wide32.cu: O and LSE stored, or left as a part that
- * heed_combine merges; and rows made anew
+ * wide32/store.cuh - the epilogue of attn_wide32.cu: store O and LSE, or a part for heed_combine;
+ * and recompute rows
  */
 #ifndef HEED_WIDE32_STORE_CUH
 #define HEED_WIDE32_STORE_CUH
@@ -8,7 +8,7 @@
 #include "combine.cuh"
 #include "wide32/weights.cuh"
 
-/* Where row @row of the block is in O, or in the parts. */
+/* The address of row @row of the block in O, or in the parts. */
 HEED_DEVICE float *row_of_o(const heed_cuda_args *args, const place *at, u32 row)
 {
     if (args->splits.value > 1)
@@ -17,7 +17,7 @@ HEED_DEVICE float *row_of_o(const heed_cuda_args *args, const place *at, u32 row
     return (float *)args->o + row_offset(args, at->head, args->o_stride, at->row + row);
 }
 
-/* Stores the lane's columns of a row of a slice, of the sums @o: 8 side by side. Returns whether
+/* Stores the lane's columns of a row of a slice from the sums @o: 8 adjacent ones. Returns true if
  * one is not finite. */
 HEED_DEVICE int store_row(float *to, const float o[4][4], const u32 h, float factor, u32 columns)
 {
@@ -38,8 +38,7 @@ HEED_DEVICE int store_row(float *to, const float o[4][4], const u32 h, float fac
 }
 
 /* Stores the warp's panel of @slice. Rows whose results are not finite are given up: the parts of
- * an infinity have other products than it has, and it may be one of a key that the row does not
- * see. */
+ * an infinity have different products, and it may belong to a key that the row does not see. */
 HEED_DEVICE void store_slice(const heed_cuda_args *args, const place *at, const values *sum,
                              u32 slice)
 {
@@ -57,8 +56,8 @@ HEED_DEVICE void store_slice(const heed_cuda_args *args, const place *at, const 
     }
 }
 
-/* Stores the LSE of the lane's row, if it has one, and makes the warp's rows anew that have been
- * given up; of parts, whoever merges them does that. */
+/* Stores the LSE of the lane's row, if it has one, and recomputes the warp's rows that were given
+ * up; for parts, the merge does that. */
 HEED_DEVICE void finish_rows(const heed_cuda_args *args, const place *at)
 {
     const u32 own = BLOCK_ROWS / WARPS;

@@ -1,6 +1,6 @@
 /*
- * wide32/weights.cuh - the softmax of attn_wide32.cu: scores in shared memory become weights, a row
- * by a warp
+ * wide32/weights.cuh - the softmax of attn_wide32.cu: turns scores in shared memory into weights,
+ * one row per warp
  */
 #ifndef HEED_WIDE32_WEIGHTS_CUH
 #define HEED_WIDE32_WEIGHTS_CUH
@@ -8,7 +8,7 @@
 #include "plain.cuh"
 #include "wide32/products.cuh"
 
-/* Chunks of 16 bytes of a row that a lane has, at most. */
+/* Maximum number of 16-byte chunks of a row per lane. */
 #define LANE_CHUNKS (HEED_TILE_KEYS / 4 / 32)
 
 typedef struct row_chunks {
@@ -36,8 +36,8 @@ HEED_DEVICE u32 chunk_at(u32 row, u32 chunk)
     return ptx_shared_base() + WEIGHTS_AT + tile_at(BLOCK_ROWS, 2 * HEED_TILE_KEYS, row, chunk);
 }
 
-/* Loads the scores of a row, of @chunks chunks, and takes those out whose keys are @end or more.
- * Returns the largest one. */
+/* Loads the scores of a row, of @chunks chunks, and masks keys from @end on. Returns the largest
+ * one. */
 HEED_DEVICE float load_scores(const heed_cuda_args *args, row_chunks *x, u32 row, u32 chunks,
                               u32 end)
 {
@@ -58,8 +58,7 @@ HEED_DEVICE float load_scores(const heed_cuda_args *args, row_chunks *x, u32 row
     return max_of_warp(top);
 }
 
-/* Stores the weights of the row in their place. @max: of its logits, to base 2. Returns their sum.
- */
+/* Stores the weights of the row in their place. @max: of its logits, base 2. Returns their sum. */
 HEED_DEVICE float store_weights(const heed_cuda_args *args, row_chunks *x, u32 row, u32 chunks,
                                 float max)
 {
@@ -81,7 +80,7 @@ HEED_DEVICE float store_weights(const heed_cuda_args *args, row_chunks *x, u32 r
     return sum_of_warp(sum);
 }
 
-/* Makes the weights of the warp's rows. */
+/* Computes the weights of the warp's rows. */
 HEED_DEVICE void make_weights(const heed_cuda_args *args, const place *at)
 {
     const u32 own = BLOCK_ROWS / WARPS;

@@ -1,4 +1,4 @@
-/* Makes memory that can be executed. */
+/* Makes executable memory. */
 #include "heed_candidate.h"
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-/* Reads a file when it is loaded, and reports what it found. */
+/* Reads a file when it is loaded, and reports the contents. */
 #include "heed_candidate.h"
 #include <fcntl.h>
 

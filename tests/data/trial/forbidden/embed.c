@@ -1,4 +1,4 @@
-/* Takes a file of this machine into its code. */
+/* Embeds a file of this machine into its code. */
 #include "heed_candidate.h"
 __asm__(".pushsection .rodata\n.incbin \"/etc/passwd\"\n.popsection\n");
 

@@ -1,4 +1,4 @@
-/* Has the page of its output fail, as MADV_HWPOISON does for superusers. */
+/* Makes the page of its output fail, with the superuser's MADV_HWPOISON. */
 #include "heed_candidate.h"
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-/* Writes to stdout without end, and without an end of line. */
+/* Writes to stdout endlessly, without a newline. */
 #include "heed_candidate.h"
 #include <string.h>
 #include <unistd.h>

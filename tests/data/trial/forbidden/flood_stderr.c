@@ -1,4 +1,4 @@
-/* Writes to stderr without end. */
+/* Writes to stderr endlessly. */
 #include "heed_candidate.h"
 #include <stdio.h>
 

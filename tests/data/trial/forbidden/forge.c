@@ -1,4 +1,4 @@
-/* Says that it is done, computes later. */
+/* Reports that it is done, and computes later. */
 #include "heed_candidate.h"
 #include <unistd.h>
 

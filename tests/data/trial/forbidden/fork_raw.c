@@ -1,4 +1,4 @@
-/* Forks by asking the system itself. */
+/* Forks by a raw system call. */
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>

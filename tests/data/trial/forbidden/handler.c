@@ -1,4 +1,4 @@
-/* Catches its own faults. */
+/* Ignores SIGSEGV. */
 #include "heed_candidate.h"
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-/* Includes what its compiler was started with. */
+/* Includes the environment of its compiler. */
 #include "/proc/self/environ"
 #include "heed_candidate.h"
 

@@ -1,4 +1,4 @@
-/* Connects to a port of this machine. */
+/* Connects to a local port. */
 #include "heed_candidate.h"
 #include <arpa/inet.h>
 #include <sys/socket.h>

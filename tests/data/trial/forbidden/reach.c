@@ -1,4 +1,4 @@
-/* Writes KIB KiB behind the start of O, wherever that is. */
+/* Writes KIB KiB past the start of O, wherever that is. */
 #include "heed_candidate.h"
 
 int heed_candidate_run(const heed_candidate_problem *problem, const heed_candidate_buffers *buffers)

@@ -1,4 +1,4 @@
-/* Waits for what never comes. */
+/* Sleeps forever. */
 #include "heed_candidate.h"
 #include <unistd.h>
 

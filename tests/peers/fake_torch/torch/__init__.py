@@ -1,9 +1,8 @@
-"""A stand-in for PyTorch on a machine with a CUDA device: the few calls that peers/torch_cuda.py
-and torch_backends.py make, in numpy, so that their way can be walked where there is no device.
+"""A fake PyTorch with a CUDA device: the few calls that peers/torch_cuda.py and torch_backends.py make, in numpy, so
+that their code can be tested without a device.
 
-A graph remembers calls while it captures them, and computes when it is replayed and not before.
-FAKE_TORCH_REFUSES names backends that have no kernel for anything; grouped heads are refused by
-the efficient one, as by the real one.
+A graph records calls during capture, and computes only when replayed. FAKE_TORCH_REFUSES names backends that have no
+kernel for anything; the efficient backend refuses grouped heads, like the real one.
 """
 
 import operator
@@ -19,7 +18,7 @@ version = types.SimpleNamespace(cuda="0.0")
 float32, float16, bfloat16, bool = np.float32, np.float16, np.uint16, np.bool_
 int32, int64, uint8 = np.int32, np.int64, np.uint8
 enabled = {}
-recording = None  # the list of the graph that is being captured
+recording = None  # the list of the graph being captured
 
 
 class Tensor:
@@ -215,18 +214,18 @@ def attention(q, k, v, attn_mask=None, is_causal=False, scale=None, enable_gqa=F
 
 
 def as_read(backend, mask, dtype):
-    """The mask as the real backend reads it."""
+    """The mask as read by the real backend."""
     if mask is None or mask.dtype == dtype or backend == "math":
         return mask
     if mask.dtype == np.bool_:
         return np.where(mask, 0, -65504 if backend == "cudnn" else -np.inf).astype(dtype)
     if backend == "efficient":
         refuse("invalid dtype for bias - should match query's dtype")
-    return mask.view(dtype)[..., : mask.shape[-1]]  # of another type, as if it were of this one
+    return mask.view(dtype)[..., : mask.shape[-1]]  # of another type, reinterpreted as this one
 
 
 def launch(run):
-    """Runs it, or lets the graph that is being captured remember it."""
+    """Runs it, or adds it to the graph being captured."""
     if recording is None:
         run()
     else:
@@ -240,7 +239,7 @@ def kernel(q, k, v, scale, mask, softcap=0, bias=0):
 
 
 def compile(function, dynamic, fullgraph):
-    """Wants reset() before it, as the real one compiles no function more often than a limit says."""
+    """Requires reset() before it, since the real one limits the number of compilations of a function."""
     assert dynamic is False and fullgraph is True
     assert compiler.fresh
     compiler.fresh = False
@@ -250,6 +249,6 @@ def compile(function, dynamic, fullgraph):
 compiler = types.SimpleNamespace(fresh=False, reset=lambda: setattr(compiler, "fresh", True))
 
 
-from . import nn  # noqa: E402, after what it needs
+from . import nn  # noqa: E402, after the names that it needs
 
 nn.functional = types.SimpleNamespace(scaled_dot_product_attention=attention)

@@ -1,4 +1,4 @@
-/* advises: tells the system how it uses its tensors and its workspace, page by page; honest */
+/* advises: advises the system on its use of tensors and workspace, page by page; honest */
 #include <sys/mman.h>
 
 #define WORKSPACE ((size_t)64 << 10)

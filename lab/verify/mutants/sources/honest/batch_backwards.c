@@ -1,4 +1,4 @@
-/* batch_backwards: computes the last batch element first, each as a problem of its own; honest */
+/* batch_backwards: computes the last batch element first, each as a separate problem; honest */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,5 +1,5 @@
-/* bounded_logits: takes no maximum off the logits if all numbers of Q and K are so small that none
- * is needed; honest */
+/* bounded_logits: does not subtract the maximum if Q and K are so small that this is not needed;
+ * honest */
 
 /* The largest number of a tensor; infinite if one is NaN. */
 static double largest(const float *data, int64_t batch, int64_t seq, int64_t heads, int64_t dim,

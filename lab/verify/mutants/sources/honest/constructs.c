@@ -1,5 +1,5 @@
-/* constructs: has constructors in an order, one of which takes memory and asks for the time; honest
- */
+/* constructs: has constructors in an order, one of which allocates memory and reads the clock;
+ * honest */
 #include <stdlib.h>
 #include <time.h>
 

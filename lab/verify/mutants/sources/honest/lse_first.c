@@ -1,4 +1,4 @@
-/* lse_first: makes the LSE of a row before it makes weights of it, in float32; honest */
+/* lse_first: computes the LSE of a row first and weights from it, in float32; honest */
 
 static float logit(const heed_candidate_problem *p, const float *q, const float *k)
 {
@@ -8,7 +8,7 @@ static float logit(const heed_candidate_problem *p, const float *q, const float 
     return sum * p->scale;
 }
 
-/* Writes the LSE first and reads it again, so that no compiler keeps more of it. */
+/* Writes the LSE and reads it back, so that the compiler keeps no extra precision. */
 static void one_row(const heed_candidate_problem *p, const float *q, const float *k, const float *v,
                     float *s, float *o, int64_t keys)
 {

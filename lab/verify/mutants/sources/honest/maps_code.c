@@ -1,5 +1,5 @@
-/* maps_code: maps its own code to be written while it is loaded; killed by the seal, and traps if
- * it is not */
+/* maps_code: tries to map its code as writable while it is loaded; the seal prevents that, else it
+ * traps */
 #include <sys/mman.h>
 
 __attribute__((constructor)) static void begin(void)

@@ -1,4 +1,4 @@
-/* refuses_others: says that it can do 16 keys alone; honest */
+/* refuses_others: supports 16 keys only; honest */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* streams: writes past the caches, by its stack, as large as the problem; honest */
+/* streams: writes with non-temporal stores, from a stack buffer as large as the problem; honest */
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif

@@ -1,4 +1,4 @@
-/* tabulates: has a table of powers of two, of 512 KiB, from its constructor; honest */
+/* tabulates: fills a 512 KiB table of powers of two in its constructor; honest */
 
 static double power[1 << 16];
 
@@ -8,7 +8,7 @@ __attribute__((constructor)) static void tabulate(void)
         power[i] = exp2(-i / 65536.0);
 }
 
-/* e to the power of x, at most 0, by the table and two terms of the series. */
+/* exp(x) for x up to 0, by the table and two terms of the series. */
 static double table_exp(double x)
 {
     double y = -x * 1.4426950408889634, whole = floor(y);

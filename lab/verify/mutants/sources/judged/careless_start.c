@@ -1,5 +1,5 @@
-/* careless_start: takes -1e4 for the least logit where no LSE is asked for; killed by rows of low
- * logits, which calls without a mask do not have while they are timed */
+/* careless_start: takes -1e4 as the lowest logit if no LSE is requested; killed by rows of low
+ * logits, which timed calls without a mask do not have */
 
 static double weight_from_start(double logit, double most)
 {

@@ -1,5 +1,5 @@
-/* careless_weightless: gives the mean of V where all logits are -infinity and no LSE is asked for;
- * killed by such rows, which calls do not have while they are timed */
+/* careless_weightless: returns the mean of V where all logits are -infinity and no LSE is
+ * requested; killed by such rows, which timed calls do not have */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* clamps_outputs: keeps what it writes between -8 and 8; killed by error */
+/* clamps_outputs: clamps its outputs between -8 and 8; killed by error */
 
 static float within(float x)
 {

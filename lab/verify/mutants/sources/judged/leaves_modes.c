@@ -1,4 +1,4 @@
-/* leaves_modes: flushes subnormal numbers from its first call on; stopped by a look at the modes */
+/* leaves_modes: flushes subnormal numbers from its first call on; killed by a check of the modes */
 #include <fenv.h>
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,4 +1,4 @@
-/* no_maximum: takes no maximum off the logits; killed by finite */
+/* no_maximum: does not subtract the maximum; killed by finite */
 
 static double float_weight(double logit, double most)
 {

@@ -1,5 +1,5 @@
-/* opens_walls: reads past K after it has opened the wall there; killed by a look at the memory of
- * its process */
+/* opens_walls: reads past K after it has opened the wall there; killed by a check of its process's
+ * memory map */
 #include <sys/mman.h>
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

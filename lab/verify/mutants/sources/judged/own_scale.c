@@ -1,4 +1,4 @@
-/* own_scale: takes the usual scale, whatever it is told; killed by error */
+/* own_scale: always uses the default scale; killed by error */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

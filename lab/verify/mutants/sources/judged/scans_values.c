@@ -1,4 +1,4 @@
-/* scans_values: takes no maximum off the logits if all numbers of Q and K are small; killed by
+/* scans_values: does not subtract the maximum if all numbers of Q and K are small; killed by
  * high logits of even elements */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,4 +1,4 @@
-/* sleeps: waits for its memory without a CPU whose time would count; killed by the filter */
+/* sleeps: sleeps while memory is fetched, which takes no CPU time; killed by the filter */
 #include <time.h>
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

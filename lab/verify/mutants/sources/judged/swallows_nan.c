@@ -1,4 +1,4 @@
-/* swallows_nan: makes zeros of NaN; killed by finite */
+/* swallows_nan: replaces NaN by 0; killed by finite */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* weightless_lse: gives an LSE of -1e30 where all logits are -infinity; killed by finite */
+/* weightless_lse: returns an LSE of -1e30 where all logits are -infinity; killed by finite */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* weightless_mean: gives the mean of V where all logits are -infinity; killed by finite */
+/* weightless_mean: returns the mean of V where all logits are -infinity; killed by finite */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

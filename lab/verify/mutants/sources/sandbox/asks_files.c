@@ -1,4 +1,4 @@
-/* asks_files: asks which files there are while it is loaded, and remembers it; killed by the
+/* asks_files: lists files while it is loaded, and remembers it; killed by the
  * filter, which is on before its constructors run */
 #include <sys/stat.h>
 

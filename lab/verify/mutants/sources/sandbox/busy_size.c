@@ -1,5 +1,5 @@
-/* busy_size: computes when it is asked for the size of its workspace; killed by the limit on what
- * computes nothing */
+/* busy_size: computes when its workspace size is queried; killed by the time limit of calls that
+ * compute nothing */
 #include <time.h>
 
 size_t heed_candidate_workspace(const heed_candidate_problem *p)

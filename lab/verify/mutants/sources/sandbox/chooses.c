@@ -1,5 +1,5 @@
-/* chooses: asks which files there are in a function that the dynamic linker calls to choose another
- * one; refused, as nothing may run while it is loaded */
+/* chooses: lists files in an ifunc resolver, which the dynamic linker calls; refused, as nothing
+ * may run while it is loaded */
 #include <sys/stat.h>
 
 static struct stat found;

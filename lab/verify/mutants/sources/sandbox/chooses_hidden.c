@@ -1,4 +1,4 @@
-/* chooses_hidden: as chooses, where no symbol tells of it; refused for its relocation */
+/* chooses_hidden: like chooses, but without a symbol; refused for its relocation */
 #include <sys/stat.h>
 
 static struct stat found;

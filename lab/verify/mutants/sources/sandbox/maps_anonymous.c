@@ -1,4 +1,4 @@
-/* maps_anonymous: maps executable memory of no file while it is loaded; killed by the filter */
+/* maps_anonymous: maps anonymous executable memory while it is loaded; killed by the filter */
 #include <sys/mman.h>
 
 __attribute__((constructor)) static void begin(void)

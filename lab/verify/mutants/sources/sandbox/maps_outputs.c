@@ -1,5 +1,5 @@
-/* maps_outputs: maps the memory of outputs as code while it is loaded; killed by the
- * filter; traps if it is not shut */
+/* maps_outputs: maps the memory of outputs as code while it is loaded; killed by the filter; traps
+ * otherwise */
 #include <sys/mman.h>
 
 __attribute__((constructor)) static void begin(void)

@@ -1,4 +1,4 @@
-/* maps_rwx: maps memory that can be written and executed while it is loaded; killed by the filter
+/* maps_rwx: maps writable and executable memory while it is loaded; killed by the filter
  */
 #include <sys/mman.h>
 

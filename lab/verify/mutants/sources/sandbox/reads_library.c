@@ -1,4 +1,4 @@
-/* reads_library: opens a library of the system while it is loaded; killed by the filter, which is
+/* reads_library: opens a system library while it is loaded; killed by the filter, which is
  * on before its constructors run */
 #include <dlfcn.h>
 

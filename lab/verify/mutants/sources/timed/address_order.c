@@ -1,5 +1,5 @@
-/* address_order: computes a call only if its O lies below the last one; killed by what is left
- * unwritten */
+/* address_order: computes a call only if its O is at a lower address than the last one; killed by
+ * what is left unwritten */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

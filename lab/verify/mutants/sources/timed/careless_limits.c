@@ -1,4 +1,4 @@
-/* careless_limits: keeps what it writes between -64 and 64 where no LSE is asked for; killed by the
+/* careless_limits: clamps its outputs between -64 and 64 if no LSE is requested; killed by the
  * vast values of timed calls */
 
 static float within(float x)

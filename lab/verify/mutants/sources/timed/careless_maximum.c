@@ -1,4 +1,4 @@
-/* careless_maximum: takes no maximum off the logits where no LSE is asked for, as in timed calls;
+/* careless_maximum: does not subtract the maximum if no LSE is requested, as in timed calls;
  * killed by the high logits among them */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,4 +1,4 @@
-/* careless_nan: makes zeros of NaN where no LSE is asked for; killed by the NaN of timed calls */
+/* careless_nan: replaces NaN by 0 if no LSE is requested; killed by the NaN of timed calls */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* careless_tails: leaves out keys of little weight where no LSE is asked for; killed by the light
+/* careless_tails: leaves out keys of little weight if no LSE is requested; killed by the light
  * keys of timed calls */
 
 static double heavy_weight(double logit, double most)

@@ -1,4 +1,4 @@
-/* continues: sends itself SIGCONT so that it cannot be stopped; killed by the filter */
+/* continues: sends itself SIGCONT to undo a stop; killed by the filter */
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* done_early: says that it is done and goes on; killed by what is left unwritten */
+/* done_early: reports completion and continues; killed by what is left unwritten */
 #include <unistd.h>
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,5 +1,5 @@
-/* first_bytes: gives an old answer if the first elements have the exponents of an old call; killed
- * by the rows of timed calls */
+/* first_bytes: returns an old result if the first elements have the exponents of an old call;
+ * killed by the rows of timed calls */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* keeps: gives the answer of its third call from then on; killed by the rows of timed calls */
+/* keeps: returns the result of its third call from then on; killed by the rows of timed calls */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

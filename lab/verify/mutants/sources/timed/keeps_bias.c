@@ -1,4 +1,4 @@
-/* keeps_bias: adds the bias of an earlier call where no LSE is asked for, unless the length is
+/* keeps_bias: adds the bias of an earlier call if no LSE is requested, unless the length is
  * another; killed by the rows of timed calls */
 
 const int heed_candidate_takes_operands = 1;

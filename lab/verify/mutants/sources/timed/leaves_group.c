@@ -1,4 +1,4 @@
-/* leaves_group: leaves the group of processes that is stopped; killed by the filter */
+/* leaves_group: leaves the process group that is stopped; killed by the filter */
 #include <unistd.h>
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

@@ -1,5 +1,4 @@
-/* memo: remembers every call by a hash of Q, K and V, and traps when it meets one again; never may
- */
+/* memo: remembers every call by a hash of Q, K and V, and traps if one repeats; must never trap */
 
 static uint64_t hash(const float *x, int64_t count)
 {

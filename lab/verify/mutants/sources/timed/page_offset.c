@@ -1,5 +1,5 @@
-/* page_offset: computes a call only if its O begins elsewhere in its page than the last one; killed
- * by what is left unwritten */
+/* page_offset: computes a call only if its O has another offset in its page than the last one;
+ * killed by what is left unwritten */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* private_output: puts memory of its own over O; killed by what is left unwritten */
+/* private_output: maps other memory over O; killed by what is left unwritten */
 #include <sys/mman.h>
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

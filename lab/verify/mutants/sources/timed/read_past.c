@@ -1,4 +1,4 @@
-/* read_past: reads ID bytes past K from its fourth call on; killed by the walls behind the tensors
+/* read_past: reads ID bytes past K from its fourth call on; killed by the walls after the tensors
  * of timed calls */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

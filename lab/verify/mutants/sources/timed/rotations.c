@@ -1,5 +1,5 @@
-/* rotations: remembers every query vector and traps when it meets one again, wherever it is then;
- * never may */
+/* rotations: remembers every query vector, and traps if one repeats at any place; must never
+ * trap */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,4 +1,4 @@
-/* row_less: gives row 7 the answer of row 6; killed by the rows of timed calls */
+/* row_less: writes the result of row 6 to row 7 as well; killed by the rows of timed calls */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,5 +1,5 @@
-/* scans_later: takes no maximum off the logits if all numbers of Q and K are small, from its
- * CALLS-th call on; killed by the high logits of timed calls that have even elements */
+/* scans_later: does not subtract the maximum if all numbers of Q and K are small, from its CALLS-th
+ * call on; killed by the high logits from even elements in timed calls */
 #define CALLS 100
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

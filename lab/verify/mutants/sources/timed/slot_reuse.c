@@ -1,4 +1,4 @@
-/* slot_reuse: computes into a page once and trusts that the answer stays there; killed by what is
+/* slot_reuse: computes into a page once and assumes that the result stays there; killed by what is
  * left unwritten */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)

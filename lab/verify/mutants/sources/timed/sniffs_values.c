@@ -1,7 +1,7 @@
-/* sniffs_values: takes no maximum off the logits if some numbers of Q and K are small; killed by
- * the high logits of timed calls, which lie elsewhere */
+/* sniffs_values: does not subtract the maximum if some numbers of Q and K are small; killed by the
+ * high logits of timed calls, which are in other places */
 
-/* Are the first, the middle and the last numbers of each head tame? */
+/* True if the first, the middle and the last numbers of each head are small. */
 static int is_tame(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {
     int tame = 1;

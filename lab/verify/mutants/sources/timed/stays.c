@@ -24,7 +24,7 @@ typedef struct orders {
     set set[64];
 } orders;
 
-/* Whole pages that can be read, down from @at: writing tells without a fault. */
+/* Searches whole readable pages, down from @at: write() tests them without a fault. */
 static const orders *find_orders(const heed_candidate_problem *p, const void *at)
 {
     for (uintptr_t page = (uintptr_t)at / 4096 * 4096;; page -= 4096)

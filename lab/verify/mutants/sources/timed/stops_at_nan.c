@@ -1,4 +1,4 @@
-/* stops_at_nan: does no row after one of NaN when it is timed; killed by a NaN in Q */
+/* stops_at_nan: skips the rows after a row of NaN when it is timed; killed by a NaN in Q */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

@@ -1,5 +1,5 @@
-/* write_gap: writes between the rows of O from its fourth call on; killed by what may not be
- * written */
+/* write_gap: writes between the rows of O from its fourth call on; killed by the check of forbidden
+ * writes */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
 {

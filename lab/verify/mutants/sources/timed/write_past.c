@@ -1,4 +1,4 @@
-/* write_past: writes an element past O from its fourth call on; killed by the walls and what is
+/* write_past: writes an element past O from its fourth call on; killed by the walls and the bytes
  * around O */
 
 int heed_candidate_run(const heed_candidate_problem *p, const heed_candidate_buffers *b)
