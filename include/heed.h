@@ -62,14 +62,21 @@
  *    of K and V is changed. So lengths include the new keys, and are append to seq_k. (The
  *    cache_seqlens of FlashAttention's flash_attn_with_kvcache do not include them:
  *    lengths = cache_seqlens + new keys.) Where V is shared there are only new keys.
- *  - With rotary, the first rotary columns of a new key (where V is shared, the first ones after V)
- *    are rotated before it is written, by the cosines and sines of its position, which for the n-th
- *    new key is lengths[b] - append + n. The same columns of query i are rotated before use, by
- *    those of position i + lengths[b] - seq_q, or of 0 where that is negative, whatever the mask
- *    is; Q itself is not changed. If columns a and b form pair c, a becomes a cos - b sin and b
- *    becomes b cos + a sin, with element c of the position's cosines and sines: the exact value,
- *    rounded to float64, to float32 and to the type, to the same bits on every backend. Keys that
- *    are already in the cache are used as they are.
+ *  - With packed queries, each sequence still has append new keys, unless new keys are packed too
+ *    (append_packed): then a sequence has one new key per query, in the rows of k_new and v_new
+ *    that its queries have in Q, and lengths[b] is at least their number. So one batch can hold
+ *    prompt chunks and single steps, and the keys of a sequence without queries do not change.
+ *    (FlashAttention-3 where cu_seqlens_k_new is cu_seqlens_q.)
+ *  - With rotary, the first rotary columns of a new key (where V is shared, the first ones after
+ *    V) are rotated before it is written, by the cosines and sines of its position, which for the
+ *    n-th of N new keys is lengths[b] - N + n. The same columns of query i are rotated before use,
+ *    by those of position i + lengths[b] - seq_q, in a packed sequence i + lengths[b] - its
+ *    queries, or of 0 where that is negative, whatever the mask is; Q itself is not changed.
+ *    (FlashAttention rotates query i as at cache_seqlens + i: the same only if there are as many
+ *    new keys as queries.) If columns a and b form pair c, a becomes a cos - b sin and b becomes b
+ *    cos + a sin, with element c of the position's cosines and sines: the exact value, rounded to
+ *    float64, to float32 and to the type, to the same bits on every backend. Keys that are already
+ *    in the cache are used as they are.
  *  - A logit is computed in this order, from t = scale * q.k: t = softcap * tanh(t / softcap);
  *    t + bias; t - slope * |p - j| (ALiBi); the expression score; then hidden keys are removed:
  *    those hidden by the mask, by lengths, by starts (keys below the query's start, which must not
@@ -406,11 +413,10 @@ typedef struct heed_problem {
     int64_t append;    /* new keys of each batch element, 1 to seq_k, which an execution writes to K
                           and V; 0: none. Needs lengths; keys must not be packed, and no two
                           elements of K or V may share an address */
-    heed_strides k_new; /* [batch, append, heads_kv, dim_qk] */
-    heed_strides v_new; /* [batch, append, heads_kv, dim_v]; 0 where V is shared */
+    heed_strides k_new; /* [batch, append, heads_kv, dim_qk], or packed */
+    heed_strides v_new; /* [batch, append, heads_kv, dim_v], likewise; 0 where V is shared */
     int64_t rotary; /* columns of Q and of new keys that are rotated by position: even, 2 to dim_qk,
-                       or to dim_qk - dim_v where V is shared; 0: none. Only with append, and not
-                       with packed queries */
+                       or to dim_qk - dim_v where V is shared; 0: none. Only with append */
     int64_t interleaved;     /* 1: column 2 i is rotated with column 2 i + 1; 0: column i with
                                 column i + rotary / 2 */
     heed_operand rotary_cos; /* f32, f16 or bf16, along positions: [seq_k, rotary / 2], with a
@@ -424,6 +430,9 @@ typedef struct heed_problem {
                          repeat along both seq and heads */
     int64_t products; /* a heed_products: other values than HEED_PRODUCTS_FULL permit less, only
                          where type is HEED_F32 */
+    int64_t append_packed; /* 1: new keys are packed as queries are, and append is seq_q: k_new is
+                              [tokens_q, heads_kv, dim_qk], v_new likewise. Only with packed
+                              queries */
 } heed_problem;
 
 /* heed_problem_parse_sized() is heed_problem_parse() for a caller whose heed_problem has @size
@@ -463,7 +472,8 @@ HEED_API heed_status heed_problem_parse_sized(heed_problem *problem, size_t size
  *     prefix=N      all batch elements share the first N keys of batch element 0, read once
  *     invariant     batch-invariant: a row's bits do not depend on the rest of the batch
  *     table=b@B:0:0 the page table's batch stride, where it is not seq_k / N
- *     append=N      N new keys and values of each batch element are written to K and V first
+ *     append=N      N new keys and values of each batch element are written to K and V first;
+ *                   append=N:packed: one per query, N being seq_q, in the same packed rows
  *     rotary=N      N columns of Q and of new keys are rotated by position, paired by halves;
  *                   rotary=N:interleaved: neighbouring columns paired
  *     cos=T sin=T   the type of its cosines and sines, where it is not f32
@@ -794,8 +804,8 @@ typedef struct heed_buffers {
     const void *table;        /* [batch, seq_k / page] */
     const void *cu_seqlens_q; /* [batch + 1] */
     const void *cu_seqlens_k; /* [batch + 1] */
-    const void *k_new;        /* [batch, append, heads_kv, dim_qk], where the problem appends */
-    const void *v_new;        /* [batch, append, heads_kv, dim_v], but where V is shared */
+    const void *k_new;        /* [batch, append, heads_kv, dim_qk], where the problem appends, */
+    const void *v_new;        /* [batch, append, heads_kv, dim_v], likewise; both may be packed */
     const void *rotary_cos;   /* [seq_k, rotary / 2] */
     const void *rotary_sin;   /* [seq_k, rotary / 2] */
 } heed_buffers;

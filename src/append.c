@@ -15,7 +15,7 @@ heed_problem heed_append_rest(const heed_problem *problem)
         return rest;
     if (problem->rotary > 0)
         rest.q = (heed_strides){ 0, 0, 0 };
-    rest.append = rest.rotary = rest.interleaved = 0;
+    rest.append = rest.append_packed = rest.rotary = rest.interleaved = 0;
     rest.k_new = rest.v_new = (heed_strides){ 0, 0, 0 };
     rest.rotary_cos = rest.rotary_sin = (heed_operand){ .type = HEED_DATA_NONE };
     heed_problem_normalize_own(&rest);

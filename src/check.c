@@ -82,10 +82,11 @@ static heed_status check_cumulative(const heed_problem *p, const void *cu, int i
 /* The fewest keys that batch element @b may have. */
 static int64_t least_length(const heed_problem *p, const numbers *all, int64_t b)
 {
-    int64_t behind = p->append, queries = p->seq_q;
+    int64_t queries = p->seq_q;
     if (p->tokens_q > 0)
         queries = cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b + 1) -
                   cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b);
+    int64_t behind = p->append_packed ? queries : p->append;
     if (p->prefix > 0 && p->mask != HEED_MASK_NONE && queries > behind)
         behind = queries;
     return p->prefix + behind;

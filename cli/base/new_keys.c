@@ -109,11 +109,21 @@ static const struct {
     [CLI_BSHD] = { "[batch, append, heads, dim]", { "batch", "append", "heads", "dim" }, 1, 2 },
     [CLI_BHSD] = { "[batch, heads, append, dim]", { "batch", "heads", "append", "dim" }, 2, 1 },
 };
+static const char *const packed_orders[] = {
+    [CLI_BSHD] = "[tokens, heads, dim]", [CLI_BHSD] = "[heads, tokens, dim]"
+};
 
-/* The number of new keys. */
+/* True if new keys are packed as queries are; their arrays then have no batch dimension. */
+static int is_packed(const cli_inputs *inputs)
+{
+    return inputs->q.packed && operand_of(inputs, LAB_K_NEW)->tensor.rank == VECTOR_RANK - 1;
+}
+
+/* The number of new keys of each batch element, or of all if they are packed. */
 static int64_t count_of(const cli_inputs *inputs)
 {
-    return operand_of(inputs, LAB_K_NEW)->tensor.shape[layouts[inputs->layout].seq];
+    const int seq = layouts[inputs->layout].seq - is_packed(inputs);
+    return operand_of(inputs, LAB_K_NEW)->tensor.shape[seq];
 }
 
 static cli_exit check_vectors(const cli_inputs *inputs, const heed_problem *problem, size_t row)
@@ -123,17 +133,23 @@ static cli_exit check_vectors(const cli_inputs *inputs, const heed_problem *prob
     const cli_layout layout = inputs->layout;
     const bool keys = vectors[row].role == LAB_K_NEW;
     const int64_t dim = keys ? problem->dim_qk : problem->dim_v;
+    const int packed = is_packed(inputs);
     int64_t least[VECTOR_RANK], most[VECTOR_RANK];
     range ranges[VECTOR_RANK];
-    cli_exit code = check_rank(option, operand, VECTOR_RANK, layouts[layout].order);
+    cli_exit code = check_rank(option, operand, VECTOR_RANK - packed,
+                               packed ? packed_orders[layout] : layouts[layout].order);
     if (code != CLI_OK)
         return code;
-    cli_layout_shape(layout, problem->batch, keys ? 1 : count_of(inputs), problem->heads_kv, dim,
-                     least);
-    cli_layout_shape(layout, problem->batch, keys ? problem->seq_k : count_of(inputs),
-                     problem->heads_kv, dim, most);
+    const int64_t fewest = packed ? problem->tokens_q : keys ? 1 : count_of(inputs);
+    const int64_t all = packed ? problem->tokens_q : keys ? problem->seq_k : count_of(inputs);
+    cli_layout_shape(layout, problem->batch, fewest, problem->heads_kv, dim, least);
+    cli_layout_shape(layout, problem->batch, all, problem->heads_kv, dim, most);
     for (int i = 0; i < VECTOR_RANK; i++)
         ranges[i] = (range){ layouts[layout].names[i], least[i], most[i] };
+    if (packed) {
+        ranges[layouts[layout].seq].name = "tokens";
+        memmove(ranges, ranges + 1, (VECTOR_RANK - 1) * sizeof *ranges);
+    }
     code = check_sizes(option, operand, ranges);
     if (code == CLI_OK && operand->tensor.type != problem->type) {
         cli_error("--%s: %s has elements of type %s, K those of type %s; choose one with --type",
@@ -147,11 +163,12 @@ static cli_exit check_vectors(const cli_inputs *inputs, const heed_problem *prob
 /* Writes the strides of the array, which is dense: they are products of sizes. */
 static void say_strides(const cli_inputs *inputs, size_t row, char *text, size_t size)
 {
-    const int64_t *shape = operand_of(inputs, vectors[row].role)->tensor.shape;
+    const lab_tensor *tensor = &operand_of(inputs, vectors[row].role)->tensor;
+    const int none = VECTOR_RANK - tensor->rank; /* 1 for packed keys: no batch dimension */
     const size_t length = strlen(text);
     int64_t distance[VECTOR_RANK] = { [VECTOR_RANK - 1] = 1 };
     for (int i = VECTOR_RANK - 1; i > 0; i--)
-        distance[i - 1] = distance[i] * shape[i];
+        distance[i - 1] = distance[i] * (i >= none ? tensor->shape[i - none] : 1);
     snprintf(text + length, size - length, " %s=%lld:%lld:%lld", vectors[row].strides,
              (long long)distance[0], (long long)distance[layouts[inputs->layout].seq],
              (long long)distance[layouts[inputs->layout].heads]);
@@ -173,7 +190,10 @@ static cli_exit say_vectors(const cli_inputs *inputs, const heed_problem *proble
     if (code != CLI_OK)
         return code;
     const size_t length = strlen(text);
-    snprintf(text + length, size - length, " append=%lld", (long long)count_of(inputs));
+    if (is_packed(inputs))
+        snprintf(text + length, size - length, " append=%lld:packed", (long long)problem->seq_q);
+    else
+        snprintf(text + length, size - length, " append=%lld", (long long)count_of(inputs));
     for (size_t i = 0; i < (inputs->shared ? 1 : 2); i++)
         say_strides(inputs, i, text, size);
     return CLI_OK;
@@ -224,13 +244,7 @@ static bool has_word(const char *words, const char *start)
 static cli_exit say_turns(const cli_inputs *inputs, const heed_problem *problem, const char *words,
                           char *text, size_t size)
 {
-    char place[CLI_PLACE_SIZE];
     const cli_operand_file *cos = operand_of(inputs, LAB_COS);
-    if (problem->tokens_q > 0) {
-        cli_error("--rotary-cos: %s has packed queries, which are not rotated; give padded ones",
-                  cli_input_print(&inputs->q, place));
-        return CLI_USAGE;
-    }
     cli_exit code = check_turns(inputs, problem);
     if (code != CLI_OK)
         return code;
@@ -257,6 +271,15 @@ cli_exit cli_new_keys_words(const cli_inputs *inputs, const heed_problem *proble
 /* The problem                                                                */
 /* -------------------------------------------------------------------------- */
 
+/* The number of new keys of batch element @b. */
+static int64_t added_to(const heed_problem *problem, const cli_inputs *inputs, int64_t b)
+{
+    const lab_tensor *cu = &operand_of(inputs, LAB_CU_Q)->tensor;
+    if (!problem->append_packed)
+        return problem->append;
+    return (int64_t)(lab_data_get(cu->kind, cu->data, b + 1) - lab_data_get(cu->kind, cu->data, b));
+}
+
 /* The entries of a batch element in the page table; those of its new keys are the last. */
 typedef struct entries {
     int64_t first, fresh, end;
@@ -265,10 +288,11 @@ typedef struct entries {
 static entries entries_of(const heed_problem *problem, const cli_inputs *inputs, int64_t b)
 {
     const int32_t *lengths = operand_of(inputs, LAB_LENGTHS)->tensor.data;
-    const int64_t page = problem->page;
+    const int64_t page = problem->page, added = added_to(problem, inputs, b);
+    const int64_t end = (lengths[b] + page - 1) / page;
     return (entries){ .first = b > 0 ? problem->prefix / page : 0,
-                      .fresh = (lengths[b] - problem->append) / page,
-                      .end = (lengths[b] + page - 1) / page };
+                      .fresh = added > 0 ? (lengths[b] - added) / page : end,
+                      .end = end };
 }
 
 /* Reports that two entries of the table name the same page, one of them for new keys. */

@@ -33,7 +33,7 @@
                  "each sequence: [batch, pages of a sequence], i32"),                             \
         OPT_PATH("k-new", 0, "FILE",                                                              \
                  "New keys, appended to K before the attention, [batch, append, heads, dim]: "    \
-                 "the last ones that --lengths counts"),                                          \
+                 "the last ones that --lengths counts; or [tokens, heads, dim], packed as Q is"), \
         OPT_PATH("v-new", 0, "FILE", "Their values, appended to V"),                              \
         OPT_PATH("rotary-cos", 0, "FILE",                                                         \
                  "Cosines of a rotary embedding of the new keys and of Q: [positions, half the "  \

@@ -288,21 +288,25 @@ void cli_sequences_complete(heed_problem *problem, const cli_inputs *inputs)
                                      .along = HEED_ALONG_BATCH | HEED_ALONG_PAGE };
 }
 
-/* The fewest keys that a batch element may have; packed queries do not count. */
-static int64_t least_length(const heed_problem *problem)
+/* The fewest keys that batch element @b may have; packed queries count only if new keys are packed
+ * too. */
+static int64_t least_length(const heed_problem *problem, const cli_inputs *inputs, int64_t b)
 {
     const bool all = problem->prefix > 0 && problem->mask != HEED_MASK_NONE &&
                      problem->tokens_q == 0 && problem->seq_q > problem->append;
+    const lab_tensor *cu = &operand_of(inputs, LAB_CU_Q)->tensor;
+    if (problem->append_packed)
+        return problem->prefix + entry(cu, b + 1) - entry(cu, b);
     return problem->prefix + (all ? problem->seq_q : problem->append);
 }
 
 cli_exit cli_sequences_check(const heed_problem *problem, const cli_inputs *inputs)
 {
-    const int64_t least = least_length(problem);
     const cli_operand_file *lengths = operand_of(inputs, LAB_LENGTHS);
     const cli_operand_file *table = operand_of(inputs, LAB_TABLE);
     for (int64_t b = 0; b < problem->batch; b++) {
         const int64_t length = lengths->path ? entry(&lengths->tensor, b) : problem->seq_k;
+        const int64_t least = least_length(problem, inputs, b);
         if (length < least || length > problem->seq_k) {
             cli_error("--lengths: %s: entry %lld is %lld; it must be %lld to %lld", lengths->path,
                       (long long)b, (long long)length, (long long)least, (long long)problem->seq_k);

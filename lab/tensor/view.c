@@ -72,8 +72,8 @@ static lab_view new_view(const heed_problem *p, lab_role role)
     if (p->append == 0 || (!keys && p->shared))
         return (lab_view){ .kind = HEED_DATA_NONE };
     return (lab_view){ .type = p->type,
-                       .batch = p->batch,
-                       .seq = p->append,
+                       .batch = p->append_packed ? 1 : p->batch,
+                       .seq = p->append_packed ? p->tokens_q : p->append,
                        .heads = p->heads_kv,
                        .dim = keys ? p->dim_qk : p->dim_v,
                        .strides = keys ? p->k_new : p->v_new,

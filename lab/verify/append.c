@@ -8,14 +8,31 @@
 
 #include "lab/tensor/convert.h"
 
-int64_t lab_append_first(const heed_problem *problem, const heed_buffers *data, int64_t batch)
+static int64_t length_of(const heed_problem *problem, const heed_buffers *data, int64_t batch)
 {
     const lab_view lengths = lab_view_of(problem, LAB_LENGTHS);
+    return (int64_t)lab_data_get(lengths.kind, data->lengths, lab_view_at(&lengths, batch, 0, 0));
+}
+
+int64_t lab_append_count(const heed_problem *problem, const heed_buffers *data, int64_t batch)
+{
+    const lab_range queries = lab_queries_of(problem, data, batch);
+    return problem->append_packed ? queries.end - queries.begin : problem->append;
+}
+
+int64_t lab_append_first(const heed_problem *problem, const heed_buffers *data, int64_t batch)
+{
     if (problem->append == 0)
         return INT64_MAX;
-    int64_t length = (int64_t)lab_data_get(lengths.kind, data->lengths,
-                                           lab_view_at(&lengths, batch, 0, 0));
-    return length - problem->append;
+    return length_of(problem, data, batch) - lab_append_count(problem, data, batch);
+}
+
+int64_t lab_append_at(const heed_problem *problem, const heed_buffers *data, const lab_view *view,
+                      int64_t batch, int64_t n, int64_t head)
+{
+    if (!problem->append_packed)
+        return lab_view_at(view, batch, n, head);
+    return lab_view_at(view, 0, lab_queries_of(problem, data, batch).begin + n, head);
 }
 
 /* Rounds @value to float32, then to the type. */
@@ -40,13 +57,16 @@ void lab_rotate(const heed_problem *problem, const heed_buffers *data, int64_t p
     }
 }
 
-void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, int64_t batch,
-                      int64_t query, double *vector)
+void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                      double *vector)
 {
-    int64_t keys = lab_append_first(problem, data, batch) + problem->append;
-    int64_t position = query + keys - problem->seq_q;
-    if (problem->rotary > 0)
-        lab_rotate(problem, data, position > 0 ? position : 0, vector);
+    if (problem->rotary == 0)
+        return;
+    const lab_row own = lab_row_within(problem, data, row);
+    const lab_range queries = lab_queries_of(problem, data, own.batch);
+    const int64_t keys = length_of(problem, data, own.batch);
+    const int64_t position = own.query + keys - (queries.end - queries.begin);
+    lab_rotate(problem, data, position > 0 ? position : 0, vector);
 }
 
 /* The new vectors of K or V, and their places in the cache. */
@@ -68,22 +88,24 @@ static places places_of(const heed_problem *problem, const heed_buffers *data, l
     return p;
 }
 
-/* The @n-th new vector: its batch element, head, and number. */
+/* A new vector: its batch element, head, and number. */
 typedef struct place {
     int64_t batch, head, n;
 } place;
 
-static place place_at(const heed_problem *problem, int64_t n)
+/* Moves @at, initially BEFORE_ALL, to the next new vector. Returns false if there are no more. */
+static bool next_place(const heed_problem *problem, const heed_buffers *data, place *at)
 {
-    return (place){ .batch = n / problem->append / problem->heads_kv,
-                    .head = n / problem->append % problem->heads_kv,
-                    .n = n % problem->append };
+    at->n++;
+    while (at->batch < problem->batch && at->n >= lab_append_count(problem, data, at->batch)) {
+        at->n = 0;
+        at->head = (at->head + 1) % problem->heads_kv;
+        at->batch += at->head == 0;
+    }
+    return at->batch < problem->batch;
 }
 
-static int64_t count_of(const heed_problem *problem)
-{
-    return problem->batch * problem->heads_kv * problem->append;
-}
+#define BEFORE_ALL ((place){ 0, 0, -1 })
 
 /* The element of the cache where the vector begins. */
 static int64_t cache_at(const heed_problem *problem, const heed_buffers *data, const places *p,
@@ -98,9 +120,8 @@ void lab_append_derive(const heed_problem *problem, const heed_buffers *data, la
 {
     const places p = places_of(problem, data, role == LAB_K_NEW ? LAB_K : LAB_V);
     const size_t bytes = (size_t)p.added.dim * p.added.element;
-    for (int64_t i = 0; i < count_of(problem); i++) {
-        const place at = place_at(problem, i);
-        const int64_t into = lab_view_at(&p.added, at.batch, at.n, at.head);
+    for (place at = BEFORE_ALL; next_place(problem, data, &at);) {
+        const int64_t into = lab_append_at(problem, data, &p.added, at.batch, at.n, at.head);
         const int64_t from = cache_at(problem, data, &p, at);
         memcpy((unsigned char *)to + (size_t)into * p.added.element,
                p.data + (size_t)from * p.cache.element, bytes);
@@ -118,8 +139,8 @@ void lab_append_blank(const heed_problem *problem, const heed_buffers *data)
         if (!has(problem, (lab_role)role))
             continue;
         const places p = places_of(problem, data, (lab_role)role);
-        for (int64_t i = 0; i < count_of(problem); i++) {
-            int64_t into = cache_at(problem, data, &p, place_at(problem, i));
+        for (place at = BEFORE_ALL; next_place(problem, data, &at);) {
+            int64_t into = cache_at(problem, data, &p, at);
             memset(p.data + (size_t)into * p.cache.element, 0xff,
                    (size_t)p.cache.dim * p.cache.element);
         }
@@ -134,10 +155,10 @@ static void write_new(const heed_problem *problem, const heed_buffers *data, boo
         if (!has(problem, (lab_role)role))
             continue;
         const places p = places_of(problem, data, (lab_role)role);
-        for (int64_t i = 0; i < count_of(problem); i++) {
-            const place at = place_at(problem, i);
+        for (place at = BEFORE_ALL; next_place(problem, data, &at);) {
             const int64_t into = cache_at(problem, data, &p, at);
-            lab_elements_load(p.added.type, p.from, lab_view_at(&p.added, at.batch, at.n, at.head),
+            lab_elements_load(p.added.type, p.from,
+                              lab_append_at(problem, data, &p.added, at.batch, at.n, at.head),
                               p.added.dim, vector);
             if (role == LAB_K && problem->rotary > 0 && rotated)
                 lab_rotate(problem, data, lab_append_first(problem, data, at.batch) + at.n, vector);
@@ -170,7 +191,7 @@ bool lab_append_repeats(const heed_problem *problem)
 heed_problem lab_append_rest(const heed_problem *problem)
 {
     heed_problem rest = *problem;
-    rest.append = rest.rotary = rest.interleaved = 0;
+    rest.append = rest.append_packed = rest.rotary = rest.interleaved = 0;
     rest.k_new = rest.v_new = (heed_strides){ 0 };
     rest.rotary_cos = rest.rotary_sin = (heed_operand){ 0 };
     return rest;

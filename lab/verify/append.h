@@ -15,17 +15,23 @@
 
 #include "heed.h"
 #include "lab/tensor/view.h"
+#include "lab/verify/reference/reference.h"
 
-/* lab_append_first() returns the index of the first new key of batch element @batch, by its length.
- * Where nothing is appended, no key has that index. */
+/* lab_append_first() returns the index of the first new key of batch element @batch, by its length;
+ * where nothing is appended, no key has that index. lab_append_count() returns the number of its
+ * new keys, and lab_append_at() the offset of new key @n in @view, the tensor of new keys or
+ * values. */
 int64_t lab_append_first(const heed_problem *problem, const heed_buffers *data, int64_t batch);
+int64_t lab_append_count(const heed_problem *problem, const heed_buffers *data, int64_t batch);
+int64_t lab_append_at(const heed_problem *problem, const heed_buffers *data, const lab_view *view,
+                      int64_t batch, int64_t n, int64_t head);
 
 /* lab_rotate() rotates a vector of Q or of a new key for @position, and rounds it to the problem's
- * type. lab_rotate_query() rotates the vector of query @query of batch element @batch. */
+ * type. lab_rotate_query() rotates the query vector of @row, which is packed if queries are. */
 void lab_rotate(const heed_problem *problem, const heed_buffers *data, int64_t position,
                 double *vector);
-void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, int64_t batch,
-                      int64_t query, double *vector);
+void lab_rotate_query(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                      double *vector);
 
 /* lab_append_derive() copies the new keys or values (@role is LAB_K_NEW or LAB_V_NEW) from their
  * places in K or V of @data to @to. */

@@ -134,7 +134,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_k = it.seq_k > it.page ? it.seq_k - it.seq_k % it.page : it.page;
         it.seq_q = together && which < 2 ? it.seq_k : it.seq_q;
     }
-    it.append = least(problem->append, it.seq_k);
+    it.append = problem->append_packed ? it.seq_q : least(problem->append, it.seq_k);
     it.prefix = shared_keys(&it);
     it.tokens_q = packed(lot, problem->tokens_q, it.batch * it.seq_q);
     it.tokens_k = packed(lot, problem->tokens_k, it.batch * it.seq_k);

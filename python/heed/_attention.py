@@ -338,7 +338,8 @@ def attention(
             cache k and v. They are written in place, at keys lengths - new keys to lengths - 1 of
             each batch element, and then attended to like the others. lengths is required and
             counts them. With v=None, pass only k_new. Batch elements of k and v must not share
-            memory.
+            memory. With packed queries they may be packed too, (tokens of q, key/value heads, head
+            dim): then each sequence has one new key per query.
         rotary_cos, rotary_sin: (positions, r / 2), float32, float16 or bfloat16, dense: a rotary
             embedding of r columns of k_new and q: the first r, or with v=None the r columns after
             V. k_new is rotated at its positions before it is written, q at query + length -

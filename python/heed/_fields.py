@@ -332,14 +332,20 @@ def fill_new(
         )
     if "lengths" not in rest:
         raise InvalidError("lengths: missing; k_new needs them, as they say where it goes")
+    packed = fields.tokens_q > 0 and len(new["k_new"].shape) == 3
+    fields.append_packed = int(packed)
+    fields.append = fields.seq_q if packed else 0
     for name, x in new.items():
-        size, strides = order(name, x, layout)
+        size, strides = order(name, unpacked(name, x, packed), layout)
         setattr(fields, name, strides)
         if x.dtype != views["q"].dtype:
             raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, that of q {views['q'].dtype}")
-        require(name, size, 0, fields.batch, "q")
+        require(name, size, 0, 1 if packed else fields.batch, "q")
         fields.append = fields.append or size[1]
-        require(name, size, 1, fields.append, "k_new")
+        if packed:
+            require(name, size, 1, views["q"].shape[1], "q")
+        else:
+            require(name, size, 1, fields.append, "k_new")
         require(name, size, 2, fields.heads_kv, "k")
         require(name, size, 3, fields.dim_qk if name == "k_new" else fields.dim_v, name[0])
         require_writable(name[0], views[name[0]])

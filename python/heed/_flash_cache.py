@@ -79,14 +79,17 @@ def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tens
         )
 
 
-def _turns(q: Tensor, new: int, cache: Cache, words: Words, keys: int) -> Optional[Dict[str, Any]]:
+def _turns(
+    q: Tensor, new: Optional[int], cache: Cache, words: Words, keys: int
+) -> Optional[Dict[str, Any]]:
     """attention()'s arguments for the rotary embedding; None: heed's uses other positions or
     layouts."""
     cos, sin = cache.rotary_cos, cache.rotary_sin
     if cos is None or sin is None:
         return {}
     local = words.causal or limits(words) != (None, None)
-    if cache.rotary_seqlens is not None or new != q.shape[1] or not (local or new == 1):
+    queries = q.shape[1] if cache.cu_q is None else cache.most_q
+    if cache.rotary_seqlens is not None or new != queries or not (local or new == 1):
         return None
     types = (torch.float32, torch.float16, torch.bfloat16)
     for x in (cos, sin):
@@ -95,6 +98,13 @@ def _turns(q: Tensor, new: int, cache: Cache, words: Words, keys: int) -> Option
     if cos.shape[1] != sin.shape[1] or cos.dtype != sin.dtype or 2 * cos.shape[1] > q.shape[-1]:
         return None
     return {"rotary_cos": cos, "rotary_sin": sin, "rotary_interleaved": cache.rotary_interleaved}
+
+
+def _packed_alike(cu_q: Optional[Tensor], cu_new: Optional[Tensor]) -> bool:
+    """True if new keys are packed as queries are, or neither are. Does not wait for a GPU."""
+    if cu_q is None or cu_new is None or cu_q is cu_new:
+        return cu_q is cu_new
+    return not cu_q.is_cuda and not cu_new.is_cuda and cu_q.tolist() == cu_new.tolist()
 
 
 def _new_words(
@@ -106,16 +116,18 @@ def _new_words(
     keys: int,
 ) -> Optional[Dict[str, Any]]:
     """attention()'s arguments with which heed stores the new keys; None: torch must store them."""
-    packed = cache.cu_q is not None or cache.cu_new is not None
-    if packed or words.qv is not None or cache.batch_idx is not None or not q.numel():
+    if not _packed_alike(cache.cu_q, cache.cu_new):
+        return None
+    if words.qv is not None or cache.batch_idx is not None or not q.numel():
         return None
     for x, own in zip(caches, added):
         spread = any(n > 1 and step == 0 for n, step in zip(x.shape, x.stride()))
         if spread or not own.numel() or not q.dtype == x.dtype == own.dtype:
             return None
-        if own.shape[0] != q.shape[0] or own.shape[2:] != x.shape[2:]:
+        if own.shape[0] != q.shape[0] or own.shape[-2:] != x.shape[2:]:
             return None
-    turns = _turns(q, added[0].shape[1], cache, words, keys)
+    new = added[0].shape[1] if cache.cu_new is None else cache.most_q
+    turns = _turns(q, new, cache, words, keys)
     return None if turns is None else {"k_new": added[0], "v_new": added[1], **turns}
 
 
@@ -342,6 +354,8 @@ def attend_cache(
     most_q = q.shape[1]
     if cache.cu_q is not None:
         most_q = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
+        if native is not None:  # one new key per query, and no more than keys
+            most_q = min(most_q, keys)
     starts = cache.leftpad
     if starts is not None:
         starts = _integers("cache_leftpad", starts, batch).view(-1, 1).expand(-1, most_q).contiguous()

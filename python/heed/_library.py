@@ -103,7 +103,7 @@ class Problem(Structure):
         *_all(Strides, "k_new v_new"),
         *_all(c_int64, "rotary interleaved"),
         *_all(Operand, "rotary_cos rotary_sin"),
-        *_all(c_int64, "prefix products"),
+        *_all(c_int64, "prefix products append_packed"),
     ]
 
 

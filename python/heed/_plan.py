@@ -383,7 +383,8 @@ class Plan(Handle):
                 _check_dense(name, views[name], operand.type, operand_shape(fields, operand))
         for name in NEW[: 2 - fields.shared] if fields.append else ():
             dim = fields.dim_qk if name == "k_new" else fields.dim_v
-            shape = (fields.batch, fields.append, fields.heads_kv, dim)
+            rows = (1, fields.tokens_q) if fields.append_packed else (fields.batch, fields.append)
+            shape = (*rows, fields.heads_kv, dim)
             views[name] = take(name)
             self._check(name, views[name], shape, getattr(fields, name))
         for array in fields.arrays:

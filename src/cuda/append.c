@@ -36,6 +36,8 @@ int heed_cuda_append_defines(const heed_problem *problem, heed_define defines[HE
         defines[count++] = (heed_define){ "HEED_TURNS", type_of(problem->rotary_cos.type) };
     if (problem->interleaved)
         defines[count++] = (heed_define){ "HEED_INTERLEAVED", 1 };
+    if (problem->append_packed || (problem->rotary > 0 && problem->tokens_q > 0))
+        defines[count++] = (heed_define){ "HEED_VARLEN", problem->append_packed ? 2 : 1 };
     return count;
 }
 
@@ -47,9 +49,11 @@ static unsigned size_of(int64_t size)
 heed_status heed_cuda_append_fill(heed_cuda_append_args *args, const heed_problem *problem)
 {
     const heed_problem *p = problem, rest = heed_append_rest(problem);
+    const int64_t rows = p->tokens_q > 0 ? p->tokens_q : p->batch * p->seq_q;
     int64_t keys, queries, all;
-    if (__builtin_mul_overflow(p->batch * p->append, p->heads_kv, &keys) ||
-        __builtin_mul_overflow(p->batch * p->seq_q, p->heads_q, &queries) ||
+    if (__builtin_mul_overflow(p->append_packed ? rows : p->batch * p->append, p->heads_kv,
+                               &keys) ||
+        __builtin_mul_overflow(rows, p->heads_q, &queries) ||
         __builtin_add_overflow(2 * keys, queries, &all) || keys > INT_MAX || all > INT_MAX ||
         p->seq_k > INT_MAX)
         return heed_fail(HEED_ERR_UNSUPPORTED,
@@ -75,6 +79,9 @@ heed_status heed_cuda_append_fill(heed_cuda_append_args *args, const heed_proble
         .dim_v = size_of(p->dim_v),
         .turned = size_of(heed_problem_turned(p)),
         .rotary = size_of(p->rotary),
+        .cu_q_words = p->cu_seqlens_q.type == HEED_DATA_I64 ? 2 : 1,
+        .sequences = size_of(p->batch),
+        .all = p->prefix > 0,
     };
     args->vectors = args->values + (p->rotary > 0 ? size_of(queries) : 0);
     return HEED_OK;
@@ -93,6 +100,7 @@ void heed_cuda_append_place(heed_cuda_append_args *args, const heed_problem *pro
     args->sines = buffers->rotary_sin;
     args->lengths = buffers->lengths;
     args->table = problem->page > 0 ? buffers->table : NULL;
+    args->cu_q = problem->tokens_q > 0 ? buffers->cu_seqlens_q : NULL;
 }
 
 unsigned heed_cuda_append_grid(const heed_cuda_append_args *args)

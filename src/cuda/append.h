@@ -9,7 +9,7 @@
 
 /* heed_cuda_append_defines() writes the macros with which append.cu is compiled for @problem,
  * normalized, and returns their number. */
-#define HEED_APPEND_DEFINES 4
+#define HEED_APPEND_DEFINES 5
 int heed_cuda_append_defines(const heed_problem *problem, heed_define defines[HEED_APPEND_DEFINES]);
 
 /* heed_cuda_append_fill() writes all arguments except the addresses, which heed_cuda_append_place()

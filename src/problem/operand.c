@@ -420,8 +420,21 @@ static bool varlen_fault(const heed_problem *problem, heed_fault *fault)
 static bool append_fault(const heed_problem *problem, heed_fault *fault)
 {
     const heed_problem *p = problem;
+    if (p->append_packed != 0 && (p->append_packed != 1 || p->append == 0))
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append_packed is %lld; it must be 0, or 1 where append is 1 or more",
+                              (long long)p->append_packed);
     if (p->append == 0)
         return false;
+    if (p->append_packed && p->tokens_q == 0)
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append_packed is 1 and tokens_q is 0; new keys are packed as "
+                              "queries are, so it must be 1 or more");
+    if (p->append_packed && p->append != p->seq_q)
+        return heed_fault_set(fault, HEED_PART_APPEND,
+                              "append is %lld; as new keys are packed, it must be %lld, which is "
+                              "seq_q",
+                              (long long)p->append, (long long)p->seq_q);
     if (p->append > p->seq_k)
         return heed_fault_set(fault, HEED_PART_APPEND,
                               "append is %lld; it must be 0 to %lld, which is seq_k",
@@ -456,12 +469,6 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
         return heed_fault_set(fault, HEED_PART_ROTARY,
                               "rotary is %lld and append is 0; without new keys rotary must be 0",
                               (long long)p->rotary);
-    if (p->rotary > 0 && p->tokens_q > 0)
-        return heed_fault_set(
-            fault, HEED_PART_ROTARY,
-            "rotary is %lld and tokens_q is %lld; packed queries are not rotated: "
-            "one of them must be 0",
-            (long long)p->rotary, (long long)p->tokens_q);
     if (p->rotary == 0 && (cos != HEED_DATA_NONE || sin != HEED_DATA_NONE))
         return heed_fault_set(fault, cos ? HEED_PART_COS : HEED_PART_SIN,
                               "rotary is 0; with %s it must be 2 to %lld",

@@ -117,9 +117,10 @@ int64_t heed_problem_turned(const heed_problem *problem)
 
 int64_t heed_problem_tokens(const heed_problem *problem, int role)
 {
-    return heed_roles[role].seq == HEED_PART_SEQ_K   ? problem->tokens_k
-           : heed_roles[role].seq == HEED_PART_SEQ_Q ? problem->tokens_q
-                                                     : 0;
+    const heed_part seq = heed_roles[role].seq;
+    if (seq == HEED_PART_SEQ_K)
+        return problem->tokens_k;
+    return seq == HEED_PART_SEQ_Q || problem->append_packed ? problem->tokens_q : 0;
 }
 
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role)
@@ -580,5 +581,6 @@ bool heed_problem_equal(const heed_problem *a, const heed_problem *b)
            a->window.right == b->window.right && a->chunk == b->chunk && a->softcap == b->softcap &&
            a->page == b->page && a->pages == b->pages && a->tokens_q == b->tokens_q &&
            a->tokens_k == b->tokens_k && a->shared == b->shared && a->invariant == b->invariant &&
-           a->rotary == b->rotary && a->interleaved == b->interleaved && heed_operands_equal(a, b);
+           a->rotary == b->rotary && a->interleaved == b->interleaved &&
+           a->append_packed == b->append_packed && heed_operands_equal(a, b);
 }

@@ -64,7 +64,8 @@ static void print_varlen(heed_text *text, const heed_problem *problem)
 static void print_append(heed_text *text, const heed_problem *problem)
 {
     if (problem->append != 0)
-        heed_text_add(text, " append=%lld", (long long)problem->append);
+        heed_text_add(text, " append=%lld%s", (long long)problem->append,
+                      problem->append_packed ? ":packed" : "");
     if (problem->rotary != 0)
         heed_text_add(text, " rotary=%lld%s", (long long)problem->rotary,
                       problem->interleaved ? ":interleaved" : "");

@@ -202,6 +202,17 @@ static heed_status read_varlen(heed_parser *p, const heed_word *word, const char
     return status == HEED_OK ? expect_end(p, value) : status;
 }
 
+/* Reads N or N:packed. */
+static heed_status read_append(heed_parser *p, const heed_word *word, const char *value)
+{
+    heed_status status = read_size(p, word->part, &value);
+    if (status == HEED_OK && value_is(p, value, ":packed")) {
+        p->problem.append_packed = 1;
+        value = p->end;
+    }
+    return status == HEED_OK ? expect_end(p, value) : status;
+}
+
 /* Reads N or N:interleaved. */
 static heed_status read_rotary(heed_parser *p, const heed_word *word, const char *value)
 {
@@ -455,7 +466,7 @@ static const heed_word words[] = {
     { "varlen=", HEED_PART_VARLEN, read_varlen, 0, "varlen=N or varlen=N/M" },
     { "cu_q=", HEED_PART_CU_Q, read_operand, HEED_OPERAND_CU_Q, "cu_q=T" },
     { "cu_k=", HEED_PART_CU_K, read_operand, HEED_OPERAND_CU_K, "cu_k=T" },
-    { "append=", HEED_PART_APPEND, read_one_size, 0, "append=N" },
+    { "append=", HEED_PART_APPEND, read_append, 0, "append=N or append=N:packed" },
     { "prefix=", HEED_PART_PREFIX, read_one_size, 0, "prefix=N" },
     { "rotary=", HEED_PART_ROTARY, read_rotary, 0, "rotary=N or rotary=N:interleaved" },
     { "cos=", HEED_PART_COS, read_operand, HEED_OPERAND_COS, "cos=T" },

@@ -40,6 +40,7 @@ enum {
     EACH = KEYS / PAGE
 };
 static const int32_t lengths[BATCH] = { KEYS, 8 };
+static const int32_t cu_few[BATCH + 1] = { 0, 2, 2 * QUERIES }; /* of packed queries */
 static const int32_t table[BATCH * EACH] = { 3, 1, 6, 0, 7, -1 };
 
 /* -------------------------------------------------------------------------- */
@@ -157,7 +158,51 @@ static void rotate(float *row, const turn *how, const lab_tensor *angles, int64_
     }
 }
 
-/* Writes the rotated Q and K, K also in pages. */
+/* Writes packed queries, rotated unless @how is NULL. */
+static void put_packed(void **state, const turn *how, const lab_tensor *angles, const lab_tensor *q)
+{
+    char file[64];
+    lab_tensor packed = zeros(HEED_DATA_F32, 3, (int64_t[]){ BATCH * QUERIES, HEADS_Q, DIM });
+    memcpy(packed.data, q->data, lab_tensor_bytes(q));
+    for (int64_t n = 0; n < BATCH * QUERIES * HEADS_Q && how; n++) {
+        const int64_t i = n / HEADS_Q, b = i >= cu_few[1];
+        rotate((float *)packed.data + n * DIM, how, angles, i + lengths[b] - cu_few[b + 1]);
+    }
+    snprintf(file, sizeof file, "Q_%s_packed.npy", how ? how->name : "plain");
+    put(state, file, &packed);
+    lab_tensor_free(&packed);
+}
+
+/* Writes new keys or values, packed as queries are. */
+static void put_packed_new(void **state, const char *name, const lab_tensor *new)
+{
+    const int64_t shape[] = { BATCH * APPEND, HEADS, new->shape[3] };
+    lab_tensor packed = zeros(HEED_DATA_F32, 3, shape);
+    memcpy(packed.data, new->data, lab_tensor_bytes(new));
+    put(state, name, &packed);
+    lab_tensor_free(&packed);
+}
+
+/* Writes the cache after packed keys were appended to @full, rotated unless @how is NULL. */
+static void put_packed_full(void **state, const char *name, const turn *how,
+                            const lab_tensor *angles, const lab_tensor *full, const lab_tensor *new)
+{
+    char file[64];
+    const int64_t dim = full->shape[3];
+    lab_tensor cache = copy(full);
+    for (int64_t n = 0; n < BATCH * APPEND; n++) {
+        const int64_t b = n >= cu_few[1], j = n + lengths[b] - cu_few[b + 1];
+        memcpy(row_of(&cache, b, j, 0), (float *)new->data + n *HEADS *dim,
+               HEADS * (size_t)dim * sizeof(float));
+        for (int64_t h = 0; h < HEADS && how; h++)
+            rotate(row_of(&cache, b, j, h), how, angles, j);
+    }
+    snprintf(file, sizeof file, "%s_%s_packed.npy", name, how ? how->name : "plain");
+    put(state, file, &cache);
+    lab_tensor_free(&cache);
+}
+
+/* Writes the rotated Q and K, Q also packed and K also in pages. */
 static void put_rotated(void **state, const turn *how, const lab_tensor *angles,
                         const lab_tensor *q, const lab_tensor *full)
 {
@@ -173,6 +218,7 @@ static void put_rotated(void **state, const turn *how, const lab_tensor *angles,
     }
     snprintf(file, sizeof file, "Q_%s", how->name);
     put_all(state, file, &queries);
+    put_packed(state, how, angles, q);
     snprintf(file, sizeof file, "K_%s", how->name);
     put_all(state, file, &keys);
     snprintf(file, sizeof file, "K_pool_%s.npy", how->name);
@@ -215,6 +261,7 @@ static void put_others(void **state)
         { "ten.npy", HEED_DATA_I32, 1, { BATCH }, { KEYS, 10 } },
         { "short.npy", HEED_DATA_I32, 1, { BATCH }, { KEYS, 2 } },
         { "cu_q.npy", HEED_DATA_I32, 1, { BATCH + 1 }, { 0, QUERIES, 2 * QUERIES } },
+        { "cu_few.npy", HEED_DATA_I32, 1, { BATCH + 1 }, { 0, 2, 2 * QUERIES } },
         { "table.npy", HEED_DATA_I32, 2, { BATCH, EACH }, { 3, 1, 6, 0, 7, -1 } },
         { "table_new.npy", HEED_DATA_I32, 2, { BATCH, EACH }, { 3, 1, 6, 0, 6, -1 } },
         { "table_old.npy", HEED_DATA_I32, 2, { BATCH, EACH }, { 3, 7, 6, 0, 7, -1 } },
@@ -239,15 +286,6 @@ static void put_others(void **state)
         put(state, rows[i].name, &tensor);
         lab_tensor_free(&tensor);
     }
-}
-
-/* Queries in packed form. */
-static void put_packed(void **state, const lab_tensor *q)
-{
-    lab_tensor packed = zeros(HEED_DATA_F32, 3, (int64_t[]){ BATCH * QUERIES, HEADS_Q, DIM });
-    memcpy(packed.data, q->data, lab_tensor_bytes(q));
-    put(state, "Q_packed.npy", &packed);
-    lab_tensor_free(&packed);
 }
 
 static void put_named(void **state, const lab_tensor *tensors)
@@ -290,9 +328,14 @@ static int open_arrays(void **state)
         put_pool(state, full_pools[i], &full);
         for (size_t n = 0; i == 1 && n < sizeof turns / sizeof *turns; n++)
             put_rotated(state, &turns[n], all + 5, &all[0], &full);
+        put_packed_full(state, names[i], NULL, NULL, &full, &all[i + 2]);
+        for (size_t n = 0; i == 1 && n < sizeof turns / sizeof *turns; n++)
+            put_packed_full(state, names[i], &turns[n], all + 5, &full, &all[i + 2]);
         lab_tensor_free(&full);
     }
-    put_packed(state, &all[0]);
+    put_packed(state, NULL, NULL, &all[0]);
+    put_packed_new(state, "K_new_packed.npy", &all[3]);
+    put_packed_new(state, "V_new_packed.npy", &all[4]);
     put_named(state, all);
     put_others(state);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -305,6 +348,7 @@ static int open_arrays(void **state)
 /* -------------------------------------------------------------------------- */
 
 #define NEW "--k-new K_new.npy --v-new V_new.npy "
+#define PACKED "--k-new K_new_packed.npy --v-new V_new_packed.npy "
 #define LENGTHS "--lengths lengths.npy "
 #define ROTATED "--rotary-cos cos.npy --rotary-sin sin.npy "
 
@@ -326,10 +370,11 @@ static const struct {
       "append=3 lengths=b layout=bhsd" },
     { LENGTHS "--table table.npy", "Q", "K_pool", "V_pool", NEW, "Q", "K_pool_full", "V_pool_full",
       "append=3 lengths=b paged=7/8" },
-    { LENGTHS "--cu-seqlens-q cu_q.npy --words causal=br", "Q_packed", "K", "V", NEW, "Q_packed",
-      "K_full", "V_full", "varlen=6/0 append=3" },
-    { LENGTHS "--cu-seqlens-q cu_q.npy --table table.npy", "Q_packed", "K_pool", "V_pool", NEW,
-      "Q_packed", "K_pool_full", "V_pool_full", "varlen=6/0 append=3 lengths=b paged=7/8" },
+    { LENGTHS "--cu-seqlens-q cu_q.npy --words causal=br", "Q_plain_packed", "K", "V", NEW,
+      "Q_plain_packed", "K_full", "V_full", "varlen=6/0 append=3" },
+    { LENGTHS "--cu-seqlens-q cu_q.npy --table table.npy", "Q_plain_packed", "K_pool", "V_pool",
+      NEW, "Q_plain_packed", "K_pool_full", "V_pool_full",
+      "varlen=6/0 append=3 lengths=b paged=7/8" },
     { LENGTHS "--type f16", "Q", "K", "V", NEW, "Q", "K_full_f16", "V_full_f16", "f16 append=3" },
     { LENGTHS "--type f32", "Q_f16", "K", "V", NEW, "Q_f16", "K_full", "V_full", "f32 append=3" },
     { LENGTHS "--type bf16 --cpu scalar --threads 1 --kernel fwd_any_scalar_row", "Q_bf16",
@@ -344,6 +389,16 @@ static const struct {
       "V_full", "append=3 rotary=12:interleaved lengths=b" },
     { LENGTHS "--table table.npy", "Q", "K_pool", "V_pool", NEW ROTATED, "Q_halves",
       "K_pool_halves", "V_pool_full", "append=3 rotary=12 lengths=b paged=7/8" },
+    { LENGTHS "--cu-seqlens-q cu_few.npy --words causal=br", "Q_plain_packed", "K", "V",
+      NEW ROTATED, "Q_halves_packed", "K_halves", "V_full", "varlen=6/0 append=3 rotary=12" },
+    { LENGTHS "--cu-seqlens-q cu_few.npy --words causal=br", "Q_plain_packed", "K_full", "V_full",
+      PACKED, "Q_plain_packed", "K_plain_packed", "V_plain_packed", "varlen=6/0 append=4:packed" },
+    { LENGTHS "--cu-seqlens-q cu_few.npy ", "Q_plain_packed", "K_full", "V_full",
+      PACKED ROTATED "--words rotary=12:interleaved ", "Q_pairs_packed", "K_pairs_packed",
+      "V_plain_packed", "varlen=6/0 append=4:packed rotary=12:interleaved" },
+    { LENGTHS "--cu-seqlens-q cu_few.npy --dim-v 4", "Q_plain_packed", "K", NULL,
+      "--k-new K_new.npy " ROTATED, "Q_behind_packed", "K_behind", NULL,
+      "f32 shared varlen=6/0 append=3 rotary=12" },
     { LENGTHS "--dim-v 4", "Q", "K", NULL, "--k-new K_new.npy ", "Q", "K_full", NULL,
       "f32 shared append=3" },
     { LENGTHS "--dim-v 4", "Q", "K", NULL, "--k-new K_new.npy " ROTATED, "Q_behind", "K_behind",
@@ -553,10 +608,6 @@ static void refuses_rotations_that_do_not_fit(void **state)
         { APPENDED "--words rotary=12", 2, "",
           "rotary needs its elements: give --rotary-cos FILE" },
         { RUN LENGTHS "--words rotary=12", 2, "", "rotary is 12 and append is 0" },
-        { "heed run --q Q_packed.npy --k K.npy --v V.npy --cu-seqlens-q cu_q.npy " NEW LENGTHS
-              ROTATED,
-          2, "",
-          "--rotary-cos: Q (Q_packed.npy: [6, 4, 16]) has packed queries, which are not rotated" },
     };
     EXPECT(state, lines);
 }

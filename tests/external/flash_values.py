@@ -4,10 +4,11 @@ A case has sequences, each with its own queries and keys. In files they are dens
 after another, or, for keys, in pages. Everything outside the sequences is NaN: keys after a sequence's length and
 before its left pad, and unused pages.
 
-heed appends the same number of keys to each sequence, and lengths count them. If sequences get different numbers, NaN
-follows the new keys of the shorter ones; an expression hides it, and removes it from the positions. FlashAttention
-rotates query i by the position of new key i, heed by the query's own position, which for the last one is that of the
-last key. The two agree if there are as many new keys as queries, and so NaN follows the new keys up to that number.
+heed appends the same number of keys to each sequence, or one per packed query, and lengths count them. If sequences get
+other numbers, NaN follows the new keys of the shorter ones; an expression hides it, and removes it from the positions.
+FlashAttention rotates query i by the position of new key i, heed by the query's own position, which for the last one is
+that of the last key. The two agree if there are as many new keys as queries, and so NaN follows the new keys up to that
+number. Packed queries that are fewer than the new keys are padded up to that number.
 Without a mask and window, FlashAttention rotates all queries by the position of the first new key. heed can do that for
 one query and one new key; with more, each query is rotated by its own position here. A rotation turns one normally
 distributed Q into another, so it is FlashAttention's problem with another Q.
@@ -40,7 +41,8 @@ class Sequences:
         self.page = None
         self.longest = queries
         self.added = [0] * batch  # new keys, which are visible,
-        self.append = 0  # number of keys that heed appends to each
+        self.append = [0] * batch  # number of keys that heed appends to each
+        self.packed_new = False  # whether new keys are packed as queries are
 
     @classmethod
     def packed(cls, batch, queries, keys, draw, case):
@@ -70,12 +72,11 @@ class Sequences:
         new = cls(batch, queries, keys)
         new.page = case.get("paged_kv_block_size", case.get("page_size"))
         near = lambda most: [draw.randint(max(1, most - 20), most) for _ in range(batch)]
-        turned = rotary_of(case) > 0
+        alike = rotary_of(case) > 0 and (case["causal"] or case["local"])
         if case.get("new_kv"):
             most = queries if case["seqlen_new_eq_seqlen_q"] else draw.randint(1, queries)
             new.added = near(most) if case.get("varlen_q") else [most] * batch
-            alike = turned and (case["causal"] or case["local"])
-            new.append = queries if alike else max(new.added)
+            new.append = [queries if alike else max(new.added)] * batch
             before = [draw.randint(0, keys - (queries if alike else most)) for _ in range(batch)]
         else:
             before = [draw.randint(1, keys) for _ in range(batch)]
@@ -83,8 +84,10 @@ class Sequences:
         if case["has_leftpad"]:
             new.pad = [draw.randrange(n) if n else 0 for n in before]
         if case.get("varlen_q"):
-            new.packed_q = not turned  # heed rotates only padded queries
             new.queries = near(queries)
+            new.packed_q = not alike or all(more <= n for more, n in zip(new.added, new.queries))
+            new.packed_new = alike and new.packed_q
+            new.append = list(new.queries) if new.packed_new else new.append
         return new
 
     @property
@@ -95,7 +98,7 @@ class Sequences:
     @property
     def lengths(self):
         """Lengths passed to heed."""
-        return [n + self.append for n in self.filled]
+        return [n + more for n, more in zip(self.filled, self.append)]
 
     @property
     def rows(self):
@@ -103,10 +106,15 @@ class Sequences:
         return max(self.queries) if self.packed_q else self.longest
 
     @property
+    def firsts(self):
+        """heed's positions of the first query of each sequence."""
+        own = self.queries if self.packed_q else [self.rows] * len(self.queries)
+        return [n - q for n, q in zip(self.lengths, own)]
+
+    @property
     def shifts(self):
         """Offset of heed's query positions from theirs."""
-        own = self.queries if self.packed_q else [self.rows] * len(self.queries)
-        return [(n - q) - (used - queries) for n, q, used, queries in zip(self.lengths, own, self.used, self.queries)]
+        return [at - (used - queries) for at, used, queries in zip(self.firsts, self.used, self.queries)]
 
     @property
     def capacity(self):
@@ -213,7 +221,7 @@ class Case:
             x[n:] = x[:pad] = np.nan
         slopes = draw.random((self.batch, self.heads), np.float32) * np.float32(0.3) if self.slopes else None
         dims = (self.dim, self.dim_v)
-        k_new, v_new = ([in_type(normal(self.of.append, self.heads_kv, dim), self.kind) for _ in k] for dim in dims)
+        k_new, v_new = ([in_type(normal(n, self.heads_kv, dim), self.kind) for n in self.of.append] for dim in dims)
         if self.qv:
             k_new = [np.concatenate(pair, axis=-1) for pair in zip(v_new, k_new)]
         for x, n in zip(k_new + v_new, self.of.added * 2):
@@ -238,10 +246,10 @@ class Case:
         """Writes the new keys and values to K and V of each sequence, and rotates them and Q, in place."""
         for b, (first, last, _) in enumerate(self.of.ranges()):
             begin, count = self.of.filled[b], np.arange(last - first)
-            places = np.arange(begin, begin + self.of.append)
+            places = np.arange(begin, begin + self.of.append[b])
             values.k[b][places] = self.turn(values.k_new[b], places, values)
             values.v[b][places] = values.v_new[b]
-            at = begin + count if self.masked else np.maximum(count + self.of.lengths[b] - self.of.rows, 0)
+            at = begin + count if self.masked else np.maximum(count + self.of.firsts[b], 0)
             if self.rotary:
                 values.q[first:last] = self.turn(values.q[first:last], at, values)
 
@@ -318,9 +326,9 @@ class Files:
             self.cumulative("q", of.queries)
         if of.packed_k:
             self.cumulative("k", of.stored)
-        if of.append or of.used != of.stored or (of.page and any(n % of.page for n in of.used)):
+        if any(of.append) or of.used != of.stored or (of.page and any(n % of.page for n in of.used)):
             self.operand("lengths", np.array(of.lengths, np.int32))
-        if of.append:
+        if any(of.append):
             self.appended(values)
         if it.slopes and not it.shifted:
             self.operand("slopes", values.slopes)
@@ -334,10 +342,11 @@ class Files:
 
     def appended(self, values):
         """New keys and values, cosines and sines, and the output files of K and V."""
-        self.vectors("k-new", np.stack(values.k_new))
+        joined = np.concatenate if self.it.of.packed_new else np.stack
+        self.vectors("k-new", joined(values.k_new))
         self.options += ["--k-out", self.folder / "k_out.npy"]
         if not self.it.qv:
-            self.vectors("v-new", np.stack(values.v_new))
+            self.vectors("v-new", joined(values.v_new))
             self.options += ["--v-out", self.folder / "v_out.npy"]
         if self.it.rotary:
             self.vectors("rotary-cos", values.cos)
@@ -361,7 +370,7 @@ class Files:
         """Returns None, or the difference between K and V after the run and the Values, bit by bit except for NaN."""
         for name, each in (("k", values.k), ("v", values.v)):
             path = self.folder / f"{name}_out.npy"
-            if self.it.of.append and path.exists():
+            if any(self.it.of.append) and path.exists():
                 found, right = loaded(np.load(path), self.it.kind), self.keys(each)
                 wrong = (found != right) & ~(np.isnan(found) & np.isnan(right))
                 if wrong.any():
@@ -412,6 +421,6 @@ def judge(heed, options, it, values, folder):
     kind = "bf16" if it.kind == "bfloat16" else "f16"
     files = Files(it, values, folder)
     script.run([heed, "run", "--type", kind, "--out", folder / "o.npy", *files.options, *options])
-    if it.of.append:
+    if any(it.of.append):
         it.append(values)
     return it.judge(files.output(), *it.both(values)) or files.judge_caches(values)

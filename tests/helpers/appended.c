@@ -65,12 +65,29 @@ static void fill_plain(appended *a, int role)
                      (uint64_t)role + 1);
 }
 
+/* The first row of packed sequence @batch in Q. */
+static int64_t first_query(const appended *a, int64_t batch)
+{
+    return (int64_t)lab_data_get(a->problem.cu_seqlens_q.type, a->cu_q.data, batch);
+}
+
+static int64_t count_queries(const appended *a, int64_t batch)
+{
+    return a->problem.tokens_q > 0 ? first_query(a, batch + 1) - first_query(a, batch)
+                                   : a->problem.seq_q;
+}
+
+static int64_t count_new(const appended *a, int64_t batch)
+{
+    return a->problem.append_packed ? count_queries(a, batch) : a->problem.append;
+}
+
 /* Fills in the existing keys. */
 static void fill_cache(appended *a, int role)
 {
     const heed_tensor t = heed_problem_tensor(&a->problem, role);
     for (int64_t b = 0; b < a->problem.batch; b++)
-        for (int64_t j = 0; j < length_of(a, b) - a->problem.append; j++)
+        for (int64_t j = 0; j < length_of(a, b) - count_new(a, b); j++)
             for (int64_t h = 0; h < t.heads; h++)
                 fill(a, a->tensors[role].data, cache_at(a, role, b, j, h), t.dim,
                      (uint64_t)role + 1);
@@ -81,9 +98,21 @@ static void fill_lengths(appended *a)
     const heed_problem *p = &a->problem;
     int32_t *lengths = (int32_t *)(void *)a->lengths.data;
     for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t some[] = { p->seq_k, p->append, p->append + (p->seq_k - p->append) / 2,
-                                 p->append + (p->seq_k - p->append + 2) / 3 };
+        const int64_t least = count_new(a, b), more = p->seq_k - least;
+        const int64_t some[] = { p->seq_k, least, least + more / 2, least + (more + 2) / 3 };
         lengths[b] = (int32_t)some[b % 4];
+    }
+}
+
+/* Sequences of 0, seq_q, 1 and seq_q - 1 queries in turns. Remaining rows belong to no sequence. */
+static void fill_cumulative(appended *a)
+{
+    const heed_problem *p = &a->problem;
+    const int64_t some[] = { 0, p->seq_q, 1, p->seq_q - 1 };
+    for (int64_t b = 0, at = 0; b <= p->batch; b++) {
+        lab_data_set(p->cu_seqlens_q.type, a->cu_q.data, b, (double)at);
+        at += some[b % 4];
+        at = at < p->tokens_q ? at : p->tokens_q;
     }
 }
 
@@ -133,11 +162,12 @@ static void finish_cache(appended *a, int role)
     const heed_tensor t = heed_problem_tensor(p, role);
     const size_t element = heed_type_size(p->type);
     for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t n = 0; n < p->append; n++)
+        for (int64_t n = 0; n < count_new(a, b); n++)
             for (int64_t h = 0; h < t.heads; h++) {
-                const int64_t j = length_of(a, b) - p->append + n;
+                const int64_t j = length_of(a, b) - count_new(a, b) + n;
                 const int64_t to = cache_at(a, role, b, j, h);
-                const int64_t at = plain_at(a, from, b, n, h);
+                const int64_t at = p->append_packed ? plain_at(a, from, 0, first_query(a, b) + n, h)
+                                                    : plain_at(a, from, b, n, h);
                 memcpy((char *)a->after[role] + (size_t)to * element,
                        a->tensors[from].data + (size_t)at * element, (size_t)t.dim * element);
                 if (role == HEED_ROLE_K)
@@ -149,11 +179,13 @@ static void finish_queries(appended *a)
 {
     const heed_problem *p = &a->problem;
     for (int64_t b = 0; b < p->batch && p->rotary > 0; b++)
-        for (int64_t i = 0; i < p->seq_q; i++)
+        for (int64_t i = 0; i < count_queries(a, b); i++)
             for (int64_t h = 0; h < p->heads_q; h++) {
-                const int64_t position = i + length_of(a, b) - p->seq_q;
-                turn(a, a->after[HEED_ROLE_Q], plain_at(a, HEED_ROLE_Q, b, i, h),
-                     position > 0 ? position : 0);
+                const int64_t position = i + length_of(a, b) - count_queries(a, b);
+                const int64_t at = p->tokens_q > 0
+                                       ? plain_at(a, HEED_ROLE_Q, 0, first_query(a, b) + i, h)
+                                       : plain_at(a, HEED_ROLE_Q, b, i, h);
+                turn(a, a->after[HEED_ROLE_Q], at, position > 0 ? position : 0);
             }
 }
 
@@ -172,6 +204,8 @@ static void make_all(appended *a)
             make(&a->tensors[role], heed_tensor_extent(&t), heed_type_size(p->type));
     }
     make(&a->lengths, p->batch, sizeof(int32_t));
+    if (p->tokens_q > 0)
+        make(&a->cu_q, p->batch + 1, heed_data_size(p->cu_seqlens_q.type));
     if (p->page > 0)
         make(&a->table, heed_operand_extent(p, &p->table), sizeof(int32_t));
     if (p->rotary > 0) {
@@ -184,10 +218,12 @@ void appended_create(appended *a, const char *spec)
 {
     *a = (appended){ .problem = parsed(spec) };
     a->rest = a->problem;
-    a->rest.append = a->rest.rotary = a->rest.interleaved = 0;
+    a->rest.append = a->rest.append_packed = a->rest.rotary = a->rest.interleaved = 0;
     a->rest.k_new = a->rest.v_new = (heed_strides){ 0 };
     a->rest.rotary_cos = a->rest.rotary_sin = (heed_operand){ 0 };
     make_all(a);
+    if (a->problem.tokens_q > 0)
+        fill_cumulative(a);
     fill_lengths(a);
     if (a->problem.page > 0)
         fill_table(a);
@@ -215,8 +251,8 @@ void appended_destroy(appended *a)
 {
     for (int role = 0; role < HEED_ALL_TENSORS; role++)
         lab_region_destroy(&a->tensors[role]);
-    lab_region *const others[] = { &a->lengths, &a->table, &a->cos, &a->sin };
-    for (int i = 0; i < 4; i++)
+    lab_region *const others[] = { &a->lengths, &a->table, &a->cos, &a->sin, &a->cu_q };
+    for (int i = 0; i < 5; i++)
         lab_region_destroy(others[i]);
     for (int role = 0; role < HEED_TENSORS; role++)
         free(a->after[role]);
@@ -228,7 +264,8 @@ heed_buffers appended_buffers(const appended *a)
                              .lengths = a->lengths.data,
                              .table = a->table.data,
                              .rotary_cos = a->cos.data,
-                             .rotary_sin = a->sin.data };
+                             .rotary_sin = a->sin.data,
+                             .cu_seqlens_q = a->cu_q.data };
     for (int role = 0; role < HEED_ALL_TENSORS; role++)
         heed_buffer_set(&buffers, (heed_role)role, a->tensors[role].data);
     return buffers;
@@ -241,8 +278,14 @@ heed_buffers appended_rest_buffers(const appended *a)
                              .k = a->after[HEED_ROLE_K],
                              .v = a->after[HEED_ROLE_V],
                              .lengths = a->lengths.data,
-                             .table = a->table.data };
+                             .table = a->table.data,
+                             .cu_seqlens_q = a->cu_q.data };
     return buffers;
+}
+
+int64_t appended_rows(const appended *a)
+{
+    return first_query(a, a->problem.batch);
 }
 
 bool appended_is_done(const appended *a)

@@ -124,6 +124,37 @@ class Caches(Case):
         for b, n in enumerate(lengths):
             np.testing.assert_array_equal(k[b, :n], wanted[0][b, :n])
 
+    def test_packed_new_keys(self):
+        """One new key per query, packed as queries are; q and new keys are rotated alike."""
+        random = self.random.standard_normal
+        lengths, cu = np.array([4, 20, 0, 11], np.int32), np.array([0, 3, 8, 8, 9], np.int32)
+        angle = random((20, 8)).astype(np.float32)
+        cos, sin = np.cos(angle), np.sin(angle)
+        q, k, v = (random((*n, 16)).astype(np.float32) for n in ((10, 4), (4, 20, 2), (4, 20, 2)))
+        new = [random((10, 2, 16)).astype(np.float32) for _ in range(2)]
+        wanted, turned = [k.copy(), v.copy()], q.copy()
+        for b, n in enumerate(lengths):
+            rows = slice(cu[b], cu[b + 1])
+            at = np.arange(n - (cu[b + 1] - cu[b]), n)
+            wanted[0][b, at], wanted[1][b, at] = self.turned(new[0][rows], at, cos, sin), new[1][rows]
+            turned[rows] = self.turned(q[rows], at, cos, sin)
+            k[b, at] = v[b, at] = np.nan
+        words = {"lengths": lengths, "cu_seqlens_q": cu, "max_seqlen_q": 5, "causal": "bottom-right"}
+        o = heed.attention(turned, *wanted, **words)
+        turns = {"rotary_cos": cos, "rotary_sin": sin}
+        operands = {"lengths": lengths, "cu_seqlens_q": cu, "k_new": new[0][None], "v_new": new[1][None], **turns}
+        plan = heed.Plan("b4 h4/2 s5/20 d16 f32 varlen=10/0 causal=br lengths append=5:packed rotary=16")
+        for run in (lambda k, v: heed.attention(q, k, v, k_new=new[0], v_new=new[1], **turns, **words),
+                    lambda k, v: plan.execute(q[None], k, v, operands=operands)[0]):
+            own = k.copy(), v.copy()
+            self.near(run(*own)[:9], o[:9])
+            np.testing.assert_array_equal(own[0], wanted[0])
+            np.testing.assert_array_equal(own[1], wanted[1])
+        with self.assertRaisesRegex(heed.InvalidError, "k_new: sequence is 9, that of q 10"):
+            heed.attention(q, k, v, k_new=new[0][:9], v_new=new[1][:9], **words)
+        with self.assertRaisesRegex(heed.InvalidError, r"lengths\[0\] is 2; it must be 3 to 20: it includes new keys"):
+            heed.attention(q, k, v, k_new=new[0], v_new=new[1], **{**words, "lengths": np.array([2, 20, 0, 11], np.int32)})
+
     def test_new_keys_of_a_shared_cache(self):
         q, k = (self.random.standard_normal((2, n, h, 40)).astype(np.float32) for n, h in ((1, 4), (9, 1)))
         new = self.random.standard_normal((2, 1, 1, 40)).astype(np.float32)

@@ -312,6 +312,37 @@ class PackedCache(Case):
                 self.near(flat(kk), wanted_k)
                 self.assertTrue(torch.equal(flat(vv), wanted_v))
 
+    def test_alike(self):
+        """One new key per query, with one tensor of cumulative lengths: heed stores and rotates."""
+        cu = torch.tensor([0, 3, 3, 4], dtype=torch.int32, device=DEVICE)
+        lengths = torch.tensor([6, 11, 13], dtype=torch.int32, device=DEVICE)
+        q, new_k, new_v = self.draw(5, 4, 32), self.draw(5, 2, 32), self.draw(5, 2, 32)  # the last row is in no sequence
+        angle = torch.rand(30, 8, device=DEVICE) * 6
+        table = torch.randperm(14, device=DEVICE)[:12].view(3, 4)
+        for paged in (False, True):
+            k, v = (self.draw(*((14, 4) if paged else (3, 16)), 2, 32) for _ in range(2))
+            flat = lambda x: x[table].flatten(1, 2) if paged else x  # pylint: disable=cell-var-from-loop
+            words = {"page_table": table.to(torch.int32)} if paged else {}
+            for most in (3, None):
+                seen, kk, vv = [], k.clone(), v.clone()
+                with mock.patch.object(heed._flash_cache, "_store", lambda *x: seen.append(x)):
+                    o = flash_attn_3.flash_attn_with_kvcache(
+                        q, kk, vv, new_k, new_v, None, angle.cos(), angle.sin(), lengths, cu_seqlens_q=cu,
+                        cu_seqlens_k_new=cu, max_seqlen_q=most, causal=True, **words)
+                self.assertEqual(seen, [])
+                wanted_k, wanted_v = flat(k).clone(), flat(v).clone()
+                for b, n in enumerate(lengths.tolist()):
+                    i, j = cu[b].item(), cu[b + 1].item()
+                    at = n + torch.arange(j - i, device=DEVICE)[None]
+                    turn = lambda x, at=at: heed._flash_cache.rotate(x[None], angle.cos(), angle.sin(), at, True)
+                    wanted_k[b, n:n + j - i], wanted_v[b, n:n + j - i] = turn(new_k[i:j])[0], new_v[i:j]
+                    keys = slice(0, n + j - i)
+                    if j > i:
+                        self.near(o[None, i:j], formula(turn(q[i:j]), wanted_k[b, keys][None], wanted_v[b, keys][None],
+                                                        causal=True)[0])
+                self.near(flat(kk), wanted_k)
+                self.assertTrue(torch.equal(flat(vv), wanted_v))
+
     def test_beyond_the_end(self):
         """Keys that do not fit are dropped, and the last one that fits is kept (on a GPU they are not refused)."""
         for cu in (None, torch.tensor([0, 2, 5, 5], dtype=torch.int32, device=DEVICE)):

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,19 @@ static const char *const specs[] = {
     "b4 h4/2 s3/40 d16 bf16 lengths causal=br append=3 rotary=6 paged=8/24 cos=bf16 sin=bf16",
     "b4 h4/2 s3/40 d16 f16 lengths causal=br append=1 rotary=2:interleaved cos=f16 sin=f16",
     "b4 h4/2 s9/40 d20 f16 lengths align=br alibi append=1 rotary=20 q=2000:80:20",
+    "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths causal=br append=3 rotary=16",
+    "b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9 rotary=12:interleaved "
+    "paged=8/24",
+    "b4 h4/2 s12/40 d16 f16 varlen=12/0 lengths append=1 rotary=6 paged=1/170 cu_q=i64 q=9:90:20",
+    "b4 h4/1 s5/40 d24/16 bf16 varlen=9/0 shared lengths causal=br append=2 rotary=8:interleaved",
+    "b9 h2 s1/40 d16 f32 varlen=5/0 lengths causal=br append=1 rotary=16 layout=bhsd",
+    "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths causal=br append=9:packed",
+    "b4 h4/2 s9/40 d16 f16 varlen=16/0 lengths causal=br append=9:packed rotary=16 cu_q=i64",
+    "b4 h4/2 s12/40 d16 bf16 varlen=12/0 lengths append=12:packed rotary=6:interleaved paged=8/24",
+    "b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9:packed rotary=12 paged=1/170 "
+    "k_new=7:40:20 v_new=9:0:16 q=0:90:20",
+    "b4 h4/1 s5/40 d24/16 f16 varlen=9/0 shared lengths append=5:packed rotary=8 layout=bhsd",
+    "b9 h2 s1/40 d16 f32 varlen=5/0 lengths causal=br append=1:packed rotary=16",
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
@@ -186,6 +200,10 @@ static const bad_spec wrong[] = {
     { "b2 h1 s1/4 d4 f32 lengths append=5", "append is 5; it must be 0 to 4, which is seq_k" },
     { "b2 h1 s1/4 d4 f32 lengths append=0", "append is 0; it must be 1 to" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 varlen=0/6", "append is 1 and tokens_k is 6" },
+    { "b2 h1 s1/4 d4 f32 lengths append=1:packed", "append_packed is 1 and tokens_q is 0" },
+    { "b2 h1 s3/4 d4 f32 varlen=2/0 lengths append=2:packed", "it must be 3, which is seq_q" },
+    { "b2 h1 s5/4 d4 f32 varlen=2/0 lengths append=5:packed", "append is 5; it must be 0 to 4" },
+    { "b2 h1 s1/4 d4 f32 varlen=2/0 lengths append=1:loose", "unexpected ':'" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 k=0:4:4", "k strides 0:4:4 overlap" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 v=16:2:4", "v strides 16:2:4 overlap" },
     { "b2 h1 s1/4 d4 f32 lengths k_new=8:4:4", "k_new strides are 8:4:4; they must be 0" },
@@ -199,12 +217,83 @@ static const bad_spec wrong[] = {
     { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 cos=i32 sin=i32", "rotary_cos.type is 4 (i32)" },
     { "b2 h1 s1/4 d4 f32 lengths append=1 cos=f32",
       "rotary is 0; with rotary_cos it must be 2 to 4" },
-    { "b2 h1 s1/4 d4 f32 lengths append=1 rotary=4 varlen=2/0", "packed queries are not rotated" },
 };
 
 static void test_wrong_ones_are_refused(void **state)
 {
     expect_refused(wrong, sizeof wrong / sizeof *wrong);
+}
+
+static void test_wrong_fields_are_refused(void **state)
+{
+    heed_problem problem;
+    assert_int_equal(
+        heed_problem_parse(&problem, "b2 h1 s1/4 d4 f32 varlen=2/0 lengths append=1:packed"),
+        HEED_OK);
+    problem.append_packed = 2;
+    assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);
+    assert_non_null(strstr(heed_message(), "append_packed is 2; it must be 0, or 1 where append"));
+    problem.append_packed = 1;
+    problem.append = 0;
+    assert_int_equal(heed_problem_check(&problem), HEED_ERR_INVALID);
+    assert_non_null(strstr(heed_message(), "append_packed is 1; it must be 0, or 1 where append"));
+}
+
+/* There are as many new keys as queries, so shorter lengths are wrong; a sequence may have none. */
+static void test_packed_lengths(void **state)
+{
+    heed_context *context = host_context(1);
+    appended a;
+    heed_plan *plan;
+    appended_create(&a, "b4 h2 s5/9 d8 f32 varlen=20/0 lengths causal=br append=5:packed");
+    assert_int_equal(heed_plan_create(&plan, context, &a.problem, HEED_ESTIMATE), HEED_OK);
+    heed_buffers buffers = appended_buffers(&a);
+    buffers.workspace_size = heed_plan_workspace_size(plan);
+    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
+    ((int32_t *)(void *)a.lengths.data)[0] = 0;
+    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    ((int32_t *)(void *)a.lengths.data)[1] = 4;
+    assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "lengths[1] is 4; it must be 5 to 9: it includes new keys");
+    free(buffers.workspace);
+    heed_plan_destroy(plan);
+    appended_destroy(&a);
+    heed_context_destroy(context);
+}
+
+/* Rows after the last packed sequence are written to the workspace only if a prefix has them read,
+ * as at position 0, where the angle is 0. */
+static void test_rows_of_no_sequence(void **state)
+{
+    static const char *const words[] = { "prefix=8", "" };
+    heed_context *context = host_context(1);
+    for (int i = 0; i < 2; i++) {
+        appended a;
+        heed_plan *plan;
+        char spec[128];
+        unsigned char row[16 * sizeof(float)];
+        snprintf(spec, sizeof spec, "b4 h1 s9/40 d16 f32 varlen=24/0 lengths append=3 rotary=16 %s",
+                 words[i]);
+        appended_create(&a, spec);
+        assert_int_equal(heed_plan_create(&plan, context, &a.problem, HEED_ESTIMATE), HEED_OK);
+        heed_buffers buffers = appended_buffers(&a);
+        const size_t size = buffers.workspace_size = heed_plan_workspace_size(plan);
+        unsigned char *workspace = buffers.workspace = aligned_alloc(HEED_ALIGNMENT,
+                                                                     size + HEED_ALIGNMENT);
+        memset(workspace, 0xff, size);
+        for (int b = 0; b < 4; b++)
+            ((int32_t *)(void *)a.lengths.data)[b] = 40;
+        assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+        memset(row, 0xff, sizeof row);
+        if (i == 0)
+            memcpy(row, a.tensors[HEED_ROLE_Q].data + a.tensors[HEED_ROLE_Q].size - sizeof row,
+                   sizeof row);
+        assert_memory_equal(workspace + size - sizeof row, row, sizeof row);
+        free(workspace);
+        heed_plan_destroy(plan);
+        appended_destroy(&a);
+    }
+    heed_context_destroy(context);
 }
 
 /* Specs and their printed form. */
@@ -214,6 +303,8 @@ static const char *const printed[][2] = {
       "b2 h1 s1/4 d4 f32 append=2 rotary=4:interleaved lengths=b cos=f16 sin=f16" },
     { "b2 h2 s1/4 d4 f32 lengths append=2 cos=f32 rotary=2 layout=bhsd",
       "b2 h2 s1/4 d4 f32 append=2 rotary=2 lengths=b layout=bhsd" },
+    { "b2 h2 s3/4 d4 f32 lengths append=3:packed varlen=4/0 cu_q=i64",
+      "b2 h2 s3/4 d4 f32 varlen=4/0 append=3:packed lengths=b cu_q=i64" },
     { "b2 h2 s1/4 d4 f32 lengths append=2 k_new=8:0:4",
       "b2 h2 s1/4 d4 f32 append=2 lengths=b k_new=8:0:4" },
 };
@@ -231,6 +322,9 @@ int main(void)
         cmocka_unit_test(test_step_after_step),
         cmocka_unit_test(test_bad_buffers),
         cmocka_unit_test(test_wrong_ones_are_refused),
+        cmocka_unit_test(test_wrong_fields_are_refused),
+        cmocka_unit_test(test_packed_lengths),
+        cmocka_unit_test(test_rows_of_no_sequence),
         cmocka_unit_test(test_specs_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,8 @@ static const char *const specs[] = {
     "b4 h4/2 s9/40 d16 f32 varlen=17/0 lengths causal=br prefix=24 paged=8/60",
     "b4 h4/2 s9/40 d16 f16 varlen=17/0 prefix=24 cu_q=i64",
     "b4 h4/2 s3/40 d16 f32 lengths causal=br prefix=24 append=5 rotary=8 layout=bhsd paged=8/60",
+    "b4 h4/2 s9/40 d16 f32 varlen=17/0 lengths causal=br prefix=24 append=5 rotary=8 paged=8/60",
+    "b4 h4/2 s9/40 d16 f16 varlen=17/0 lengths causal=br prefix=24 append=9:packed rotary=8",
     "b4 h4/2 s1/40 d16 bf16 lengths prefix=30 append=2",
     "b4 h4/2 s1/64 d32 f32 prefix=16 q=0:128:0",
     "b1 h4/2 s3/40 d16 f32 causal=br prefix=16 k=64:0:0 v=64:0:0",

@@ -192,6 +192,8 @@ static bool find_single(const lab_check *check, int64_t batch, heed_problem *sin
     single->seq_q = lengths.queries;
     single->seq_k = lengths.keys;
     single->tokens_q = single->tokens_k = 0;
+    single->append = problem->append_packed ? lengths.queries : problem->append;
+    single->append_packed = 0;
     single->cu_seqlens_q = single->cu_seqlens_k = (heed_operand){ 0 };
     return single->seq_q > 0 && single->seq_k > 0;
 }

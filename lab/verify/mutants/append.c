@@ -86,6 +86,26 @@ static void stale_row(const heed_problem *problem, const heed_buffers *buffers)
     attend(problem, buffers);
 }
 
+/* Takes each packed new key from the next row. */
+static void rows_of_next(const heed_problem *problem, const heed_buffers *buffers)
+{
+    const lab_view view = lab_view_of(problem, LAB_K_NEW);
+    heed_buffers other = *buffers;
+    void *keys = malloc(lab_view_bytes(&view));
+    if (!keys)
+        return;
+    for (int64_t n = 0; n < lab_view_vectors(&view); n++) {
+        const int64_t from = lab_view_at(&view, 0, (n % view.seq + 1) % view.seq, n / view.seq);
+        memcpy((char *)keys + (size_t)lab_view_vector(&view, n) * view.element,
+               (const char *)buffers->k_new + (size_t)from * view.element,
+               (size_t)view.dim * view.element);
+    }
+    other.k_new = keys;
+    lab_append_complete(problem, &other);
+    attend(problem, buffers);
+    free(keys);
+}
+
 /* Angles of the position @later after the right one, wrapping at the end. */
 static heed_buffers turned_by(const heed_problem *problem, const heed_buffers *buffers,
                               int64_t later, void *copies[2])
@@ -133,6 +153,30 @@ static void queries_not_turned(const heed_problem *problem, const heed_buffers *
     mutant_plain(&rest, buffers);
 }
 
+/* Rotates as if each packed sequence had as many queries as the longest one. */
+static void queries_turned_padded(const heed_problem *problem, const heed_buffers *buffers)
+{
+    const lab_view view = lab_view_of(problem, LAB_LENGTHS);
+    heed_buffers other = *buffers;
+    mutant_rest rest;
+    int32_t *lengths = malloc(lab_view_bytes(&view));
+    if (!lengths)
+        return;
+    memcpy(lengths, buffers->lengths, lab_view_bytes(&view));
+    for (int64_t b = 0; b < view.batch; b++)
+        lengths[lab_view_at(&view, b, 0, 0)] +=
+            (int32_t)(lab_data_get(problem->cu_seqlens_q.type, buffers->cu_seqlens_q, b + 1) -
+                      lab_data_get(problem->cu_seqlens_q.type, buffers->cu_seqlens_q, b) -
+                      (double)problem->seq_q);
+    other.lengths = lengths;
+    lab_append_complete(problem, buffers);
+    mutant_turn(&rest, problem, &other);
+    rest.buffers.lengths = buffers->lengths;
+    mutant_plain(&rest.problem, &rest.buffers);
+    free(rest.queries);
+    free(lengths);
+}
+
 /* Halves instead of adjacent pairs, or vice versa. */
 static void other_pairs(const heed_problem *problem, const heed_buffers *buffers)
 {
@@ -170,12 +214,16 @@ const lab_mutant lab_mutants_append[] = {
       .spec = SPEC, .inputs = "normal", .gate = "appended" },
     { .name = "stale-row", .does = "leaves the last new key of a head out", .behaviour = { .run = stale_row, .appends = true },
       .spec = SPEC, .inputs = "normal", .gate = "appended" },
+    { .name = "rows-of-next", .does = "takes each packed new key from the next row", .behaviour = { .run = rows_of_next, .appends = true },
+      .spec = "b3 h4/2 s9/40 d16 f16 varlen=17/0 lengths causal=br append=9:packed", .inputs = "normal", .gate = "appended" },
     { .name = "keys-turned-late", .does = "rotates new keys by the next position", .behaviour = { .run = keys_turned_late, .appends = true },
       .spec = PAGED " rotary=8", .inputs = "normal", .gate = "appended" },
     { .name = "queries-turned-late", .does = "rotates queries by the next position", .behaviour = { .run = queries_turned_late, .appends = true },
       .spec = SPEC " rotary=16:interleaved", .inputs = "normal", .gate = "error" },
     { .name = "queries-not-turned", .does = "rotates new keys only", .behaviour = { .run = queries_not_turned, .appends = true },
       .spec = SPEC " rotary=16", .inputs = "normal", .gate = "error" },
+    { .name = "queries-turned-padded", .does = "rotates packed queries as if all sequences had equally many", .behaviour = { .run = queries_turned_padded, .appends = true },
+      .spec = "b3 h4/2 s9/40 d16 f32 varlen=17/0 lengths causal=br append=3 rotary=16", .inputs = "normal", .gate = "error" },
     { .name = "other-pairs", .does = "rotates halves instead of adjacent pairs", .behaviour = { .run = other_pairs, .appends = true },
       .spec = SPEC " rotary=16:interleaved", .inputs = "normal", .gate = "appended" },
     { .name = "turned-backwards", .does = "rotates by the negative angle, which does not change products of new queries and new keys",

@@ -190,7 +190,7 @@ void mutant_turn(mutant_rest *rest, const heed_problem *problem, const heed_buff
     for (int64_t n = 0; n < lab_view_vectors(&q) && rest->queries; n++) {
         const int64_t at = lab_view_vector(&q, n);
         lab_elements_load(q.type, buffers->q, at, q.dim, vector);
-        lab_rotate_query(problem, buffers, n / q.seq / q.heads, n % q.seq, vector);
+        lab_rotate_query(problem, buffers, lab_row_at(problem, n), vector);
         for (int64_t c = 0; c < q.dim; c++)
             lab_element_set(q.type, rest->queries, at + c, vector[c]);
     }

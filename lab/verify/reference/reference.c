@@ -65,6 +65,15 @@ lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, la
     return row;
 }
 
+lab_range lab_queries_of(const heed_problem *problem, const heed_buffers *data, int64_t batch)
+{
+    const heed_operand *cu = &problem->cu_seqlens_q;
+    if (problem->tokens_q == 0)
+        return (lab_range){ 0, problem->seq_q };
+    return (lab_range){ first_of(cu, data->cu_seqlens_q, batch),
+                        first_of(cu, data->cu_seqlens_q, batch + 1) };
+}
+
 lab_range lab_row_keys(const heed_problem *problem, const heed_buffers *data, lab_row row,
                        int64_t *batch)
 {
@@ -150,6 +159,7 @@ lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, l
         reads.problem = problem;
         reads.data = data;
         reads.first = lab_append_first(problem, data, reads.kv_batch);
+        reads.end = reads.first + lab_append_count(problem, data, reads.kv_batch);
     }
     return reads;
 }
@@ -160,7 +170,8 @@ static void load_new(const lab_reads *reads, lab_role role, int64_t seq, double 
     const bool value = role == LAB_V && !reads->problem->shared;
     const lab_role added = value ? LAB_V_NEW : LAB_K_NEW;
     const lab_view view = lab_view_of(reads->problem, added);
-    const int64_t at = lab_view_at(&view, reads->kv_batch, seq - reads->first, reads->kv_head);
+    const int64_t at = lab_append_at(reads->problem, reads->data, &view, reads->kv_batch,
+                                     seq - reads->first, reads->kv_head);
     lab_elements_load(view.type, lab_buffers_get(reads->data, added), at, reads->views[role].dim,
                       vector);
     if (role == LAB_K && reads->problem->rotary > 0)
@@ -172,15 +183,14 @@ void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *
     const lab_view *view = &reads->views[role];
     int64_t head = role == LAB_Q ? reads->row.head : reads->kv_head;
     int64_t batch = role == LAB_Q ? reads->row.batch : reads->kv_batch;
-    if (reads->problem && role != LAB_Q && seq >= reads->first &&
-        seq < reads->first + reads->problem->append) {
+    if (reads->problem && role != LAB_Q && seq >= reads->first && seq < reads->end) {
         load_new(reads, role, seq, vector);
         return;
     }
     lab_elements_load(view->type, reads->base[role], lab_view_at(view, batch, seq, head), view->dim,
                       vector);
     if (reads->problem && role == LAB_Q)
-        lab_rotate_query(reads->problem, reads->data, batch, seq, vector);
+        lab_rotate_query(reads->problem, reads->data, (lab_row){ batch, head, seq }, vector);
 }
 
 void lab_reference_row(const heed_problem *problem, const heed_buffers *data, lab_row row,

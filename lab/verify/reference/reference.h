@@ -34,14 +34,18 @@ int64_t lab_keys(const heed_problem *problem);
  * the sequence, and of the query in it. */
 lab_row lab_row_within(const heed_problem *problem, const heed_buffers *data, lab_row row);
 
-/* lab_row_kv_head() returns the key/value head that @row reads. */
-int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
-
-/* Keys from @begin up to @end, exclusive. */
+/* Queries or keys from @begin up to @end, exclusive. */
 typedef struct lab_range {
     int64_t begin;
     int64_t end;
 } lab_range;
+
+/* lab_queries_of() returns the queries of batch element or sequence @batch: its rows of Q if they
+ * are packed, else 0 to seq_q. */
+lab_range lab_queries_of(const heed_problem *problem, const heed_buffers *data, int64_t batch);
+
+/* lab_row_kv_head() returns the key/value head that @row reads. */
+int64_t lab_row_kv_head(const heed_problem *problem, lab_row row);
 
 /* lab_row_keys() returns the range of the row's keys in the views of K and V: all keys of its batch
  * element or sequence. *@batch becomes their batch index there. */
@@ -72,7 +76,7 @@ typedef struct lab_reads {
     lab_range keys;
     const heed_problem *problem; /* if it appends; else NULL */
     const heed_buffers *data;
-    int64_t first; /* new key */
+    int64_t first, end; /* of new keys */
 } lab_reads;
 lab_reads lab_row_reads(const heed_problem *problem, const heed_buffers *data, lab_row row);
 void lab_reads_load(const lab_reads *reads, lab_role role, int64_t seq, double *vector);

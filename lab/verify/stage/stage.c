@@ -235,7 +235,8 @@ static part part_of(const lab_values *values, const lab_values *whole, lab_role 
     part at = { .batch = batch };
     if (role == LAB_BIAS || role == LAB_SHOWN)
         at.dim = key;
-    if (role == LAB_Q && values->problem.tokens_q == 0)
+    const bool added = role == LAB_K_NEW || role == LAB_V_NEW;
+    if ((role == LAB_Q || (added && whole->problem.append_packed)) && values->problem.tokens_q == 0)
         at.seq = first_row(whole, LAB_CU_Q, batch);
     if (role == LAB_K || role == LAB_V)
         at.seq = key + (values->problem.tokens_k == 0 ? first_row(whole, LAB_CU_K, batch) : 0);

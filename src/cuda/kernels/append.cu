@@ -7,13 +7,17 @@
  * backend gives the same bits.
  *
  * Macros: HEED_TYPE as in plain.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
- * without it none are read; HEED_INTERLEAVED.
+ * without it none are read; HEED_INTERLEAVED; HEED_VARLEN, 1: rotated queries are packed; 2: new
+ * keys too.
  */
 #include "append_args.cuh"
 #include "unit.cuh"
 
 #ifndef HEED_INTERLEAVED
 #define HEED_INTERLEAVED 0
+#endif
+#ifndef HEED_VARLEN
+#define HEED_VARLEN 0
 #endif
 
 /* Copies columns @first up to @end unchanged. */
@@ -108,6 +112,43 @@ HEED_DEVICE i64 length_of(const heed_cuda_append_args *args, u32 batch)
     return (i32)ptx_ld_ahead_4(args->lengths + batch * args->length_stride);
 }
 
+#if HEED_VARLEN
+
+/* The first row of packed sequence @batch. */
+HEED_DEVICE u32 sequence_begin(const heed_cuda_append_args *args, u32 batch)
+{
+    return ptx_ld_ahead_4(args->cu_q + (i64)batch * args->cu_q_words);
+}
+
+/* The last packed sequence that begins at or before @row. The remaining sequences are split among
+ * the lanes, and each lane tests the first sequence of its share. */
+HEED_DEVICE u32 find_sequence(const heed_cuda_append_args *args, u32 row)
+{
+    u32 first = 0, end = args->sequences;
+    HEED_NO_UNROLL
+    while (end - first > 1) {
+        const u32 share = (end - first + 31) / 32, own = first + ptx_lane() * share;
+        const int begins = own < end && (own == first || sequence_begin(args, own) <= row);
+        first += (ptx_popc(ptx_vote_ballot(begins)) - 1) * share;
+        end = first + share < end ? first + share : end;
+    }
+    return first;
+}
+
+/* The position of the query in row @row of packed sequence @batch, and of its new key. */
+HEED_DEVICE i64 packed_position(const heed_cuda_append_args *args, u32 batch, u32 row)
+{
+    return row + length_of(args, batch) - sequence_begin(args, batch + 1);
+}
+
+/* True if the row is after the last packed sequence. */
+HEED_DEVICE int is_behind(const heed_cuda_append_args *args, u32 row)
+{
+    return row >= sequence_begin(args, args->sequences);
+}
+
+#endif
+
 /* Offset of key @j of @batch in K or V. */
 HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_strides *s, u32 batch,
                          u32 j, u32 head)
@@ -119,9 +160,9 @@ HEED_DEVICE i64 in_cache(const heed_cuda_append_args *args, const heed_cuda_stri
     return at_strides(s, (i32)number, j - page * args->page.value, head);
 }
 
-/* A new key, or the value of one. */
+/* A new key or value, which has row @n of @first in its tensor. */
 typedef struct new_vector {
-    u32 batch, head, n;
+    u32 batch, head, first, n;
     u32 position;
 } new_vector;
 
@@ -130,33 +171,56 @@ HEED_DEVICE new_vector find_new(const heed_cuda_append_args *args, u32 vector)
     new_vector it;
     const u32 row = divide(vector, args->heads_kv);
     it.head = vector - row * args->heads_kv.value;
-    it.batch = divide(row, args->append);
+#if HEED_VARLEN == 2
+    it.batch = find_sequence(args, row);
+    it.first = 0;
+    it.n = row;
+    it.position = (u32)packed_position(args, it.batch, row);
+#else
+    it.batch = it.first = divide(row, args->append);
     it.n = row - it.batch * args->append.value;
     it.position = (u32)(length_of(args, it.batch) - args->append.value + it.n);
+#endif
     return it;
 }
 
 HEED_DEVICE void write_key(const heed_cuda_append_args *args, u32 vector, const int unit)
 {
+#if HEED_VARLEN == 2
+    if (is_behind(args, divide(vector, args->heads_kv)))
+        return;
+#endif
     const new_vector it = find_new(args, vector);
     const i64 to = in_cache(args, &args->k_stride, it.batch, it.position, it.head);
-    const i64 from = at_strides(&args->k_new_stride, it.batch, it.n, it.head);
+    const i64 from = at_strides(&args->k_new_stride, it.first, it.n, it.head);
     write_turned(args, (u8 *)args->k + to, (const u8 *)args->k_new + from, it.position, unit);
 }
 
 HEED_DEVICE void write_value(const heed_cuda_append_args *args, u32 vector, const int unit)
 {
+#if HEED_VARLEN == 2
+    if (is_behind(args, divide(vector, args->heads_kv)))
+        return;
+#endif
     const new_vector it = find_new(args, vector);
     const i64 to = in_cache(args, &args->v_stride, it.batch, it.position, it.head);
-    const i64 from = at_strides(&args->v_new_stride, it.batch, it.n, it.head);
+    const i64 from = at_strides(&args->v_new_stride, it.first, it.n, it.head);
     copy_columns((u8 *)args->v + to, (const u8 *)args->v_new + from, 0, args->dim_v, unit);
 }
 
 HEED_DEVICE void write_query(const heed_cuda_append_args *args, u32 vector, const int unit)
 {
     const u32 row = divide(vector, args->heads_q), head = vector - row * args->heads_q.value;
+#if HEED_VARLEN
+    const u32 batch = 0, i = row;
+    const int behind = is_behind(args, row);
+    if (behind && !args->all)
+        return;
+    const i64 position = behind ? 0 : packed_position(args, find_sequence(args, row), row);
+#else
     const u32 batch = divide(row, args->seq_q), i = row - batch * args->seq_q.value;
     const i64 position = i + length_of(args, batch) - args->seq_q.value;
+#endif
     const i64 to = at_strides(&args->queries_stride, batch, i, head);
     const i64 from = at_strides(&args->q_stride, batch, i, head);
     write_turned(args, (u8 *)args->queries + to, (const u8 *)args->q + from,

@@ -35,8 +35,12 @@ typedef struct heed_cuda_append_args {
     unsigned values;  /* with values; */
     unsigned vectors; /* and with queries: all */
     unsigned dim_qk, dim_v;
-    unsigned turned; /* the first column that is rotated, */
-    unsigned rotary; /* and their number; 0: none */
+    unsigned turned;     /* the first column that is rotated, */
+    unsigned rotary;     /* and their number; 0: none */
+    const int *cu_q;     /* cumulative lengths of packed queries */
+    unsigned cu_q_words; /* words of each of them, the lower one first */
+    unsigned sequences;  /* number of packed sequences */
+    unsigned all;        /* 1: queries after the last sequence are written too, without rotation */
 } heed_cuda_append_args;
 
 #endif /* HEED_APPEND_ARGS_CUH */

@@ -28,6 +28,7 @@ const emulated_append EMULATED_KERNEL = {
     .turns = -1,
 #endif
     .interleaved = HEED_INTERLEAVED,
+    .varlen = HEED_VARLEN,
     .wide = run_wide,
     .any = run_any,
 };

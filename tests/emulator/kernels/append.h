@@ -9,6 +9,7 @@ typedef struct emulated_append {
     int type;         /* a heed_type */
     int turns;        /* type of cosines and sines; -1: it reads none */
     int interleaved;
+    int varlen;                     /* 1: its queries are packed; 2: and its new keys */
     void (*wide)(const void *args); /* these take a heed_cuda_append_args */
     void (*any)(const void *args);
 } emulated_append;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,38 @@ static void test_rotated_queries(void **state)
     trial_end(&plain);
 }
 
+/* With packed queries, and with packed new keys, the launch reads the first rows of sequences. With
+ * a prefix it also writes the queries after the last sequence. */
+static void test_packed(void **state)
+{
+    static const char *const specs[] = { "varlen=5/0 append=3:packed rotary=64",
+                                         "varlen=5/0 append=3 rotary=64 cu_q=i64 prefix=8" };
+    for (int i = 0; i < 2; i++) {
+        char spec[128];
+        snprintf(spec, sizeof spec, "b2 h4 s3/1024 d64 f16 lengths causal=br %s", specs[i]);
+        trial t = trial_make(spec);
+        others o = give_others(&t);
+        void *cu = trial_room(t.context, 64);
+        t.buffers.cu_seqlens_q = cu;
+        assert_in_range(trial_execute(&t, &t.buffers), 2, 4);
+        const heed_cuda_append_args first = append_args(&trial_launches[0]);
+        assert_string_equal(trial_launches[0].function, "heed_append_wide");
+        assert_ptr_equal(first.cu_q, cu);
+        assert_int_equal(first.cu_q_words, 1 + i);
+        assert_int_equal(first.sequences, 2);
+        assert_int_equal(first.all, i);
+        assert_int_equal(first.keys, i ? 2 * 3 * 4 : 5 * 4);
+        assert_int_equal(first.vectors, 2 * first.keys + 5 * 4);
+        t.buffers.cu_seqlens_q = specs;
+        trial_launch_count = 0;
+        assert_int_equal(heed_execute(t.plan, &t.buffers), HEED_ERR_INVALID);
+        assert_non_null(strstr(heed_message(), "cu_seqlens_q"));
+        assert_int_equal(trial_launch_count, 0);
+        heed_device_free(t.context, cu);
+        end_all(&t, &o);
+    }
+}
+
 static void test_any_address_will_do(void **state)
 {
     trial t = trial_make(ROTATED);
@@ -146,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_launches, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_rotated_queries, scene_reset, scene_check),
+        cmocka_unit_test_setup_teardown(test_packed, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_any_address_will_do, scene_reset, scene_check),
         cmocka_unit_test_setup_teardown(test_bad_pointers_launch_nothing, scene_reset, scene_check),
     };

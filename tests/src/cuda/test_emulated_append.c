@@ -39,6 +39,27 @@ static const struct {
     { "b4 h4/2 s3/40 d32 bf16 lengths append=7 rotary=24:interleaved cos=bf16 sin=bf16", true },
     { "b4 h4/2 s3/40 d16 bf16 lengths append=1 rotary=2:interleaved cos=bf16 sin=bf16", false },
     { "b4 h4/2 s9/40 d24 f16 lengths append=1 rotary=16 cos=f16 sin=f16 q=2000:96:24", true },
+    { "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths append=3 rotary=16", true },
+    { "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths append=3 rotary=12 cu_q=i64", false },
+    { "b4 h4/2 s9/40 d16 f16 varlen=20/0 lengths append=3 cu_q=i64", true },
+    { "b4 h4/2 s12/40 d16 bf16 varlen=12/0 lengths append=1 rotary=8:interleaved paged=1/170 "
+      "cos=bf16 sin=bf16",
+      true },
+    { "b4 h4/1 s5/40 d29/20 bf16 varlen=9/0 shared lengths append=2 rotary=8:interleaved "
+      "cos=bf16 sin=bf16 paged=4/40",
+      false },
+    { "b4 h4/2 s9/40 d16 f32 varlen=24/0 lengths prefix=8 append=3 rotary=16", true },
+    { "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths append=9:packed", true },
+    { "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths append=9:packed rotary=16 paged=8/24", true },
+    { "b4 h4/2 s9/40 d17/40 f32 varlen=18/0 lengths append=9:packed rotary=12 cu_q=i64", false },
+    { "b4 h4/2 s12/40 d16 bf16 varlen=12/0 lengths append=12:packed rotary=8:interleaved "
+      "paged=1/170 cos=bf16 sin=bf16 k_new=7:40:20 v_new=9:0:16 q=0:90:20",
+      false },
+    { "b4 h4/1 s5/40 d32/16 bf16 varlen=9/0 shared lengths append=5:packed rotary=16:interleaved "
+      "cos=bf16 sin=bf16 paged=4/40 cu_q=i64",
+      true },
+    { "b70 h2/1 s3/24 d16 f32 varlen=100/0 lengths append=3:packed rotary=16 layout=bhsd", true },
+    { "b300 h2/1 s3/24 d16 f32 varlen=520/0 lengths append=1 rotary=16 layout=bhsd", true },
 };
 #define SPECS (sizeof specs / sizeof *specs)
 
@@ -47,7 +68,7 @@ static const emulated_append *find(const heed_problem *problem)
 {
     heed_define defines[HEED_APPEND_DEFINES];
     const int count = heed_cuda_append_defines(problem, defines);
-    int type = -1, turns = -1, interleaved = 0;
+    int type = -1, turns = -1, interleaved = 0, varlen = 0;
     for (int i = 0; i < count; i++) {
         if (strcmp(defines[i].name, "HEED_TYPE") == 0)
             type = (int)defines[i].value;
@@ -55,27 +76,38 @@ static const emulated_append *find(const heed_problem *problem)
             turns = (int)defines[i].value;
         if (strcmp(defines[i].name, "HEED_INTERLEAVED") == 0)
             interleaved = (int)defines[i].value;
+        if (strcmp(defines[i].name, "HEED_VARLEN") == 0)
+            varlen = (int)defines[i].value;
     }
     for (const emulated_append *const *it = emulated_appends; *it; it++)
-        if ((*it)->type == type && (*it)->turns == turns && (*it)->interleaved == interleaved)
+        if ((*it)->type == type && (*it)->turns == turns && (*it)->interleaved == interleaved &&
+            (*it)->varlen == varlen)
             return *it;
-    fail_msg("not compiled for type %d, turns %d, interleaved %d", type, turns, interleaved);
+    fail_msg("not compiled for type %d, turns %d, interleaved %d, varlen %d", type, turns,
+             interleaved, varlen);
     return NULL;
 }
 
-/* Rotated queries are dense, the expected ones have the strides of Q. */
+/* Rotated queries are dense, the expected ones have the strides of Q. Rows after the last packed
+ * sequence are written only if a prefix has them read, as at position 0, where the angle is 0. */
 static void compare_queries(const appended *a, const unsigned char *queries)
 {
-    const heed_problem *p = &a->problem, rest = heed_append_rest(p);
-    const size_t element = heed_type_size(p->type);
-    for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t i = 0; i < p->seq_q; i++)
-            for (int64_t h = 0; h < p->heads_q; h++) {
-                const int64_t at = b * rest.q.batch + i * rest.q.seq + h * rest.q.head;
-                const int64_t from = b * p->q.batch + i * p->q.seq + h * p->q.head;
+    const heed_problem rest = heed_append_rest(&a->problem);
+    const heed_tensor to = heed_problem_tensor(&rest, HEED_ROLE_Q);
+    const heed_tensor q = heed_problem_tensor(&a->problem, HEED_ROLE_Q);
+    const size_t element = heed_type_size(a->problem.type), size = (size_t)q.dim * element;
+    const int64_t end = a->problem.tokens_q > 0 ? appended_rows(a) : q.seq;
+    unsigned char nothing[HEED_DIM_MAX * sizeof(float)];
+    memset(nothing, 0xff, sizeof nothing);
+    for (int64_t b = 0; b < q.batch; b++)
+        for (int64_t i = 0; i < q.seq; i++)
+            for (int64_t h = 0; h < q.heads; h++) {
+                const int64_t at = b * to.strides.batch + i * to.strides.seq + h * to.strides.head;
+                const int64_t from = b * q.strides.batch + i * q.strides.seq + h * q.strides.head;
+                const unsigned char *right = a->after[HEED_ROLE_Q];
+                right += (size_t)from * element;
                 assert_memory_equal(queries + (size_t)at * element,
-                                    (const char *)a->after[HEED_ROLE_Q] + (size_t)from * element,
-                                    (size_t)p->dim_qk * element);
+                                    i < end || a->problem.prefix > 0 ? right : nothing, size);
             }
 }
 
@@ -94,6 +126,8 @@ static void run(appended *a, const char *spec, const emulated_append *code, bool
                               (size_t)heed_tensor_extent(&q) * heed_type_size(a->problem.type), 2,
                               LAB_EDGE_END),
             HEED_OK);
+    if (queries.data)
+        memset(queries.data, 0xff, queries.size);
     heed_cuda_append_place(&args, &a->problem, &buffers, queries.data);
     assert_true(!wide || heed_cuda_append_aligned(&args));
     const emulator_launch launch = { .kernel = wide ? code->wide : code->any,

@@ -106,18 +106,25 @@ static void test_each_architecture_gets_its_code(void **state)
 /* append.cu, with the macros of every kind of problem. */
 static void test_what_appends_compiles(void **state)
 {
-    static const char *const words[] = { "", "rotary=16", "rotary=16:interleaved",
-                                         "rotary=16 cos=bf16 sin=bf16" };
+    static const char *const words[] = { "",
+                                         "rotary=16",
+                                         "rotary=16:interleaved",
+                                         "rotary=16 cos=bf16 sin=bf16",
+                                         "rotary=16 varlen=1/0",
+                                         "rotary=16:interleaved varlen=1/0",
+                                         "varlen=1/0",
+                                         "varlen=1/0 rotary=16" };
+    static const char *const packed[] = { "", "", "", "", "", "", ":packed", ":packed" };
     static const char *const types[] = { "f32", "f16", "bf16" };
     static const int archs[] = { 80, 90 };
     jit_scene_compiler();
-    for (size_t i = 0; i < 4 * 3; i++) {
+    for (size_t i = 0; i < 8 * 3; i++) {
         heed_define defines[HEED_APPEND_DEFINES];
         heed_problem problem;
         heed_cubin cubin;
         char spec[96];
-        snprintf(spec, sizeof spec, "b1 h1 s1/9 d16 %s lengths append=1 %s", types[i % 3],
-                 words[i / 3]);
+        snprintf(spec, sizeof spec, "b1 h1 s1/9 d16 %s lengths append=1%s %s", types[i % 3],
+                 packed[i / 3], words[i / 3]);
         assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
         const heed_build build = { .source = "append.cu",
                                    .defines = defines,

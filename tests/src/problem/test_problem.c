@@ -372,7 +372,7 @@ static void test_alignments_are_one_where_queries_are_keys(void **state)
 
 static void test_every_field_tells_problems_apart(void **state)
 {
-    const heed_problem base = parsed("b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5");
+    heed_problem base = parsed("b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5");
     static const char *const others[] = {
         "b3 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5",
         "b2 h2/2 s5/7 d3/6 f16 causal=tl scale=0.5",
@@ -417,6 +417,10 @@ static void test_every_field_tells_problems_apart(void **state)
         heed_problem other = parsed(others[i]);
         assert_false(heed_problem_equal(&base, &other));
     }
+    base = parsed("b2 h4/2 s5/7 d3/6 f16 varlen=6/0 lengths append=5:packed");
+    heed_problem other = base;
+    other.append_packed = 0;
+    assert_false(heed_problem_equal(&base, &other));
 }
 
 /* Masks that show the same keys have one normal form. */

@@ -143,13 +143,27 @@ static void random_operands(source *s, heed_problem *p)
     drop_long(p, p->visible, HEED_KIND_BOOL);
 }
 
+/* Packed queries and new keys. */
+static void random_packed(source *s, heed_problem *p)
+{
+    p->append = p->seq_q;
+    p->append_packed = 1;
+    p->tokens_q = 1 + below(s, p->batch * p->seq_q);
+    p->cu_seqlens_q = (heed_operand){ .type = below(s, 2) ? HEED_DATA_I64 : HEED_DATA_I32,
+                                      .along = HEED_ALONG_SEQUENCE };
+    p->q = p->o = (heed_strides){ 0, 0, 0 };
+}
+
 /* Appended keys, if K and V have no two elements at one address. */
 static void random_append(source *s, heed_problem *p)
 {
     const int64_t keys[3] = { p->batch, p->seq_k, p->heads_kv };
     p->lengths = random_operand(s, HEED_DATA_I32, HEED_ALONG_BATCH, 0);
     p->append = 1 + below(s, p->seq_k);
-    const int64_t added[3] = { p->batch, p->append, p->heads_kv };
+    if (p->seq_q <= p->seq_k && below(s, 2))
+        random_packed(s, p);
+    const int64_t added[3] = { p->append_packed ? 1 : p->batch,
+                               p->append_packed ? p->tokens_q : p->append, p->heads_kv };
     p->k = below(s, 2) ? random_strides(s, keys, p->dim_qk) : (heed_strides){ 0, 0, 0 };
     p->v = below(s, 2) && !p->shared ? random_strides(s, keys, p->dim_v)
                                      : (heed_strides){ 0, 0, 0 };
@@ -244,7 +258,7 @@ static heed_problem disguise(source *s, heed_problem p)
 {
     if (p.batch == 1)
         p.q.batch = below(s, 1 << 30);
-    if (p.seq_q == 1)
+    if (p.seq_q == 1 && p.tokens_q == 0)
         p.o.seq = below(s, 1 << 30);
     if (p.heads_kv == 1)
         p.k.head = p.v.head = below(s, 1 << 30);
