@@ -28,7 +28,8 @@
 #define TAIL_STRIP 6
 #define TAIL_STRIP_2 7
 
-_Static_assert(MV == 2 && NR == 16 && UNIT == 2 && LANES == 16, "the shape of the registers");
+_Static_assert(MV == 2 && NR == 16, "the shape of the registers");
+_Static_assert(UNIT == 2 && LANES == 16, "the shape of the registers");
 
 /* The operand of the instruction that configures the registers. */
 typedef struct tile_shapes {
