@@ -58,12 +58,10 @@ static char *apply(const char *before, const char *diff)
     char *made = NULL;
     size_t size;
     FILE *out = open_memstream(&made, &size);
-    const char *at = before, *line = strstr(diff, "@@");
-    for (line = line ? line : ""; *line;) {
-        const char *end = strchr(line, '\n');
-        assert_non_null(end);
-        end++;
-        size_t length = (size_t)(end - line);
+    const char *at = before, *first_line = strstr(diff, "@@");
+    for (const char *line = first_line ? first_line : ""; *line;) {
+        size_t length = strcspn(line, "\n");
+        assert_int_equal(line[length++], '\n');
         long first;
         if (sscanf(line, "@@ -%ld,", &first) == 1) {
             long number = 1; /* of the line at @at */
@@ -81,7 +79,7 @@ static char *apply(const char *before, const char *diff)
             fwrite(at, 1, *line == ' ' ? length - 1 : 0, out);
             at += length - 1;
         }
-        line = end;
+        line += length;
     }
     fputs(at, out);
     fclose(out);
