@@ -100,8 +100,8 @@ static void load_columns(const few_state *t, bool of_k, int64_t first, int64_t k
 
 #endif
 
-/* Requests the vectors of a key that is loaded with the next tile. @k and @v are those of the key
- * FEW_KEYS before it, which lie as far apart as all do, but in pages. */
+/* Prefetches the vectors of key @j, which is in the next tile. @k and @v are those of the key
+ * FEW_KEYS before it; without pages the distance between keys is constant. */
 static inline void prefetch_next(const few_state *t, int64_t j, const char *k, const char *v)
 {
     const heed_problem *p = t->job->problem;
@@ -383,7 +383,7 @@ static void take_tile(few_state *t, int64_t first, int64_t keys)
     run_tile(t, first, keys);
 }
 
-/* Nothing has been seen by the rows of the task yet. */
+/* Initializes the rows of the task. */
 static void begin_rows(const few_state *t, int64_t rows, bool sections)
 {
     const heed_problem *p = t->job->problem;
@@ -400,8 +400,8 @@ static void begin_rows(const few_state *t, int64_t rows, bool sections)
         memset(t->base + t->y.all_o, 0, (size_t)(rows * t->y.dim_v) * sizeof(float));
 }
 
-/* Head @head of the task, which @own becomes; all heads have their tiles in the first one's
- * scratch. */
+/* The state for head @head of the task; @own becomes its task. All heads share the tile buffers of
+ * the first one. */
 static few_state state_of(const heed_job *job, heed_task *own, int64_t head, bool sections,
                           float *scratch)
 {

@@ -22,11 +22,12 @@
 /* With this many tasks per thread splitting keys does not improve the balance. */
 #define BUSY_TASKS 4
 
-/* Bytes of K and V, in the rows of one key, that tasks with several heads have at most. */
+/* Maximum bytes of K and V per key in a task with several heads. */
 #define TOGETHER_BYTES 8192
 
-/* Where the heads of a key lie next to each other, a task that takes several of them tile by tile
- * reads memory from end to end, not in steps. Each thread still gets BUSY_TASKS tasks. */
+/* Number of key/value heads per task. If the heads of a key are adjacent in memory, a task with
+ * several heads reads memory in order instead of in steps. Each thread still gets BUSY_TASKS
+ * tasks. */
 static int64_t heads_of(const heed_cpu_code *code, const heed_problem *problem, heed_cut cut,
                         int threads)
 {

@@ -220,7 +220,7 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
 
 #define HEED_CACHE_LINE 64 /* bytes */
 
-/* Requests the vectors of key @j for the second cache level. */
+/* Prefetches the vectors of key @j into the second cache level. */
 static inline void heed_job_prefetch(const heed_job *job, const heed_task *task, int64_t j)
 {
     const char *k = heed_job_k(job, task, j), *v = heed_job_v(job, task, j);

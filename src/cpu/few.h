@@ -8,7 +8,7 @@
 
 #define FEW_KEYS 32 /* in a tile: its K and V fit into the L1 cache up to head dim 128 \ */
 
-#define FEW_HEADS 16 /* key/value heads in a task, at most */
+#define FEW_HEADS 16 /* maximum number of key/value heads in a task */
 
 /* One instantiation. */
 typedef struct heed_few_code {
@@ -31,11 +31,11 @@ typedef struct heed_few_layout {
     int64_t all_o; /* the same, of finished sections */
     int64_t all_m;
     int64_t all_l;
-    int64_t k;       /* [FEW_KEYS][dim_qk], of the head in turn */
+    int64_t k;       /* [FEW_KEYS][dim_qk], of the current head */
     int64_t v;       /* [FEW_KEYS][dim_v] */
     int64_t kept;    /* [rows][need.kept]: the program's values of rows, */
     int64_t program; /* and its scratch, for each of code->rows */
-    int64_t end;     /* of one head: the next one has another such scratch */
+    int64_t end;     /* total size per head */
 } heed_few_layout;
 
 /* attn_few.c: the layout, and the functions for the instantiations' heed_cpu_code. */

@@ -1,11 +1,11 @@
 /*
- * rows.c - rows that threads take in turns, each by itself
+ * rows.c - a loop over independent rows, shared by threads
  */
 #include <stdatomic.h>
 
 #include "cpu.h"
 
-/* Elements that a thread works on sooner than another one wakes up. */
+/* Elements that one thread processes in less time than waking another one takes. */
 #define ELEMENTS_MIN ((int64_t)1 << 15)
 
 typedef struct rows_job {

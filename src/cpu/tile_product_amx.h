@@ -14,11 +14,11 @@
 
 #define PAIRS 16              /* of a row of A, and rows of B */
 #define TILE_STEP (2 * PAIRS) /* a strip's range of keys begins at a multiple of this */
-#define EXACT_RANGE 0         /* accumulate() multiplies values behind its keys by zero */
+#define EXACT_RANGE 0         /* accumulate() multiplies values past its keys by zero */
 #define PART_LONG 128         /* pairs in a sequential sum; tiles have no more pairs of keys */
 
 /* Registers, as numerals alone; two hold the columns of a strip. The last three are for the pairs
- * of a row behind the last multiple of PAIRS. */
+ * of a row after the last multiple of PAIRS. */
 #define SUMS 0
 #define SUMS_2 1
 #define ROWS 2
@@ -113,14 +113,14 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
 
 /* ---- O = V P ---- */
 
-/* Pairs of keys of a row of packed values. */
+/* Pairs of keys in a row of packed values. */
 static inline int64_t row_pairs(const tile_state *t)
 {
     return t->y.keys / UNIT;
 }
 
-/* Writes the values of PAIRS pairs of keys from pair @pair of the tile on to the row buffer, a pair
- * in a row; those behind @keys are zero. */
+/* Writes the values of PAIRS pairs of keys, from pair @pair of the tile on, to the row buffer, one
+ * pair per row. Values past @keys are zero. */
 static void load_pairs(const tile_state *t, int64_t first, int64_t pair, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -136,7 +136,7 @@ static void load_pairs(const tile_state *t, int64_t first, int64_t pair, int64_t
     }
 }
 
-/* Packs the values of @keys keys from @first on, zeros behind them: [dims][keys]. */
+/* Packs the values of @keys keys from @first on as [dims][keys], padded with zeros. */
 static void load_values(const tile_state *t, int64_t first, int64_t keys)
 {
     const float *rows = t->base + t->y.rows;
@@ -166,8 +166,8 @@ static inline float value_at(const tile_state *t, int64_t j, int64_t c)
     return unit_element(t->base[t->y.v + c * row_pairs(t) + j / UNIT], j % UNIT);
 }
 
-/* O = O alpha + V P over @keys keys from @begin on, a multiple of TILE_STEP. Weights behind them
- * are set to zero up to the next one. */
+/* O = O alpha + V P over @keys keys from @begin on, a multiple of TILE_STEP. The weights after
+ * them, up to the next multiple, are set to zero. */
 static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_t keys,
                        const float *alpha)
 {

@@ -1,5 +1,5 @@
 /*
- * contexts.h - contexts of the CPU for tests, and executions on them
+ * contexts.h - CPU contexts for tests, and executions on them
  */
 #ifndef CONTEXTS_H
 #define CONTEXTS_H
@@ -8,9 +8,9 @@
 
 #include "heed.h"
 
-/* host_context() returns a context of the CPU with @threads threads, 0 for the default, and
- * host_context_of() one that has the features of @cpu alone; NULL: all. Both fail the test if there
- * is none. */
+/* host_context() returns a CPU context with @threads threads, or the default number if that is 0;
+ * host_context_of() returns one that uses only the features of @cpu, or all if that is NULL. Both
+ * fail the test on an error. */
 heed_context *host_context(int threads);
 heed_context *host_context_of(int threads, const char *cpu);
 

@@ -1,6 +1,5 @@
 /*
- * test_together.c - key/value heads that one thread takes together, tile by tile, have the bits
- * that they have when many threads take one each
+ * test_together.c - tasks with several key/value heads give the same bits as tasks with one head
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +15,7 @@
 #include "lab/verify/inputs.h"
 #include "lab/verify/stage/stage.h"
 
-#define MANY 64 /* threads, among which no task has several heads */
+#define MANY 64 /* threads; with so many, each task has one head */
 
 static const char *const specs[] = {
     "b3 h8 s1/300 d64 f32",
@@ -30,7 +29,7 @@ static const char *const specs[] = {
 };
 
 typedef struct outputs {
-    float *o, *lse; /* of whichever type; of up to SIZE bytes each */
+    float *o, *lse; /* of any type; SIZE bytes each */
     size_t workspace;
 } outputs;
 
@@ -109,7 +108,7 @@ static void test_bits_are_the_same(void **state)
     free(together.lse);
 }
 
-/* The scratch of a thread is that of all heads that it takes together. */
+/* A thread's scratch has room for all heads of a task. */
 static void test_adjacent_heads_are_together(void **state)
 {
     outputs it = make_outputs(), other = make_outputs();
@@ -123,8 +122,7 @@ static void test_adjacent_heads_are_together(void **state)
         assert_true(run(&rows, "fwd_any_avx2_few__m8s1", 1, &other));
         assert_int_equal(it.workspace, 8 * other.workspace);
         assert_true(run(&values, "fwd_any_avx2_few__m8s1", 2, &it));
-        assert_int_equal(it.workspace,
-                         2 * other.workspace); /* four tasks a thread need all heads */
+        assert_int_equal(it.workspace, 2 * other.workspace); /* each thread needs four tasks */
     }
     free(it.o);
     free(it.lse);
