@@ -112,10 +112,8 @@ static inline void prefetch_next(const few_state *t, int64_t j, const char *k, c
         heed_job_prefetch(t->job, t->task, j);
         return;
     }
-    for (int64_t i = 0; i < p->dim_qk * size; i += HEED_CACHE_LINE)
-        __builtin_prefetch(k + FEW_KEYS * p->k.seq * size + i);
-    for (int64_t i = 0; i < p->dim_v * size; i += HEED_CACHE_LINE)
-        __builtin_prefetch(v + FEW_KEYS * p->v.seq * size + i);
+    heed_job_prefetch_vectors(t->job, k + FEW_KEYS * p->k.seq * size,
+                              v + FEW_KEYS * p->v.seq * size);
 }
 
 static void load_tile(const few_state *t, int64_t first, int64_t keys)
@@ -400,14 +398,12 @@ static void begin_rows(const few_state *t, int64_t rows, bool sections)
         memset(t->base + t->y.all_o, 0, (size_t)(rows * t->y.dim_v) * sizeof(float));
 }
 
-/* The state for head @head of the task; @own becomes its task. All heads share the tile buffers of
- * the first one. */
+/* The state for head @head of the task, whose scratch is as @layout describes; @own becomes its
+ * task. All heads share the tile buffers of the first one. */
 static few_state state_of(const heed_job *job, heed_task *own, int64_t head, bool sections,
-                          float *scratch)
+                          const heed_few_layout *layout, float *scratch)
 {
-    few_state t = { .job = job, .task = own };
-    t.y = heed_few_layout_of(&FEW_CODE, job->problem, &job->cut, &job->need);
-    t.base = scratch + head * t.y.end;
+    few_state t = { .job = job, .task = own, .y = *layout, .base = scratch + head * layout->end };
     t.y.k -= head * t.y.end;
     t.y.v -= head * t.y.end;
     t.factor = !job->modify ? job->factor : job->modify->changes ? HEED_LOG2_E : 1;
@@ -426,9 +422,11 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
     heed_task tasks[FEW_HEADS];
     const int64_t rows = task->row_end - task->row_begin, count = job->cut.heads;
     const bool sections = task->key_end - task->key_begin > HEED_SECTION;
+    const heed_few_layout layout = heed_few_layout_of(&FEW_CODE, job->problem, &job->cut,
+                                                      &job->need);
     for (int64_t head = 0; head < count; head++) {
         tasks[head] = *task;
-        heads[head] = state_of(job, &tasks[head], head, sections, scratch);
+        heads[head] = state_of(job, &tasks[head], head, sections, &layout, scratch);
         begin_rows(&heads[head], rows, sections);
     }
     for (int64_t first = task->key_begin; first < task->key_end; first += FEW_KEYS) {

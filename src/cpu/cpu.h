@@ -220,14 +220,19 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
 
 #define HEED_CACHE_LINE 64 /* bytes */
 
-/* Prefetches the vectors of key @j into the second cache level. */
-static inline void heed_job_prefetch(const heed_job *job, const heed_task *task, int64_t j)
+/* Prefetches the vectors @k and @v of a key into the second cache level. */
+static inline void heed_job_prefetch_vectors(const heed_job *job, const char *k, const char *v)
 {
-    const char *k = heed_job_k(job, task, j), *v = heed_job_v(job, task, j);
     for (int64_t i = 0; i < job->problem->dim_qk * job->element; i += HEED_CACHE_LINE)
         __builtin_prefetch(k + i, 0, 2);
     for (int64_t i = 0; i < job->problem->dim_v * job->element; i += HEED_CACHE_LINE)
         __builtin_prefetch(v + i, 0, 2);
+}
+
+/* The same for those of key @j. */
+static inline void heed_job_prefetch(const heed_job *job, const heed_task *task, int64_t j)
+{
+    heed_job_prefetch_vectors(job, heed_job_k(job, task, j), heed_job_v(job, task, j));
 }
 
 /* Queries and keys of batch element @batch. */
