@@ -178,11 +178,9 @@ function(heed_emulated_pair source name)
     endif()
     heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=${type} W=4 ${same})
 endfunction()
-heed_emulated_pair(attn_mla.c mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512 CLUSTER=1)
-heed_emulated_pair(attn_mla.c mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 CLUSTER=1)
-heed_emulated_pair(attn_mla.c mla_d520_264 BF16=0 MASKED=1 DIM_QK=520 DIM_V=264 CLUSTER=1)
-heed_emulated_pair(attn_mla.c mla_d576_512_cluster BF16=1 MASKED=0 DIM_QK=576 DIM_V=512 CLUSTER=2)
-heed_emulated_pair(attn_mla.c mla_d520_264_cluster BF16=0 MASKED=1 DIM_QK=520 DIM_V=264 CLUSTER=2)
+heed_emulated_pair(attn_mla.c mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512)
+heed_emulated_pair(attn_mla.c mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512)
+heed_emulated_pair(attn_mla.c mla_d520_264 BF16=0 MASKED=1 DIM_QK=520 DIM_V=264)
 heed_emulated_pair(attn_wide.c apart_d512 BF16=1 MASKED=1 DIM_QK=512 DIM_V=512 N=128)
 heed_emulated_pair(attn_wide.c apart_d264_328 BF16=0 MASKED=0 DIM_QK=264 DIM_V=328 N=128)
 heed_emulated_pair(attn_wide.c apart_d1024 BF16=0 MASKED=1 DIM_QK=1024 DIM_V=1024 N=128)
@@ -383,15 +381,11 @@ heed_emulated_changed(attn_mma.c changed_single_halves_bias "bias=f32:hq"
 heed_emulated_changed(attn_mma.c changed_single_wide "causal=br lengths"
     BF16=0 PRODUCTS=3 DIM_QK=64 DIM_V=64 M=16 N=32 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_changed(attn_mla.c changed_mla_lengths "causal=br lengths shared"
-    BF16=0 DIM_QK=576 DIM_V=512 CLUSTER=1)
+    BF16=0 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mla.c changed_mla_paged "lengths paged=16 shared"
-    BF16=1 DIM_QK=576 DIM_V=512 CLUSTER=1)
+    BF16=1 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mla.c changed_mla_pages "causal=br paged=128 shared"
-    BF16=0 DIM_QK=576 DIM_V=512 CLUSTER=1)
-heed_emulated_changed(attn_mla.c changed_mla_cluster_lengths "causal=br lengths shared"
-    BF16=0 DIM_QK=576 DIM_V=512 CLUSTER=2)
-heed_emulated_changed(attn_mla.c changed_mla_cluster_paged "causal=br lengths paged=16 shared"
-    BF16=1 DIM_QK=576 DIM_V=512 CLUSTER=2)
+    BF16=0 DIM_QK=576 DIM_V=512)
 heed_emulated_changed(attn_mma.c changed_wide_paged "lengths paged=2 visible=k%50!=7"
     BF16=1 DIM_QK=64 DIM_V=136 M=32 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
 heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"
@@ -440,7 +434,7 @@ function(heed_emulated_worse_naive name number)
     heed_emulated_object(attn_naive.c naive_${name} TYPE=1 MASKED=1 DIM_QK=64 DIM_V=64 W=4 ABLATE=${number} DELAY=64)
 endfunction()
 function(heed_emulated_worse_mla name number)
-    heed_emulated_object(attn_mla.c mla_${name} BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 CLUSTER=1 ABLATE=${number} DELAY=64)
+    heed_emulated_object(attn_mla.c mla_${name} BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 ABLATE=${number} DELAY=64)
 endfunction()
 foreach(kind worse worse_mapped worse_naive)
     cmake_language(CALL heed_emulated_${kind} wrong_no_exp 1)

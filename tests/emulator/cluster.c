@@ -151,7 +151,7 @@ static void check_there(const access *it, uint32_t rank)
                      at.text, who.text, it->verb, rank);
 }
 
-access cluster_access(machine *m, const thread *t, uint32_t smem, const char *verb)
+static access cluster_access(machine *m, const thread *t, uint32_t smem, const char *verb)
 {
     access it = shared_access(m, t, 0, verb);
     uint32_t rank = rank_of(t, smem);

@@ -336,10 +336,8 @@ void mbarrier_finish(machine *m);
 bool tensor_deliver(machine *m, bool any);
 void tensor_left(machine *m, thread *t);
 
-/* cluster.c: blocks of a cluster. cluster_access() is an access to @smem, an address of the
- * thread's own block or a mapped one, whose block must exist; cluster_deliver() is tensor_deliver()
- * for stores to other blocks; cluster_left() is called when a thread has exited. */
-access cluster_access(machine *m, const thread *t, uint32_t smem, const char *verb);
+/* cluster.c: blocks of a cluster. cluster_deliver() is tensor_deliver() for stores to other blocks;
+ * cluster_left() is called when a thread has exited. */
 void cluster_reset(machine *m);
 bool cluster_deliver(machine *m, bool any);
 void cluster_left(machine *m, thread *t);

@@ -122,7 +122,7 @@ void emulator_mbarrier_arrive(uint32_t smem, uint32_t bytes)
 {
     machine *m = machine_here();
     thread *t = m->running;
-    access it = cluster_access(m, t, smem, "arrives at");
+    access it = shared_access(m, t, smem, "arrives at");
     mbarrier *b = mbarrier_at(&it);
     if (!b)
         return;

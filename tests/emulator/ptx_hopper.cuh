@@ -59,11 +59,6 @@ HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
     emulator_remote_store(smem, &x, barrier);
 }
 
-HEED_DEVICE void ptx_mbarrier_arrive_cluster(u32 barrier)
-{
-    emulator_mbarrier_arrive(barrier, 0);
-}
-
 HEED_DEVICE void ptx_cluster_arrive(void)
 {
     emulator_cluster_arrive();
@@ -97,16 +92,6 @@ HEED_DEVICE void ptx_tensor_load(u32 smem, const heed_cuda_map *map, u32 barrier
 {
     const int at[4] = { column, head, row, batch };
     emulator_tensor_load(smem, map, barrier, at);
-}
-
-HEED_DEVICE void ptx_tensor_load_cluster(u32 smem, const heed_cuda_map *map, u32 barrier,
-                                         i32 column, i32 head, i32 row, i32 batch, u32 blocks)
-{
-    const int at[4] = { column, head, row, batch };
-    for (u32 rank = 0; blocks >> rank; rank++)
-        if (blocks >> rank & 1)
-            emulator_tensor_load(emulator_mapped(smem, rank), map, emulator_mapped(barrier, rank),
-                                 at);
 }
 
 HEED_DEVICE void ptx_tensor_store(const heed_cuda_map *map, u32 smem, i32 column, i32 head, i32 row,

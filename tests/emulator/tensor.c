@@ -177,8 +177,8 @@ void emulator_tensor_load(uint32_t smem, const void *map, uint32_t barrier, cons
 {
     machine *m = machine_here();
     thread *t = m->running;
-    access it = cluster_access(m, t, smem, "copies to");
-    access counted = cluster_access(m, t, barrier, "counts a copy at");
+    access it = shared_access(m, t, smem, "copies to");
+    access counted = shared_access(m, t, barrier, "counts a copy at");
     mbarrier *b = mbarrier_at(&counted);
     tensor_copy *c = start(m, &it, map, at);
     if (!b || !c)

@@ -18,28 +18,24 @@
 
 /* The knobs, in the order of a config's values. */
 enum {
-    SPLITS,  /* splits: blocks that share the keys of the same rows */
-    CLUSTER, /* blocks with successive rows that load each tile once for all */
+    SPLITS, /* splits: blocks that share the keys of the same rows */
     KNOBS
 };
 
-/* Clusters have not been measured: they are for configs asked for by name. */
 static void config_at(int index, heed_config *config)
 {
     config->value[SPLITS] = heed_pair_splits[index];
-    config->value[CLUSTER] = 1;
 }
 
 /* The fallback for unaligned addresses is the simple kernel. */
 static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
 {
     (void)problem;
-    return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS * config->value[CLUSTER],
+    return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS,
                                         .splits = config->value[SPLITS],
                                         .aligned = true,
                                         .mapped = TILE_KEYS,
-                                        .rows_apart = true,
-                                        .paired = config->value[CLUSTER] > 1 },
+                                        .rows_apart = true },
                             .fallback_kernel = heed_kernel_of(&heed_cuda_naive_code) };
 }
 
@@ -82,8 +78,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
     if (!*why && SMEM > machine->gpu->smem_block)
         *why = "needs more shared memory than a block can have";
     return !*why && heed_cuda_can_map(problem, why) &&
-           heed_cuda_fits(problem, HEED_PAIR_ROWS * config->value[CLUSTER], config->value[SPLITS],
-                          why);
+           heed_cuda_fits(problem, HEED_PAIR_ROWS, config->value[SPLITS], why);
 }
 
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
@@ -125,10 +120,10 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
                          const heed_machine *machine, const heed_config *config,
                          heed_cuda_facts *result)
 {
-    const heed_define defines[] = { { "HEED_BF16", problem->type == HEED_BF16 },
-                                    { "HEED_CLUSTER", config->value[CLUSTER] } };
+    const heed_define defines[] = { { "HEED_BF16", problem->type == HEED_BF16 } };
     (void)kernel;
     (void)machine;
+    (void)config;
     result->source = "attn_mla.cu";
     result->launch.entry = "heed_attend";
     result->launch.threads = HEED_PAIR_THREADS;
@@ -137,8 +132,7 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 }
 
 const heed_algorithm heed_algorithm_cuda_mla = {
-    .knobs = { { 'p', "SPLITS", HEED_PAIR_SPLITS }, { 'c', "CLUSTER", { 1, 2 } } },
-    .quiet = 1u << CLUSTER,
+    .knobs = { { 'p', "SPLITS", HEED_PAIR_SPLITS } },
     .config_at = config_at,
     .config_count = HEED_PAIR_SPLIT_VALUES,
     .modifies = true,

@@ -9,10 +9,7 @@
  * warpgroups have half of the columns each (mla/walk.cuh describes how they share the tiles), and a
  * third one loads (mla/load.cuh). pair/store.cuh has the epilogue.
  *
- * Two blocks with successive rows can be a cluster (HEED_CLUSTER), in which each loads half of a
- * tile for both, so that the L2 is read once for them.
- *
- * Other compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
+ * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V).
  *
  * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
@@ -48,8 +45,6 @@ HEED_DEVICE void compute(const heed_cuda_args *args)
         walk_even(&w, &st);
     else
         walk_odd(&w, &st);
-    if (CLUSTER > 1)
-        ptx_cluster_arrive(); /* no barrier of another block is needed any more */
     place at;
     float bad[2] = { 0.0f, 0.0f };
     find_thread(&at);
@@ -74,33 +69,19 @@ HEED_DEVICE void make_barriers(const heed_cuda_mapped_args *m)
     ptx_fence_mbarrier_init();
 }
 
-#if HEED_CLUSTER > 1
-#define ENTRY HEED_ENTRY_PAIR
-#else
-#define ENTRY HEED_ENTRY
-#endif
-
-ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
+HEED_ENTRY(THREADS, 1) heed_attend(HEED_GRID_CONSTANT const heed_cuda_mapped_args args)
 {
     u32 loads = ptx_thread() >= CONSUMER_THREADS;
     if (ptx_thread() == CONSUMER_THREADS)
         make_barriers(&args);
     ptx_barrier();
-    if (CLUSTER > 1) {
-        ptx_cluster_arrive();
-        ptx_cluster_wait(); /* all blocks have their barriers */
-    }
     if (loads) {
         ptx_setmaxnreg_dec(LOADER_REGISTERS);
         load(&args);
-        if (CLUSTER > 1)
-            ptx_cluster_arrive();
     } else {
         ptx_setmaxnreg_inc(CONSUMER_REGISTERS);
         u32 began = delay_begin();
         compute(&args.args);
         delay_end(began);
     }
-    if (CLUSTER > 1)
-        ptx_cluster_wait(); /* none uses barriers of this block any more */
 }

@@ -98,14 +98,6 @@ HEED_DEVICE void ptx_st_async_8(u32 smem, heed_u32x2 x, u32 barrier)
                  : "memory");
 }
 
-/* mbarrier.arrive, at a barrier of any block of the cluster, an address in the cluster's. The thread
- * has finished its earlier reads. Its stores need not be visible to the other block: a release for
- * the whole cluster would wait for all memory accesses of the thread. */
-HEED_DEVICE void ptx_mbarrier_arrive_cluster(u32 barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
 /* barrier.cluster.arrive: the thread arrives without waiting for the other threads of the
  * cluster, */
 HEED_DEVICE void ptx_cluster_arrive(void)
@@ -136,18 +128,6 @@ HEED_DEVICE void ptx_tensor_load(u32 smem, const heed_cuda_map *map, u32 barrier
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(smem),
                  "l"(map), "r"(barrier), "r"(column), "r"(head), "r"(row), "r"(batch)
-                 : "memory");
-}
-
-/* The same to all blocks of the cluster whose bits are set in @blocks, which have begun: to the same
- * place in the shared memory of each, where the bytes count at the same barrier of that block. */
-HEED_DEVICE void ptx_tensor_load_cluster(u32 smem, const heed_cuda_map *map, u32 barrier,
-                                         i32 column, i32 head, i32 row, i32 batch, u32 blocks)
-{
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(smem),
-                 "l"(map), "r"(barrier), "r"(column), "r"(head), "r"(row), "r"(batch),
-                 "h"((unsigned short)blocks)
                  : "memory");
 }
 

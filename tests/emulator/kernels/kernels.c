@@ -25,8 +25,7 @@ extern const emulated_kernel single_d16_1, single_d16_1_unaligned, single_d40_80
     single_shared_d72_64, single_shared_d72_64_unaligned, single_shared_d40,
     single_shared_d40_unaligned;
 extern const emulated_kernel mla_d576_512, mla_d576_512_unaligned, mla_d576_512_masked,
-    mla_d576_512_masked_unaligned, mla_d520_264, mla_d520_264_unaligned, mla_d576_512_cluster,
-    mla_d576_512_cluster_unaligned, mla_d520_264_cluster, mla_d520_264_cluster_unaligned;
+    mla_d576_512_masked_unaligned, mla_d520_264, mla_d520_264_unaligned;
 extern const emulated_kernel apart_d512, apart_d512_unaligned, apart_d264_328,
     apart_d264_328_unaligned, apart_d1024, apart_d1024_unaligned, whole_d1024,
     whole_d1024_unaligned, whole_d584_768, whole_d584_768_unaligned;
@@ -129,8 +128,6 @@ const emulated_config emulated_configs[] = {
     { &mla_d576_512, &mla_d576_512_unaligned, NULL },
     { &mla_d576_512_masked, &mla_d576_512_masked_unaligned, NULL },
     { &mla_d520_264, &mla_d520_264_unaligned, NULL },
-    { &mla_d576_512_cluster, &mla_d576_512_cluster_unaligned, NULL },
-    { &mla_d520_264_cluster, &mla_d520_264_cluster_unaligned, NULL },
     { &apart_d512, &apart_d512_unaligned, NULL },
     { &apart_d264_328, &apart_d264_328_unaligned, NULL },
     { &apart_d1024, &apart_d1024_unaligned, NULL },

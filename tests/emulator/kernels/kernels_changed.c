@@ -7,9 +7,7 @@
 #include <stddef.h>
 
 extern const emulated_kernel changed_mla_lengths, changed_mla_lengths_unaligned, changed_mla_paged,
-    changed_mla_paged_unaligned, changed_mla_pages, changed_mla_pages_unaligned,
-    changed_mla_cluster_lengths, changed_mla_cluster_lengths_unaligned, changed_mla_cluster_paged,
-    changed_mla_cluster_paged_unaligned;
+    changed_mla_paged_unaligned, changed_mla_pages, changed_mla_pages_unaligned;
 extern const emulated_kernel changed_single_rounded, changed_single_rounded_unaligned,
     changed_single_halves, changed_single_halves_unaligned, changed_single_halves_bias,
     changed_single_halves_bias_unaligned;
@@ -270,12 +268,6 @@ const emulated_change emulated_changed[] = {
     { { &changed_mla_pages, &changed_mla_pages_unaligned, NULL },
       "changed_mla_pages",
       "causal=br paged=128 shared" },
-    { { &changed_mla_cluster_lengths, &changed_mla_cluster_lengths_unaligned, NULL },
-      "changed_mla_cluster_lengths",
-      "causal=br lengths shared" },
-    { { &changed_mla_cluster_paged, &changed_mla_cluster_paged_unaligned, NULL },
-      "changed_mla_cluster_paged",
-      "causal=br lengths paged=16 shared" },
     { { &changed_single_bias, &changed_single_bias_unaligned, NULL },
       "changed_single_bias",
       "causal bias=f16:bhq alibi sinks" },

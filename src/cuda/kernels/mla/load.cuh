@@ -45,20 +45,7 @@ HEED_DEVICE part find_part(const heed_cuda_args *args, const place *at, u32 j)
 
 #endif
 
-/* Copies a panel of the lane's part of a tile to all blocks. */
-HEED_DEVICE void load_panel(const heed_cuda_mapped_args *m, const place *at, u32 smem, u32 full,
-                            part own, const u32 panel)
-{
-    i32 column = (i32)(panel * PANEL_COLUMNS);
-    if (CLUSTER > 1)
-        ptx_tensor_load_cluster(smem, &m->k, full, column, (i32)at->head_kv, (i32)own.key,
-                                (i32)own.batch, (1u << CLUSTER) - 1);
-    else
-        ptx_tensor_load(smem, &m->k, full, column, (i32)at->head_kv, (i32)own.key, (i32)own.batch);
-}
-
-/* Copies tile @j, part by part as the stage becomes free: the tail, then the halves. The blocks of
- * a cluster take its panels in turns. */
+/* Copies tile @j, part by part as the stage becomes free: the tail, then the halves. */
 HEED_DEVICE void load_tile(const heed_cuda_mapped_args *m, const place *at, u32 j, part own,
                            u32 cleaned)
 {
@@ -82,8 +69,9 @@ HEED_DEVICE void load_tile(const heed_cuda_mapped_args *m, const place *at, u32 
             ptx_mbarrier_arrive_expect(full, PANEL_BYTES);
         if (HEED_PAGED)
             ptx_warp_barrier();
-        if (own.row < HEED_TILE_KEYS && (i + j) % CLUSTER == cluster_rank())
-            load_panel(m, at, smem + panel * PANEL_BYTES, full, own, panel);
+        if (own.row < HEED_TILE_KEYS)
+            ptx_tensor_load(smem + panel * PANEL_BYTES, &m->k, full, (i32)(panel * PANEL_COLUMNS),
+                            (i32)at->head_kv, (i32)own.key, (i32)own.batch);
     }
 }
 

@@ -33,11 +33,10 @@ HEED_DEVICE u32 empty_barrier(u32 stage, u32 part)
     return full_barrier(STAGES, 0) + (stage * PARTS + part) * 8;
 }
 
-/* of which so many warps of all blocks tell: those of one warpgroup, but both look at the odd tiles'
- * weights; */
+/* at which so many warps arrive: those of one warpgroup, but both read the odd tiles' weights; */
 HEED_DEVICE u32 readers_of(u32 stage, u32 part)
 {
-    return CLUSTER * (stage == 1 && part == TAIL_PART ? CONSUMER_THREADS : GROUP_THREADS) / 32;
+    return stage == 1 && part == TAIL_PART ? CONSUMER_THREADS / 32 : GROUP_THREADS / 32;
 }
 
 /* when the load of a part of the tile to clean has been started, so its panels come next, */

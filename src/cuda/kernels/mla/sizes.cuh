@@ -21,9 +21,6 @@
 /* True if keys may be loaded that no row of a block sees. */
 #define CLEANS (HEED_MASKED || HEED_PAGED)
 
-/* Blocks that process the same tiles, each of which loads a part of a tile for all of them. */
-#define CLUSTER HEED_CLUSTER
-
 /* Fragments: those of a tile's scores, and of the columns of V that a warpgroup accumulates. */
 #define HEED_TILE_KEYS 64
 #define HEED_ACC16 0 /* products are summed in float32 */

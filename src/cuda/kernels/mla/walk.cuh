@@ -25,12 +25,10 @@ typedef struct scores {
     float s[ROWS16][KEYS8][4];
 } scores;
 
-/* The warp no longer reads a part of a stage: a lane tells so to each block that fills it. */
+/* The warp no longer reads a part of a stage. */
 HEED_DEVICE void release(const walk *w, const u32 stage, const u32 part)
 {
-    if (CLUSTER > 1 && w->at.lane < CLUSTER)
-        ptx_mbarrier_arrive_cluster(ptx_mapa(empty_barrier(stage, part), w->at.lane));
-    else if (CLUSTER == 1 && w->at.lane == 0)
+    if (w->at.lane == 0)
         ptx_mbarrier_arrive(empty_barrier(stage, part));
 }
 

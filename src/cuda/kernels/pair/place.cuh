@@ -2,9 +2,8 @@
  * pair/place.cuh - the place of a thread, and the rows and keys of its block, for attn_mla.cu and
  * attn_wide.cu, whose two consumer warpgroups have the same 64 rows
  *
- * The including file has constants: GROUP_ROWS, GROUP_THREADS, HEED_TILE_KEYS, CLUSTER, how many
- * blocks with successive rows go through the same tiles, and LONGEST_FIRST, whether blocks are
- * numbered from the last rows to the first.
+ * The including file has constants: GROUP_ROWS, GROUP_THREADS, HEED_TILE_KEYS, and LONGEST_FIRST,
+ * whether blocks are numbered from the last rows to the first.
  */
 #ifndef HEED_PAIR_PLACE_CUH
 #define HEED_PAIR_PLACE_CUH
@@ -24,7 +23,7 @@ typedef struct place {
     u32 first; /* tile of keys, */
     u32 tiles; /* and how many there are; */
     u32 full;  /* those before need no mask */
-    u32 limit; /* none of the cluster's rows sees keys from here on */
+    u32 limit; /* none of the block's rows sees keys from here on */
 } place;
 
 /* For threads of the consumer warpgroups. */
@@ -36,26 +35,18 @@ HEED_DEVICE void find_thread(place *at)
     at->half = ptx_shfl_idx_u32(thread / GROUP_THREADS, 0); /* the same in all lanes */
 }
 
-/* The number of the block among those that process the same tiles. */
-HEED_DEVICE u32 cluster_rank(void)
-{
-    return ptx_block_x() % CLUSTER;
-}
-
 /* Blocks are numbered with the rows fastest, so those that read the same keys run concurrently. */
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 {
-    u32 number = ptx_keep(ptx_block_x()) / CLUSTER, part = number / args->blocks;
+    u32 number = ptx_keep(ptx_block_x()), part = number / args->blocks;
     u32 block = number - part * args->blocks;
-    u32 row = (LONGEST_FIRST ? args->blocks - 1 - block : block) * CLUSTER * GROUP_ROWS;
-    at->row = row + cluster_rank() * GROUP_ROWS;
+    at->row = (LONGEST_FIRST ? args->blocks - 1 - block : block) * GROUP_ROWS;
     at->head = divide(part, args->splits);
     at->split = part - at->head * args->splits.value;
     at->batch = divide(at->head, args->heads_kv);
     at->head_kv = at->head - at->batch * args->heads_kv.value;
-    u32 last = row + CLUSTER * GROUP_ROWS < args->rows ? row + CLUSTER * GROUP_ROWS - 1
-                                                       : args->rows - 1;
-    tile_range seen = visible_tiles(args, at->batch, row, last, HEED_TILE_KEYS);
+    u32 last = at->row + GROUP_ROWS < args->rows ? at->row + GROUP_ROWS - 1 : args->rows - 1;
+    tile_range seen = visible_tiles(args, at->batch, at->row, last, HEED_TILE_KEYS);
     u32 share = divide(seen.end + args->splits.value - 1, args->splits);
     u32 end = (at->split + 1) * share < seen.end ? (at->split + 1) * share : seen.end;
     at->first = at->split * share;

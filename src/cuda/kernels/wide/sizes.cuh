@@ -18,7 +18,6 @@
 
 /* Under a mask the last rows have the most work. */
 #define LONGEST_FIRST HEED_MASKED
-#define CLUSTER 1
 
 /* Columns of V: SLICES slices; each warpgroup accumulates one half of each. */
 #define SLICES ((HEED_DIM_V + 511) / 512)

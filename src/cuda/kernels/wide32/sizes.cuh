@@ -16,7 +16,6 @@
 
 /* Under a mask the last rows have the most work. */
 #define LONGEST_FIRST HEED_MASKED
-#define CLUSTER 1
 
 /* Panels are 32 columns, the 128 bytes of a row of a page (tile.cuh). Scores are computed for
  * PASS_KEYS keys at a time, one panel of Q and K after another; each warp has a share of the
