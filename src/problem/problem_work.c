@@ -4,6 +4,15 @@
 #include "operand.h"
 #include "problem.h"
 
+/* The mean number of keys of batch elements that fill a pool of pages, or seq_k if there is more
+ * room. */
+static int64_t keys_in_pool(const heed_problem *problem)
+{
+    int64_t own = problem->pages - problem->prefix / problem->page;
+    int64_t keys = problem->prefix + heed_div_up(own, problem->batch) * problem->page;
+    return keys < problem->seq_k ? keys : problem->seq_k;
+}
+
 heed_problem heed_problem_typical(const heed_problem *problem)
 {
     heed_problem typical = *problem;
@@ -13,8 +22,11 @@ heed_problem heed_problem_typical(const heed_problem *problem)
         typical.seq_k = heed_div_up(problem->tokens_k, problem->batch);
     if (problem->tokens_k > 0) /* keep the information that lengths differ */
         typical.lengths = (heed_operand){ HEED_DATA_I32, HEED_ALONG_BATCH, { .batch = 1 } };
-    if (problem->page > 0 && heed_problem_varies_k(problem))
-        typical.pages = 0; /* as many as the longest ones need */
+    if (problem->page > 0 && heed_problem_varies_k(problem)) {
+        if (problem->pages > 0)
+            typical.seq_k = keys_in_pool(problem);
+        typical.pages = 0; /* as many as these keys need */
+    }
     typical.tokens_q = typical.tokens_k = 0;
     typical.cu_seqlens_q = typical.cu_seqlens_k = (heed_operand){ .type = HEED_DATA_NONE };
     return typical;

@@ -47,7 +47,8 @@ static const shipped table[] = {
     { 96, 128, 32, 64, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
     { 96, 128, 32, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
     { 96, 128, 0, 0, { 16, 32, 1, 2, 3, 2, 1, 1, 1, 1, 1, 1 } },
-    { 96, 1024, 32, 64, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, 0, 0, { 16, 16, 1, 4, 3, 1, 1, 1, 1, 1, 1, 1 } },
+    { 160, 1024, 32, 64, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
     { 160, 256, 0, 0, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
     { 160, 256, 32, 128, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
     { 160, 256, 0, 0, { 64, 64, 4, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
@@ -294,6 +295,20 @@ static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
     return blocks >= gpu->multiprocessors;
 }
 
+/* True if splits could shorten a launch in which a pool of pages shows that most sequences are
+ * shorter than the longest, whose block would take longer than all others on a multiprocessor. */
+static bool lags(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    const heed_problem typical = heed_problem_typical(problem);
+    double share = (double)problem->batch * (double)problem->heads_kv * (double)typical.seq_k /
+                   gpu->multiprocessors;
+    heed_config split;
+    memcpy(split.value, v, sizeof split.value);
+    split.value[SPLITS] = 2;
+    return v[SPLITS] == 1 && typical.seq_k < problem->seq_k && (double)problem->seq_k > share &&
+           problem->seq_k > v[TILE_KEYS] && heed_mma_spreads(problem, split.value);
+}
+
 static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
@@ -328,6 +343,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: spills registers there";
     else if (v[SPLITS] > 1 && busy(problem, gpu, v) && !heed_mma_spreads(problem, v))
         *why = "not worthwhile: enough blocks without splitting keys";
+    else if (lags(problem, gpu, v))
+        *why = "not worthwhile: the longest sequence would take longer than all others";
     return !*why;
 }
 

@@ -1,6 +1,7 @@
 /*
  * test_costs.c - predictions and choices of the tensor-core kernels' cost models, compared with
- * times measured on an H200 (data/times-h200.txt, and -changed for changed logits)
+ * times measured on an H200 (data/times-h200.txt, -changed for changed logits, and -pools for
+ * sequences of different lengths)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +95,7 @@ static void judge_predictions(const recorded *it, const heed_machine *machine, t
         const heed_kernel *kernel = heed_kernel_find(it->listed[i].name, &text);
         assert_non_null(kernel);
         assert_true(heed_config_parse(kernel->algorithm, text, &config));
-        double predicted = kernel->algorithm->cost(kernel, &it->problem, machine, &config);
+        double predicted = heed_plan_cost(kernel, &it->problem, machine, &config);
         double off = log(predicted / it->listed[i].seconds);
         add(&squares[kernel->arch == 90], off * off);
     }
@@ -193,10 +194,19 @@ static void test_choices_for_changed_logits(void **state)
     assert_true(all.longer.most < 0.15);
 }
 
+static void test_choices_for_pools(void **state)
+{
+    const found all = judge(TIMES "-pools.txt");
+    assert_true(all.problems >= 5);
+    assert_true(all.longer.count >= 3);
+    assert_true(all.longer.most < 0.06);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choices_on_an_h200),
+        cmocka_unit_test(test_choices_for_pools),
         cmocka_unit_test(test_choices_for_changed_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
