@@ -127,7 +127,7 @@
  *    |result|; ALiBi the same, and 2 u |its term|; a step of an expression u times its value, twice
  *    that for / and sqrt, four times for exp and log, 4 u for tanh. No bound holds where an error
  *    changes the result of a comparison, of floor or of int. Weights below 2^-126 of the largest
- *    one, or of the sink's, may count as 0. A prefix adds
+ *    one, or of the sink's, may count as 0, and so may any result below 2^-126. A prefix adds
  *    (unit + 8 u (1 + |LSE|)) sum_j p_j |v_jc| to the error of O, as its two parts are rounded to
  *    the type and weighted by LSEs in float32, and 4 u (1 + |LSE|) to that of LSE.
  *    Where products permits less than full precision, and a kernel makes use of it, a product of
