@@ -235,6 +235,8 @@ void heed_mask_normalize(heed_problem *problem);
 int64_t heed_problem_most_keys(const heed_problem *problem);
 /* Visible query-key pairs of one head. */
 int64_t heed_problem_pairs(const heed_problem *caller);
+/* Their share of all pairs. */
+double heed_problem_share(const heed_problem *problem);
 /* Queries and keys of a batch element. */
 typedef struct heed_lengths {
     int64_t q;

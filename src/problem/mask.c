@@ -216,3 +216,8 @@ int64_t heed_problem_pairs(const heed_problem *caller)
         pairs += (last - index - 1) * chunk_pairs(&view, begin, end, keys, index + 1);
     return pairs;
 }
+
+double heed_problem_share(const heed_problem *problem)
+{
+    return (double)heed_problem_pairs(problem) / ((double)problem->seq_q * (double)problem->seq_k);
+}

@@ -199,8 +199,7 @@ static double distinct(const heed_problem *problem, const heed_operand *operand)
             count *= (double)size_along(problem, operand, order[i].bit);
     const unsigned pair = HEED_ALONG_QUERY | HEED_ALONG_KEY;
     if ((operand->along & pair) == pair && strides.seq != 0)
-        count *= (double)heed_problem_pairs(problem) /
-                 ((double)problem->seq_q * (double)problem->seq_k);
+        count *= heed_problem_share(problem);
     return count;
 }
 

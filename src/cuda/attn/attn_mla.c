@@ -100,8 +100,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     const heed_mla_costs *costs = gpu->costs->mla;
     int splits = config->value[SPLITS];
     (void)kernel;
-    double seen = (double)heed_problem_pairs(problem) /
-                  ((double)problem->seq_q * (double)problem->seq_k);
+    double seen = heed_problem_share(problem);
     double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, TILE_KEYS), splits) * seen;
     double tile = 2.0 * HEED_PAIR_ROWS * TILE_KEYS * (QK_MAX + V_MAX) * gpu->multiprocessors /
                   (costs->matrix_share * gpu->matrix);

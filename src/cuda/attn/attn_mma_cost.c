@@ -215,8 +215,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     double blocks = (double)heed_div_up(all_rows, v[BLOCK_ROWS]) * heads * v[SPLITS];
     double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, v[TILE_KEYS]), v[SPLITS]);
     int64_t most = heed_div_up(heed_problem_most_keys(problem), v[TILE_KEYS]);
-    double seen = (double)heed_problem_pairs(problem) /
-                  ((double)problem->seq_q * (double)problem->seq_k);
+    double seen = heed_problem_share(problem);
 
     /* Tiles on the edge of a mask are computed in full, and take longer. */
     int edges = heed_problem_hides_first(problem) ? 2 : 1;

@@ -67,8 +67,7 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
 {
     double tiles = (double)heed_div_up(problem->seq_k, v[TILE_KEYS]);
     double most = (double)heed_div_up(heed_problem_most_keys(problem), v[TILE_KEYS]);
-    double share = (double)heed_problem_pairs(problem) /
-                   ((double)problem->seq_q * (double)problem->seq_k);
+    double share = heed_problem_share(problem);
     int64_t rows = (int64_t)HEED_WGMMA_ROWS *
                    (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* masked together */
     int64_t queries = heed_div_up(rows, heed_problem_group(seen));

@@ -149,8 +149,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     const heed_wide_costs *costs = gpu->costs->wide;
     const int *v = config->value;
     (void)kernel;
-    double seen = (double)heed_problem_pairs(problem) /
-                  ((double)problem->seq_q * (double)problem->seq_k);
+    double seen = heed_problem_share(problem);
     double tiles = v[TILE_KEYS] == WHOLE
                        ? 1
                        : (double)heed_div_up(heed_div_up(problem->seq_k, v[TILE_KEYS]), v[SPLITS]) *

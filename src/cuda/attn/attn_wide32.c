@@ -133,8 +133,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     const heed_wide32_costs *costs = gpu->costs->wide32;
     const int *v = config->value;
     (void)kernel;
-    double seen = (double)heed_problem_pairs(problem) /
-                  ((double)problem->seq_q * (double)problem->seq_k);
+    double seen = heed_problem_share(problem);
     double tiles = (double)tiles_of(problem, v);
     double blocks = heed_pair_items(problem) * (tiles > 1 ? tiles * seen : 1);
     double rounds = ceil(blocks / gpu->multiprocessors);

@@ -106,15 +106,6 @@ HEED_DEVICE u16 half_of(float x)
 #endif
 }
 
-HEED_DEVICE float half_to_f32(u16 x)
-{
-#if HEED_BF16
-    return ptx_bf16_to_f32(x);
-#else
-    return ptx_f16_to_f32(x);
-#endif
-}
-
 /* Stores an element. */
 HEED_DEVICE void half_store(u8 *to, float x)
 {
