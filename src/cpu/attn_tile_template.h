@@ -191,9 +191,19 @@ static void raise_top(const tile_state *t, const strip_keys *seen, int64_t begin
     const int64_t early = heed_min(heed_max(seen->all.begin, begin), end);
     const int64_t late = heed_max(heed_min(seen->all.end, end), early);
     mask_logits(t, seen, begin, early, top);
-    for (int64_t j = early; j < late; j++)
-        for (int v = 0; v < MV; v++)
+    vf odd[MV]; /* the maximum of odd keys: one chain of maxima would take longer than the loads */
+    for (int v = 0; v < MV; v++)
+        odd[v] = top[v];
+    for (int64_t j = early; j + 2 <= late; j += 2)
+        for (int v = 0; v < MV; v++) {
             top[v] = v_max(v_load(s + j * WIDTH + v * LANES), top[v]);
+            odd[v] = v_max(v_load(s + (j + 1) * WIDTH + v * LANES), odd[v]);
+        }
+    for (int v = 0; v < MV; v++) {
+        if ((late - early) % 2 != 0)
+            top[v] = v_max(v_load(s + (late - 1) * WIDTH + v * LANES), top[v]);
+        top[v] = v_max(odd[v], top[v]);
+    }
     mask_logits(t, seen, late, end, top);
 }
 
