@@ -100,22 +100,17 @@ static void load_columns(const few_state *t, bool of_k, int64_t first, int64_t k
 
 #endif
 
-/* Prefetches the vectors of key @j, which is in the next tile. @k and @v are those of the key
- * FEW_KEYS before it; without pages the distance between keys is constant. */
-static inline void prefetch_next(const few_state *t, int64_t j, const char *k, const char *v)
+/* Addresses of vectors of K and V, from key to key of a page, or of all keys without pages. */
+typedef struct vectors {
+    const char *k, *v;
+} vectors;
+
+static inline vectors vectors_of(const few_state *t, int64_t j)
 {
-    const heed_problem *p = t->job->problem;
-    const int64_t size = t->job->element;
-    if (ABLATED(ABLATE_NO_OVERLAP) || j >= t->task->key_end)
-        return;
-    if (t->job->table) {
-        heed_job_prefetch(t->job, t->task, j);
-        return;
-    }
-    heed_job_prefetch_vectors(t->job, k + FEW_KEYS * p->k.seq * size,
-                              v + FEW_KEYS * p->v.seq * size);
+    return (vectors){ heed_job_k(t->job, t->task, j), heed_job_v(t->job, t->task, j) };
 }
 
+/* Loads a tile, and prefetches the next one. */
 static void load_tile(const few_state *t, int64_t first, int64_t keys)
 {
     const heed_problem *p = t->job->problem;
@@ -124,12 +119,23 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
     load_columns(t, false, first, keys);
     return;
 #endif
-    for (int64_t j = 0; j < keys; j++) {
-        const char *k = heed_job_k(t->job, t->task, first + j);
-        const char *v = heed_job_v(t->job, t->task, first + j);
-        prefetch_next(t, first + j + FEW_KEYS, k, v);
-        load_filled(t->base + t->y.k + j * t->y.dim_qk, k, p->dim_qk, t->y.dim_qk, p->type);
-        load_filled(t->base + t->y.v + j * t->y.dim_v, v, p->dim_v, t->y.dim_v, p->type);
+    const int64_t k_step = p->k.seq * t->job->element, v_step = p->v.seq * t->job->element;
+    for (int64_t j = 0, end; j < keys;) {
+        const int64_t ahead = first + j + FEW_KEYS, rest = t->task->key_end - ahead;
+        const bool fetches = rest > 0 && !ABLATED(ABLATE_NO_OVERLAP);
+        vectors from = vectors_of(t, first + j), next = vectors_of(t, fetches ? ahead : first);
+        end = j + heed_job_adjacent(t->job, first + j, keys - j);
+        if (fetches)
+            end = heed_min(end, j + heed_job_adjacent(t->job, ahead, rest));
+        for (; j < end; j++) {
+            if (fetches)
+                heed_job_prefetch_vectors(t->job, next.k, next.v);
+            load_filled(t->base + t->y.k + j * t->y.dim_qk, from.k, p->dim_qk, t->y.dim_qk,
+                        p->type);
+            load_filled(t->base + t->y.v + j * t->y.dim_v, from.v, p->dim_v, t->y.dim_v, p->type);
+            from = (vectors){ from.k + k_step, from.v + v_step };
+            next = (vectors){ next.k + k_step, next.v + v_step };
+        }
     }
 }
 
