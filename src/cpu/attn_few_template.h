@@ -131,6 +131,11 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
         load_filled(t->base + t->y.k + j * t->y.dim_qk, k, p->dim_qk, t->y.dim_qk, p->type);
         load_filled(t->base + t->y.v + j * t->y.dim_v, v, p->dim_v, t->y.dim_v, p->type);
     }
+    /* Zeros for the rest of a group of multiply_keys(): denormal numbers there would make it slow.
+     */
+    const int64_t end = (keys + LANES - 1) / LANES * LANES;
+    memset(t->base + t->y.k + keys * t->y.dim_qk, 0,
+           (size_t)((end - keys) * t->y.dim_qk) * sizeof *t->base);
 }
 
 /* Products of @rows rows of Q with the keys @seen of the tile; others are undefined. LANES products
