@@ -21,7 +21,7 @@ from torch import Tensor
 
 from . import _again, _gradient
 from ._attention import attend, compute
-from ._errors import InvalidError, UnsupportedError
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
@@ -207,7 +207,12 @@ def attention_forward(
         causal = is_causal and query.shape[2] > 1
         window = _window_of(module, sliding_window) if is_causal else None
         left = window - 1 if window else -1
-        mask = None if mask is None else mask[:, None, None, :]
+        if mask is not None:
+            if mask.dtype is not torch.bool:
+                raise ArgumentTypeError(
+                    f"attention_mask: dtype of (batch, keys) is {mask.dtype}; convert it to torch.bool"
+                )
+            mask = mask[:, None, None, :]
     elif mask.dim() != 4:
         raise InvalidError(
             f"attention_mask: shape is {tuple(mask.shape)}; pass (batch, keys) of booleans, or four "

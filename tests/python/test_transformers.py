@@ -284,6 +284,9 @@ class Mistakes(Case):
             heed.transformers.attention_forward(None, q, q, q, None, dropout=0.1)
         with self.assertRaisesRegex(heed.InvalidError, "attention_mask: shape is"):
             heed.transformers.attention_forward(None, q, q, q, torch.ones(2, 5, 5, device=DEVICE))
+        for dtype in (torch.float32, torch.int64):  # not numbers to add
+            with self.assertRaisesRegex(heed.ArgumentTypeError, "attention_mask: dtype .* convert it to torch.bool"):
+                heed.transformers.attention_forward(None, q, q, q, torch.ones(1, 5, device=DEVICE, dtype=dtype))
 
     def test_repeated_calls(self):
         """C serves them; other states of torch and other words, shapes and types go the long way."""
