@@ -34,6 +34,7 @@ typedef struct plan_state {
     const heed_plan *plan; /* NULL: closed */
     size_t workspace_size;
     int cuda;
+    int running; /* executions in other threads, without the interpreter's lock */
 } plan_state;
 
 /* How to make a result: function(*arguments, **words), or function(q) without arguments. */
@@ -77,13 +78,14 @@ static PyObject *make_plan(PyObject *self, PyObject *const *x, Py_ssize_t count)
     plan_state *plan = malloc(sizeof *plan);
     if (!plan)
         return PyErr_NoMemory();
-    *plan = (plan_state){ PyLong_AsVoidPtr(x[0]), PyLong_AsSize_t(x[1]), PyObject_IsTrue(x[2]) };
+    *plan = (plan_state){ PyLong_AsVoidPtr(x[0]), PyLong_AsSize_t(x[1]), PyObject_IsTrue(x[2]), 0 };
     PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(plan, plan_name, free_plan);
     if (!capsule)
         free(plan);
     return capsule;
 }
 
+/* close(plan): refuses further executions, and returns the number of those that are running. */
 static PyObject *close_plan(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
@@ -91,7 +93,7 @@ static PyObject *close_plan(PyObject *self, PyObject *const *x, Py_ssize_t count
     if (!plan)
         return PyErr_Occurred() ? NULL : refuse("close(plan)");
     plan->plan = NULL;
-    return none();
+    return PyLong_FromLongLong(plan->running);
 }
 
 /* The maker for a tuple (function, arguments, words), or for None. */
@@ -221,11 +223,14 @@ static int place(const plan_state *plan, const reading *from, heed_buffers *buff
 
 /* Executes and frees the workspace, which torch may reuse for later work on the stream. Returns 0
  * with an exception on failure. */
-static int execute(const plan_state *plan, heed_buffers *buffers, PyObject *taken)
+static int execute(plan_state *plan, heed_buffers *buffers, PyObject *taken)
 {
+    const heed_plan *open = plan->plan; /* NULL if it was closed meanwhile, which heed refuses */
+    plan->running++;
     PyThreadState *state = PyEval_SaveThread();
-    heed_status status = known.execute(plan->plan, buffers);
+    heed_status status = known.execute(open, buffers);
     PyEval_RestoreThread(state);
+    plan->running--;
     PyObject *given = taken ? call_with(known.give, &taken, 1) : none();
     drop(given);
     if (status == HEED_OK || !given)
@@ -255,7 +260,7 @@ static PyObject *result_of(const maker *how, PyObject *q, PyObject *given, void 
     return made;
 }
 
-static PyObject *run(call_state *call, const plan_state *plan, PyObject *const *arrays,
+static PyObject *run(call_state *call, plan_state *plan, PyObject *const *arrays,
                      const reading *from)
 {
     heed_buffers buffers = {

@@ -332,7 +332,8 @@ def attention(
         layout: "bshd", "bhsd" or "sbhd": the order of dimensions in q, k, v and out.
         return_lse: also return the natural log-sum-exp, float32 (batch, query heads, queries).
         out: an array for the result, (batch, queries, query heads, head dim of v) in the layout;
-            None: a new array of q's library (for JAX, on a CPU only).
+            None: a new array of q's library (for JAX, on a CPU only). It must not overlap the others,
+            which is not checked.
         dim_v: the head dim of V, only with v=None.
         k_new, v_new: (batch, new keys, key/value heads, head dim) in the layout: new keys for the
             cache k and v. They are written in place, at keys lengths - new keys to lengths - 1 of

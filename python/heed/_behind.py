@@ -282,7 +282,8 @@ def enable() -> Enabled:
     global _enabled
     with _enabled_lock:
         _enabled += 1
-        functional.scaled_dot_product_attention = _instead
+        instead: Any = _instead
+        functional.scaled_dot_product_attention = instead
     return Enabled()
 
 

@@ -56,7 +56,10 @@ class Context(Handle):
         self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
 
     def close(self) -> None:
-        """Stop its threads, and free it and its plans."""
+        """Stop its threads, and free it and its plans. Waits until no other thread is in a function
+        that uses them."""
+        self._pointer = None
+        self._wait()  # for new plans
         for plan in list(self._plans):
             plan.close()
         super().close()
@@ -70,22 +73,22 @@ class Context(Handle):
     @property
     def backend(self) -> str:
         """ "cpu" or "cuda" """
-        return str(library.heed_context_backend(self._open()).decode())
+        return str(self._use(library.heed_context_backend).decode())
 
     @property
     def device(self) -> str:
         """The name of the device, such as "NVIDIA H200"."""
-        return str(library.heed_context_device(self._open()).decode())
+        return str(self._use(library.heed_context_device).decode())
 
     @property
     def cpu(self) -> str:
         """CPU features in use, such as "avx2"."""
-        return str(library.heed_context_cpu(self._open()).decode())
+        return str(self._use(library.heed_context_cpu).decode())
 
     @property
     def threads(self) -> int:
         """The maximum number of threads that a plan uses."""
-        return int(library.heed_context_threads(self._open()))
+        return int(self._use(library.heed_context_threads))
 
     def __repr__(self) -> str:
         if self._pointer is None:
@@ -96,7 +99,7 @@ class Context(Handle):
 
     def export_wisdom(self) -> str:
         """All wisdom of the context as text."""
-        return text_of(library.heed_wisdom_export, self._open())
+        return str(self._use(lambda at: text_of(library.heed_wisdom_export, at)))
 
     def import_wisdom(self, text: str) -> Tuple[int, int]:
         """Add lines of wisdom. Returns the numbers of lines taken and skipped; lines of other
@@ -113,16 +116,16 @@ class Context(Handle):
 
     def _add_wisdom(self, add: Callable[..., int], source: bytes) -> Tuple[int, int]:
         taken, skipped = c_size_t(), c_size_t()
-        check(add(self._open(), source, byref(taken), byref(skipped)))
+        check(self._use(add, source, byref(taken), byref(skipped)))
         return taken.value, skipped.value
 
     def save_wisdom(self, path: "os.PathLike[str] | str") -> None:
         """Write all wisdom to a file, which is replaced as a whole."""
-        check(library.heed_wisdom_save(self._open(), _values.path(path)))
+        check(self._use(library.heed_wisdom_save, _values.path(path)))
 
     def forget_wisdom(self) -> None:
         """Drop all wisdom."""
-        library.heed_wisdom_forget(self._open())
+        self._use(library.heed_wisdom_forget)
 
 
 _contexts: Dict[Tuple[str, int], Context] = {}

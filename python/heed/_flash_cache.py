@@ -238,6 +238,12 @@ def _turn(q: Tensor, k: Tensor, cache: Cache, words: Words, new: _New, lengths: 
     local = words.causal or limits(words) != (None, None)
     places = begin[own] + step if local else begin[own]
     at = begin[new.of] + new.ahead
+    last = -1 if q.is_cuda else max([int(x.max()) for x in (places, at) if x.numel()], default=-1)
+    if last >= len(turn[0]):
+        raise InvalidError(
+            f"rotary_cos: {len(turn[0])} rows, where position {last} needs one; pass a row for each "
+            "key that the cache has room for"
+        )
     q, k = (
         rotate(x[None], *turn, n[None], cache.rotary_interleaved)[0]
         for x, n in ((q, places), (k, at))

@@ -50,7 +50,7 @@ class Graph(Handle):
         """
         if self._pointer is None:
             raise InvalidError("graph: its plan is closed; capture another one")
-        check(library.heed_graph_launch(self._pointer, stream_of(self._like) or None))
+        check(self._use(library.heed_graph_launch, stream_of(self._like) or None))
         written(self._out, *self._changed)
         return self._out
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from ctypes import byref, c_void_p
-from typing import Any, Callable, Optional
+from threading import get_ident
+from typing import Any, Callable, List, NoReturn, Optional
 
-from ._errors import InvalidError
+from ._errors import ArgumentTypeError, InvalidError
 from ._library import check, library
 
 
@@ -27,14 +29,38 @@ class Handle:
         check(create(byref(pointer), *arguments))
         assert pointer.value is not None
         self._pointer: Optional[int] = pointer.value
-        self._finish = weakref.finalize(self, _destroy, self._kind, pointer.value, os.getpid())
+        self._users: List[int] = []  # threads that are in a function of libheed
+        self._owner = os.getpid()
+        self._finish = weakref.finalize(self, _destroy, self._kind, pointer.value, self._owner)
 
     def _open(self) -> int:
         if self._pointer is None:
             raise InvalidError(f"{self._kind}: it is closed")
         return self._pointer
 
+    def _use(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """call(pointer, *arguments), until whose end close() waits."""
+        thread = get_ident()
+        self._users.append(thread)
+        try:
+            return call(self._open(), *arguments)
+        finally:
+            self._users.remove(thread)
+
+    def _is_used(self) -> bool:
+        """Whether another thread uses it."""
+        thread = get_ident()
+        return any(user != thread for user in list(self._users))
+
+    def _wait(self) -> None:
+        while self._is_used() and os.getpid() == self._owner:  # a child lacks the threads
+            time.sleep(1e-4)
+
     def close(self) -> None:
-        """Free it now."""
+        """Free it now. Waits until no other thread is in a function that uses it."""
         self._pointer = None
+        self._wait()
         self._finish()
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError(f"{self._kind}: it cannot be copied or pickled; make another one")

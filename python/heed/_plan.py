@@ -118,7 +118,13 @@ class Plan(Handle):
         create = library.heed_plan_create
         if kernel is not None:
             create, choice = library.heed_plan_create_named, _values.text("kernel", kernel)
-        super().__init__(create, context._open(), byref(problem._c), choice)
+        context._use(self._create, create, problem, choice, context)
+
+    def _create(
+        self, at: int, create: Any, problem: Problem, choice: Any, context: Context
+    ) -> None:
+        """Make the plan, on the context at the address @at."""
+        super().__init__(create, at, byref(problem._c), choice)
         pointer = self._open()
         self.problem = Problem._of(library.heed_plan_problem(pointer).contents)
         self.context = context
@@ -135,17 +141,22 @@ class Plan(Handle):
         context._plans.add(self)
 
     def close(self) -> None:
-        """Free it and its graphs now. On a CUDA device its work must be complete."""
+        """Free it and its graphs now. Waits until no other thread is in a function that uses them. On
+        a CUDA device its work must be complete."""
+        self._pointer = None
+        self._wait()  # for new graphs
         for graph in list(self._graphs):
             graph.close()
-        if _again.module:
-            _again.module.close(self._state)
         super().close()
+
+    def _is_used(self) -> bool:
+        repeated = _again.module.close(self._state) if _again.module else 0  # now refused
+        return repeated > 0 or super()._is_used()
 
     @property
     def name(self) -> str:
         """Kernel and config, such as "fwd_any_avx2_tile__m128n128s1"."""
-        return str(library.heed_plan_name(self._open()).decode())
+        return str(self._use(library.heed_plan_name).decode())
 
     def _record(self) -> Record:
         """The counter of its calls."""
@@ -156,7 +167,7 @@ class Plan(Handle):
     @property
     def deterministic(self) -> bool:
         """Whether equal inputs give results that are equal to the bit."""
-        return bool(library.heed_plan_deterministic(self._open()))
+        return bool(self._use(library.heed_plan_deterministic))
 
     def wait(self) -> None:
         """Wait until the chosen kernel is used: on a GPU it may be compiled in the background while
@@ -165,11 +176,11 @@ class Plan(Handle):
         Raises:
             DeviceError: it cannot be compiled; the other kernel stays in use.
         """
-        check(library.heed_plan_wait(self._open()))
+        check(self._use(library.heed_plan_wait))
 
     def explain(self) -> str:
         """A text for people: the kernels that the planner considered, and the one in use."""
-        return text_of(library.heed_plan_explain, self._open())
+        return str(self._use(lambda at: text_of(library.heed_plan_explain, at)))
 
     def __repr__(self) -> str:
         if self._pointer is None:
@@ -206,7 +217,7 @@ class Plan(Handle):
         buffers.stream = stream_of(like) or None
         buffers.lse = None
         _fill(buffers, pointers, arrays)
-        check(library.heed_execute(self._open(), byref(buffers)))
+        check(self._use(library.heed_execute, byref(buffers)))
 
     def _run_again(self, fast: Fast, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
         """Execute with arrays that need no checks, for a problem without operands."""
@@ -222,7 +233,7 @@ class Plan(Handle):
         buffers.v = pointer(v)
         buffers.o = pointer(o)
         buffers.lse = None if lse is None else pointer(lse)
-        code = _execute(self._open(), byref(buffers))
+        code = self._use(_execute, byref(buffers))
         if code:
             check(code)
 
@@ -328,9 +339,14 @@ class Plan(Handle):
         _fill(buffers, {name: x.pointer for name, x in views.items()}, arrays)
         changed = (lse, *((k, v) if self.problem._c.append else ()))
         kept = (self, views, operands, workspace)
-        graph = Graph(self._open(), buffers, like, kept, out, changed)
-        self._graphs.add(graph)
-        return graph
+
+        def create(at: int) -> Graph:
+            graph = Graph(at, buffers, like, kept, out, changed)
+            self._graphs.add(graph)
+            return graph
+
+        made: Graph = self._use(create)
+        return made
 
     def _gather(
         self, q: Any, k: Any, v: Any, out: Any, lse: Any, operands: Optional[Mapping[str, Any]]

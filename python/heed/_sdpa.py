@@ -169,6 +169,11 @@ def wants_operator(*tensors: Tensor) -> bool:
     )
 
 
+def may_learn() -> bool:
+    """Whether a call that needs no operator can be repeated in C, which refuses calls under autocast."""
+    return _again.knows(Tensor) and not torch._C._is_any_autocast_enabled()
+
+
 def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: bool) -> None:
     """Raise for arguments that torch refuses or heed does not support."""
     query, _, _, _, mask = own
@@ -304,7 +309,7 @@ def scaled_dot_product_attention(
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:
             return again
-    own = (query, key, value, None, attn_mask)
+    own: Tuple[Any, ...] = (query, key, value, None, attn_mask)
     _check(own, dropout_p, is_causal, enable_gqa)
     _gradient.refuse_transforms(query, key, value, attn_mask)
     lead = query.shape[:-3]
@@ -330,7 +335,7 @@ def scaled_dot_product_attention(
     if wants_operator(*given):
         o = _forward(q, k, v, mask, is_causal, scale, dense)
     else:
-        learns = _again.knows(Tensor) and all(
+        learns = may_learn() and all(
             x is None or x.data_ptr() == y.data_ptr() for x, y in zip((q, k, v, None, mask), own)
         )  # nothing was copied or cast
         products = products_of(q)

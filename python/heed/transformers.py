@@ -14,18 +14,57 @@ the gradients; dropout is refused.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-from . import _gradient
-from ._attention import attention
-from ._errors import InvalidError, UnsupportedError
+from . import _again, _gradient
+from ._attention import attend, compute
+from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
+from ._fields import Words
+from ._plan import Plan
 from ._precision import products_of
-from ._sdpa import wants_operator
+from ._sdpa import may_learn, repeat, wants_operator
 
 __all__ = ["attention_forward", "attention_mask", "register"]
+
+_calls = _again.Calls(256)
+
+
+def _compute(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    bias: Optional[Tensor],
+    sinks: Optional[Tensor],
+    causal: bool,
+    left: int,
+    softcap: float,
+    scale: Optional[float],
+    *,
+    products: str,
+    want_plan: bool = False,
+) -> Tuple[Tensor, Optional[Plan]]:
+    """O as (batch, queries, heads, dim of value), as models expect it, and, if wanted, the plan. The
+    causal mask and the window, of @left keys before each query, are aligned at the bottom right."""
+    batch, heads, queries, _ = query.shape
+    o = query.new_empty((batch, queries, heads, value.shape[-1]))
+    words = Words(
+        causal="bottom-right" if causal else False,
+        window=(left, None) if left >= 0 else None,
+        align="bottom-right",
+        softcap=softcap,
+        scale=scale,
+        layout="bhsd",
+        products=products,
+    )
+    given, out = (bias, mask, None, sinks), o.transpose(1, 2)
+    if want_plan:
+        return o, compute(query, key, value, given, words, out=out)[2]
+    attend(query, key, value, given, words, out=out)
+    return o, None
 
 
 def _attend(
@@ -40,27 +79,8 @@ def _attend(
     softcap: float,
     scale: Optional[float],
 ) -> Tensor:
-    """O as (batch, queries, heads, dim of value), as models expect it. The causal mask and the window,
-    of @left keys before each query, are aligned at the bottom right."""
-    batch, heads, queries, _ = query.shape
-    o = query.new_empty((batch, queries, heads, value.shape[-1]))
-    attention(
-        query,
-        key,
-        value,
-        mask=mask,
-        bias=bias,
-        sinks=sinks,
-        causal="bottom-right" if causal else False,
-        window=(left, None) if left >= 0 else None,
-        align="bottom-right",
-        softcap=softcap,
-        scale=scale,
-        layout="bhsd",
-        out=o.transpose(1, 2),
-        products=products_of(query),
-    )
-    return o
+    given = (query, key, value, mask, bias, sinks, causal, left, softcap, scale)
+    return _compute(*given, products=products_of(query))[0]
 
 
 _operator: Any = torch.library.custom_op(
@@ -111,11 +131,12 @@ def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
     return None
 
 
-def _of_one_type(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, ...]:
+def _of_one_type(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     """The tensors in autocast's type, else in value's: rotary embeddings may make float32 of others."""
     kind = value.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
-    return tuple(x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
+    q, k, v = (x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
+    return q, k, v
 
 
 def _split(mask: Optional[Tensor], more: Optional[Tensor]) -> Tuple[Any, Any]:
@@ -186,7 +207,12 @@ def attention_forward(
         causal = is_causal and query.shape[2] > 1
         window = _window_of(module, sliding_window) if is_causal else None
         left = window - 1 if window else -1
-        mask = None if mask is None else mask[:, None, None, :]
+        if mask is not None:
+            if mask.dtype is not torch.bool:
+                raise ArgumentTypeError(
+                    f"attention_mask: dtype of (batch, keys) is {mask.dtype}; convert it to torch.bool"
+                )
+            mask = mask[:, None, None, :]
     elif mask.dim() != 4:
         raise InvalidError(
             f"attention_mask: shape is {tuple(mask.shape)}; pass (batch, keys) of booleans, or four "
@@ -194,15 +220,27 @@ def attention_forward(
         )
     mask, bias = _split(mask, position_bias)
     sinks = None if s_aux is None else s_aux.float()
+    if sinks is not None and not (sinks.requires_grad and torch.is_grad_enabled()):
+        sinks = sinks.detach()  # a parameter is of another type than a tensor
+    said = (causal, left, softcap or 0.0, scaling)
+    if repeat is not None and not torch.compiler.is_compiling():
+        again: Optional[Tensor] = repeat(
+            _calls.known, said, query, key, value, None, mask, bias, sinks
+        )
+        if again is not None:
+            return again, None
     tensors = _of_one_type(query, key, value)
-    wanted = _gradient.is_wanted(*tensors, bias, sinks)
-    call: Callable[..., Tensor] = _attend
-    if not wanted:
-        sinks = None if sinks is None else sinks.detach()
-    if wanted or wants_operator(*tensors):
+    given: Any = (*tensors, mask, bias, sinks, *said)
+    if _gradient.is_wanted(*tensors, bias, sinks) or wants_operator(*tensors):
         _gradient.refuse_transforms(*tensors, bias, sinks)
-        call = _operator
-    o = call(*tensors, mask, bias, sinks, causal, left, softcap or 0.0, scaling)
+        return _operator(*given), None
+    learns = may_learn() and all(x is y for x, y in zip(tensors, (query, key, value)))
+    products = products_of(tensors[0])
+    o, plan = _compute(*given, products=products, want_plan=learns)
+    if plan is not None:
+        arrays, maker = (*tensors, None, mask, bias, sinks), _again.maker_of(query, o.shape, "same")
+        operands = ("shown", "bias", "sinks")
+        _calls.learn(said, arrays, operands, plan, maker, None, keep=plan, products=products)
     return o, None
 
 
@@ -269,7 +307,7 @@ def attention_mask(
         return mask
     if attention_mask is None:
         return None
-    padding = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
+    padding: Any = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
     padding = padding[:, kv_offset : kv_offset + kv_length].bool()
     return None if bool(padding.all()) else padding
 

@@ -137,6 +137,10 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
             next = (vectors){ next.k + k_step, next.v + v_step };
         }
     }
+    /* The rest of a group of multiply_keys(), which denormal numbers would make slow. */
+    const int64_t end = (keys + LANES - 1) / LANES * LANES;
+    memset(t->base + t->y.k + keys * t->y.dim_qk, 0,
+           (size_t)((end - keys) * t->y.dim_qk) * sizeof *t->base);
 }
 
 /* Products of @rows rows of Q with the keys @seen of the tile; others are undefined. LANES products

@@ -387,7 +387,7 @@ static void run_tasks(void *data, int index)
         if (task.row_end > task.row_begin)
             shared->run(&shared->job, &task, scratch);
     }
-    set_modes(before);
+    set_modes((modes() & ~FLUSH_TO_ZERO) | (before & FLUSH_TO_ZERO)); /* exceptions stay */
 }
 
 /* Rows of all batch elements. */

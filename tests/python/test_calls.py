@@ -240,6 +240,19 @@ class OfTorch(unittest.TestCase):
         self.assertIsNone(self.known(q.to_sparse(), k, v))
         self.assertIsNone(self.known(q.to("meta"), k, v))
 
+    def test_autocast_checks_once(self):
+        """Calls under autocast are no new calls each time, also where nothing is cast."""
+        import heed._sdpa
+
+        if not _again.knows(torch.Tensor):
+            self.skipTest("this torch has no __dlpack_c_exchange_api__")
+        q, k, v = (x.bfloat16() for x in (self.q, self.k, self.v))
+        with torch.autocast("cpu", torch.bfloat16):
+            wanted = self.attention(q, k, v)
+            with mock.patch.object(heed._sdpa, "compute", side_effect=AssertionError("checked")), \
+                    mock.patch.object(_attention, "compute", side_effect=AssertionError("checked")):
+                self.assertTrue(torch.equal(self.attention(q, k, v), wanted))
+
     def test_masks(self):
         q, k, v = self.q, self.k, self.v
         shown = torch.rand(5, 5) < 0.7

@@ -100,6 +100,17 @@ class Caches(Case):
                                                    cache_seqlens=self.lengths, **words)
             self.assertEqual(store.called, not native, words)
 
+    @unittest.skipUnless(DEVICE == "cpu", "values on a GPU are not checked")
+    def test_positions_have_a_rotation(self):
+        k, v = self.k.clone(), self.v.clone()
+        ends = self.lengths.max().item() + 3
+        for rows in (ends - 1, 1):
+            table = torch.ones(rows, 8)
+            with self.assertRaisesRegex(heed.InvalidError, f"rotary_cos: {rows} rows, where position {ends - 1}"):
+                flash_attn.flash_attn_with_kvcache(self.q, k, v, self.new_k, self.new_v, causal=True, rotary_cos=table,
+                                                   rotary_sin=table, cache_seqlens=self.lengths)
+        self.assertTrue(torch.equal(k, self.k) and torch.equal(v, self.v))
+
     def test_one_step_after_another(self):
         """Cached calls write too, to other caches and at other lengths."""
         for _ in range(2):

@@ -6,10 +6,14 @@
 case.py says where the package and the library come from. Exits with 77 without numpy.
 """
 
+import copy
 import gc
 import os
 import pathlib
+import pickle
 import tempfile
+import threading
+import time
 import unittest
 from unittest import mock
 
@@ -74,6 +78,43 @@ class Mistakes(Case):
         self.refused(heed.InvalidError, "plan: it is closed", lambda: plan.execute(q, k, v))
         self.refused(heed.InvalidError, "context: it is closed", lambda: context.threads)
         self.assertIn("closed", repr(plan))
+
+
+    def test_copies(self):
+        """A copy would use memory that the original frees."""
+        context = heed.Context("cpu", threads=1)
+        for x in (context, heed.Plan("b1 h1 s8 d8 f32", context)):
+            for act in (copy.copy, copy.deepcopy, pickle.dumps):
+                self.refused(heed.ArgumentTypeError, "cannot be copied or pickled", lambda: act(x))
+        problem = heed.Problem("b1 h2 s8 d8 f32 score=s+head visible=k<=q+1")
+        for x in (copy.copy(problem), copy.deepcopy(problem), pickle.loads(pickle.dumps(problem))):
+            self.assertEqual(x, problem)
+
+    def test_closing_waits(self):
+        """close() while other threads plan and execute."""
+        q = np.ones((1, 512, 4, 64), np.float32)
+        for i in range(12):
+            context = heed.Context("cpu", threads=2)
+            plan, o, said = heed.Plan("b1 h4 s512 d64 f32", context), np.empty_like(q), []
+
+            def work(make):
+                try:
+                    while True:
+                        (heed.Plan("b1 h4 s512 d64 f32", context) if make else plan).execute(q, q, q, out=o)
+                except heed.InvalidError as error:
+                    said.append(str(error))
+
+            threads = [threading.Thread(target=work, args=(n == 2,), daemon=True) for n in range(3)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.01 * (i % 4))
+            (plan if i % 2 else context).close()
+            context.close()
+            for thread in threads:
+                thread.join(60)
+                self.assertFalse(thread.is_alive())
+            for text in said:
+                self.assertRegex(text, "it is closed|plan is NULL")
 
 
 class Objects(Case):

@@ -14,6 +14,7 @@ import pathlib
 import shutil
 import sys
 import unittest
+import warnings
 from unittest import mock
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -155,6 +156,7 @@ class Decoders(Case):
             for words, plans in (({}, range(64, 70)), ({"cache_implementation": "static"}, (static,))):
                 with mock.patch.dict(_attention._plans, clear=True), self.subTest(model=name, **words):
                     _attention._calls.known.clear()
+                    heed.transformers._calls.known.clear()
                     mine.generate(x, attention_mask=torch.ones_like(x), max_new_tokens=64, do_sample=False,
                                   pad_token_id=0, eos_token_id=None, disable_compile=True, **words)
                     self.assertIn(len(_attention._plans), plans)
@@ -282,6 +284,47 @@ class Mistakes(Case):
             heed.transformers.attention_forward(None, q, q, q, None, dropout=0.1)
         with self.assertRaisesRegex(heed.InvalidError, "attention_mask: shape is"):
             heed.transformers.attention_forward(None, q, q, q, torch.ones(2, 5, 5, device=DEVICE))
+        for dtype in (torch.float32, torch.int64):  # not numbers to add
+            with self.assertRaisesRegex(heed.ArgumentTypeError, "attention_mask: dtype .* convert it to torch.bool"):
+                heed.transformers.attention_forward(None, q, q, q, torch.ones(1, 5, device=DEVICE, dtype=dtype))
+
+    def test_repeated_calls(self):
+        """C serves them; other states of torch and other words, shapes and types go the long way."""
+        of = heed.transformers
+        if not of.may_learn():
+            self.skipTest("heed_call.so is not used")
+        q, k, v = (torch.randn(2, heads, keys, 8, device=DEVICE) for heads, keys in ((4, 3), (2, 5), (2, 5)))
+        shown = torch.rand(2, 5, device=DEVICE) < 0.7
+        shown[:, 0] = True
+        bias, sinks = torch.randn(2, 1, 3, 5, device=DEVICE), torch.nn.Parameter(torch.randn(4, device=DEVICE))
+        calls = [(None, {}), (shown, {}), (bias, {}), (bias > 0, {}), (None, {"sliding_window": 2}),
+                 (None, {"softcap": 3.0}), (None, {"s_aux": sinks}), (None, {"is_causal": False}),
+                 (None, {"scaling": 0.3}), (bias > 0, {"position_bias": bias}), (None, {"position_bias": bias})]
+        wanted = [of.attention_forward(None, q, k, v, mask, **words)[0] for mask, words in calls]
+        for i, x in enumerate(wanted):
+            for y in wanted[:i]:
+                self.assertGreater((x - y).abs().max().item(), 1e-3)
+        with mock.patch.object(of, "_compute", side_effect=AssertionError("the long way")):
+            for (mask, words), o in zip(calls, wanted):
+                again = of.attention_forward(None, q, k, v, mask, **words)[0]
+                self.assertEqual((again.shape, again.stride()), (o.shape, o.stride()))
+                self.assertLess((again - o).abs().max().item(), 1e-6)
+        rows = [row.calls for row in heed.torch.report()]
+        self.assertEqual(sum(rows), 2 * len(calls))
+        x = q.clone().requires_grad_()
+        with torch.enable_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # heed has no backward pass
+            of.attention_forward(None, x, k, v, None)[0].sum().backward()
+            self.assertIsNotNone(x.grad)
+            of.attention_forward(None, q, k, v, None, s_aux=sinks)[0].sum().backward()
+            self.assertIsNotNone(sinks.grad)
+        with torch.autocast(DEVICE, torch.bfloat16):
+            self.assertIs(of.attention_forward(None, q, k, v, None)[0].dtype, torch.bfloat16)
+        self.assertIs(of.attention_forward(None, q, k, v.half(), None)[0].dtype, torch.float16)
+        with torch.inference_mode():
+            o = of.attention_forward(None, q, k, v, None)[0]
+            self.assertTrue(o.is_inference())
+            self.assertLess((o - wanted[0]).abs().max().item(), 1e-6)
 
     def test_windows_are_recognised(self):
         from transformers import masking_utils as of
