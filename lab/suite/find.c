@@ -60,6 +60,16 @@ static heed_status check_version(lab_suite *suite, const char *folder, bool any,
 
 /* ---- Tasks ---- */
 
+/* Copies the name of a file. It goes into comments, tables and names of other files, where a line
+ * break or a slash would mean something. */
+static void take_name(const char *from, size_t length, char *name, size_t size)
+{
+    snprintf(name, size, "%.*s", (int)length, from);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("_-+.", *c))
+            *c = '_';
+}
+
 /* Parses the number and the name of a task from its file name. */
 static bool read_name(const char *file, int *number, char *name, size_t size)
 {
@@ -71,7 +81,7 @@ static bool read_name(const char *file, int *number, char *name, size_t size)
     if (*end != '_' || value < 1 || value > 100000)
         return false;
     *number = (int)value;
-    snprintf(name, size, "%.*s", (int)(length - 3 - (size_t)(end + 1 - file)), end + 1);
+    take_name(end + 1, length - 3 - (size_t)(end + 1 - file), name, size);
     return true;
 }
 
@@ -190,7 +200,7 @@ heed_status lab_suite_find_task(lab_suite *suite, const char *path, lab_error *e
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     if (!read_name(file, &task.number, task.name, sizeof task.name))
-        snprintf(task.name, sizeof task.name, "%.*s", (int)strcspn(file, "."), file);
+        take_name(file, strcspn(file, "."), task.name, sizeof task.name);
     task.level = task.number > 0 ? level_of(folder) : 0;
     if (!lab_grow(&suite->tasks, 0, sizeof *suite->tasks))
         return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for a task");
