@@ -55,6 +55,10 @@ def test_table(folder):
         file.write_text("before\n" + MEANS * (file == readme) +
                         f"{performance_table.BEGIN}\nold\n{performance_table.END}\nafter\n")
     assert run(folder, "--check").returncode == 1
+    # Reports of suites are beside the dates, and are not records.
+    other = folder / "benchmarks" / "some-gpu" / "suites" / "models.json"
+    other.parent.mkdir(parents=True)
+    other.write_text(json.dumps({"schema": "heed.torch-models/1", "rows": [{"model": "x"}]}))
     assert run(folder).returncode == 0
     assert "old" not in readme.read_text() + page.read_text()
     assert run(folder, "--check").returncode == 0
