@@ -115,7 +115,7 @@ static heed_status add_level(lab_suite *suite, int level, const char *folder, la
 }
 
 /* The level in the last part of @path, such as "level3"; 0: none. */
-static int level_of(const char *path)
+static int level_named(const char *path)
 {
     char name[16] = "";
     size_t end = strlen(path);
@@ -127,6 +127,14 @@ static int level_of(const char *path)
     snprintf(name, sizeof name, "%.*s", (int)(end - begin), path + begin);
     bool named = strncmp(name, "level", 5) == 0 && isdigit((unsigned char)name[5]) && !name[6];
     return named ? name[5] - '0' : 0;
+}
+
+/* The same of a folder that may be named otherwise, such as "." */
+static int level_of(const char *folder)
+{
+    char whole[PATH_MAX];
+    int level = level_named(folder);
+    return level > 0 || !realpath(folder, whole) ? level : level_named(whole);
 }
 
 static heed_status add_levels(lab_suite *suite, const char *folder, lab_error *error)

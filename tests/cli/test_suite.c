@@ -118,6 +118,10 @@ static void test_shape_file(void **state)
      * counted */
     run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench/level3", 0,
                   "1 attention, 1 none");
+    run_heed_says(state, &way,
+                  "cd suite/KernelBench/level3 && heed suite import kernelbench . && "
+                  "heed suite export kernelbench 43_Causal.py --form library",
+                  0, "level_3_problem_43_heed_library");
     run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench --all", 0, "Relu");
     /* with --json a file that cannot be written leaves nothing but the error */
     json_t *json = run_heed_json(
