@@ -17,8 +17,8 @@ Rows are ways to multiply float32 tensors, each with its label:
                  the suite's fp32; products of operands that may be rounded to TF32, or split into two bfloat16;
                  tensors, sums and softmax in float32
     f32-f16      the suite's fp32; inputs and outputs of attention rounded to float16. The suite's tolerance of 1e-4 is
-    meant for float32; if such a row passes, the output and the report have a note f16, bf16    the suite's fp16 and
-    bf16, which round its reference too, with a tolerance of 1e-2
+                 meant for float32; a note in the report says so
+    f16, bf16    the suite's fp16 and bf16, which round its reference too, with a tolerance of 1e-2
 
 The evaluator imports torch, numpy, requests, pydantic and tqdm. Missing modules for language models (openai, litellm,
 dotenv, modal) are replaced with empty ones, which the report names.
@@ -207,11 +207,15 @@ def find_task(checkout, name):
 
 
 def commit_of(folder):
-    """Returns the commit of a checkout; None for any other folder, even one inside another project's checkout."""
+    """Returns the commit of a checkout, with "+" if tracked files differ from it; None for any other folder, even one
+    inside another project's checkout."""
     done = subprocess.run(["git", "-C", str(folder), "rev-parse", "--show-toplevel", "HEAD"], capture_output=True, text=True,
                           check=False)
     top, commit = (done.stdout.split("\n") + ["", ""])[:2]
-    return commit if top and pathlib.Path(top).resolve() == pathlib.Path(folder).resolve() else None
+    if not top or pathlib.Path(top).resolve() != pathlib.Path(folder).resolve():
+        return None
+    changed = subprocess.run(["git", "-C", str(folder), "diff", "--quiet", "HEAD"], capture_output=True, check=False)
+    return commit + ("+" if changed.returncode else "")
 
 
 def version_of(heed):

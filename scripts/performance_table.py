@@ -37,6 +37,7 @@ COLOURS = ("#1b6ec2", "#9aa0a8", "#c4c8ce", "#6b717b", "#dcdfe3")
 
 
 RECORDS = "[the records]("
+DATE = "[0-9]*-*-*"  # folders of records; others, such as suites/, have reports of other programs
 
 # Kinds of problems: the first words of a table's heading, the list of problems of such records, and words of which at
 # least one is in a record of that kind. A row without any of them has that kind too if the list has its problem.
@@ -76,8 +77,8 @@ def rows_with(path, kind):
 
 def newest(benchmarks, kind):
     """Yields the records of that kind, of each device's newest date with such records."""
-    for device in sorted({path.parent.parent for path in benchmarks.glob("*/*/*.json")}):
-        found = [path for path in sorted(device.glob("*/*.json")) if rows_with(path, kind)]
+    for device in sorted({path.parent.parent for path in benchmarks.glob(f"*/{DATE}/*.json")}):
+        found = [path for path in sorted(device.glob(f"{DATE}/*.json")) if rows_with(path, kind)]
         yield from (path for path in found if path.parent == found[-1].parent)
 
 
@@ -105,7 +106,7 @@ def tables(heed, benchmarks):
 
 def report(heed, benchmarks):
     """Returns the Markdown of `heed report --brief` for the records; "" without any."""
-    if not any(benchmarks.glob("*/*/*.json")):
+    if not any(benchmarks.glob(f"*/{DATE}/*.json")):
         return ""
     command = [heed.resolve(), "report", "--brief", benchmarks.name]
     done = subprocess.run(command, cwd=benchmarks.parent, capture_output=True, text=True,

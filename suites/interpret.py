@@ -104,6 +104,8 @@ class Interpreter(Calls):
 
     def do_ImportFrom(self, node: ast.ImportFrom, scope: Scope) -> None:
         for name in node.names:
+            if name.name == "*":  # it may hide anything, scaled_dot_product_attention() too
+                raise CannotTell(f"an import of all names of {node.module}", node.lineno)
             scope.names[name.asname or name.name] = Path(f"{node.module}.{name.name}")
 
     def do_Expr(self, node: ast.Expr, scope: Scope) -> None:

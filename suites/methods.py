@@ -156,6 +156,8 @@ class Methods:
         fact = of_other(x.fact, f" by {by}")
         if by == "exp" and isinstance(x.fact, Logits):
             fact = Exponent(x.fact)
+        elif by == "exp2" and isinstance(x.fact, Logits):
+            fact = lost(x.fact, "as exponents of 2")
         elif by == "exp" and isinstance(x.fact, LogWeights):
             return self.attention.weights(x, x.fact.logits, self.line)
         elif by in OF_NUMBERS and alone and isinstance(x.fact, (Fill, Triangle)):

@@ -351,6 +351,8 @@ class Library(Methods):
         if isinstance(x.fact, Logits):
             if op is ast.Add or op is ast.Sub and first:
                 return self.attention.added(x, y, 1 if op is ast.Add else -1)
+            if op is ast.Pow and not first:
+                return lost(x.fact, "as exponents")
             learned = getattr(y, "learned", False)
             return of_other(x.fact, f" by a {'learned ' if learned else ''}tensor")
         if isinstance(x.fact, Exponent) and op is ast.Div and first and isinstance(getattr(y, "fact", None), RowSum):

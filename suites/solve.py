@@ -158,6 +158,9 @@ class Box:
             made = tuple(o.shape) if torch.is_tensor(o) else type(o).__name__
             answer("failed its output is", made, "and not", self.o_shape)
             return
+        if not o.is_floating_point():
+            answer("failed its output is of", o.dtype, "and not of", self.made_kind)
+            return
         self.out = o.detach().to(self.made_kind).contiguous()
         self.wait()
         bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[self.out.element_size()]

@@ -48,8 +48,9 @@ endfunction()
 # itself, those of each verb, test_report for report_in_browser, test_gates and test_selftest for selftest, which tries
 # all mutants, test_suite for suite_judge, and performance_table and test_costs for predicted_table.
 heed_thorough(dist dist_build external_flash_attention_long laboratory make_run predicted_table python_fuzz_long
-    python_fuzz_rest report_in_browser selftest suite_judge valgrind_test_cuda_device verify_configs verify_cpus
-    verify_edge verify_edge_rest verify_features verify_features_rest verify_grid verify_grid_rest verify_seed)
+    python_fuzz_rest report_in_browser report_in_browser_served selftest suite_judge valgrind_test_cuda_device
+    verify_configs verify_cpus verify_edge verify_edge_rest verify_features verify_features_rest verify_grid
+    verify_grid_rest verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
 heed_sampled(test_emulated_changes test_emulated_changes sample)

@@ -11,19 +11,27 @@
 
 #define TEXT_SIZE 96
 
-static double share_of(int64_t part, int64_t all)
+/* "4 candidates, 75 % compiled, 50 % passed" */
+static const char *counts_text(const lab_figures *f, char text[TEXT_SIZE])
 {
-    return all > 0 ? 100 * (double)part / (double)all : 0;
+    const double all = (double)f->candidates;
+    if (f->candidates > 0)
+        snprintf(text, TEXT_SIZE, "%lld candidate%s, %.0f %% compiled, %.0f %% passed",
+                 (long long)f->candidates, lab_plural(f->candidates),
+                 100 * (double)f->compiled / all, 100 * (double)f->passed / all);
+    else
+        snprintf(text, TEXT_SIZE, "no candidates");
+    return text;
 }
 
-/* "1.21x in the median and 1.40x at best over NAME", or "NAME was not timed". */
+/* "1.21x in the median and 1.40x at best over NAME", or that it is not known. */
 static const char *speedups_text(const lab_speedups *s, const char *over, char text[TEXT_SIZE])
 {
     if (s->count > 0)
         snprintf(text, TEXT_SIZE, "%.2fx in the median and %.2fx at best over %s", s->median,
                  s->best, over);
     else
-        snprintf(text, TEXT_SIZE, "%s was not timed", over);
+        snprintf(text, TEXT_SIZE, "no speed-up over %s is known", over);
     return text;
 }
 
@@ -38,14 +46,14 @@ static const char *tokens_text(const lab_figures *f, char text[TEXT_SIZE])
 
 void cli_figures_print(const lab_figures *f, const char *origin)
 {
-    char over[TEXT_SIZE], rival[TEXT_SIZE], tokens[TEXT_SIZE], time[LAB_FORMAT_SIZE];
+    char counts[TEXT_SIZE], over[TEXT_SIZE], rival[TEXT_SIZE], tokens[TEXT_SIZE];
+    char time[LAB_FORMAT_SIZE];
     printf("\n");
-    lab_wrap_format(
-        stdout, 4, "%lld candidate%s, %.0f %% compiled, %.0f %% passed; %s; %s; %s%s; %s",
-        (long long)f->candidates, lab_plural(f->candidates), share_of(f->compiled, f->candidates),
-        share_of(f->passed, f->candidates), speedups_text(&f->origin, origin, over),
-        speedups_text(&f->rival, "the best rival", rival), lab_format_duration(f->seconds, time),
-        tokens_text(f, tokens), f->confirmed ? "confirmed" : "not confirmed");
+    lab_wrap_format(stdout, 4, "%s; %s; %s; %s%s; %s", counts_text(f, counts),
+                    speedups_text(&f->origin, origin, over),
+                    speedups_text(&f->rival, "the best rival", rival),
+                    lab_format_duration(f->seconds, time), tokens_text(f, tokens),
+                    f->confirmed ? "confirmed" : "not confirmed");
 }
 
 static json_t *json_speedups(const lab_speedups *s)

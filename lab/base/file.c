@@ -28,6 +28,16 @@ heed_status lab_file_open(FILE **file, const char *path, lab_error *error)
     return HEED_OK;
 }
 
+heed_status lab_file_require_plain(const char *path, lab_error *error)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(facts.st_mode))
+        return lab_fail(error, HEED_ERR_INVALID, "%s: it is not a regular file", path);
+    return HEED_OK;
+}
+
 /* Copies all of @from, and rewinds @to. */
 static bool copy_all(FILE *from, FILE *to)
 {

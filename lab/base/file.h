@@ -17,6 +17,11 @@
  * system's reason, if that fails or @path is a folder. */
 heed_status lab_file_open(FILE **file, const char *path, lab_error *error);
 
+/* lab_file_require_plain() is for files found in a folder of others: opening a FIFO would wait.
+ * HEED_ERR_SYSTEM, with the system's reason, if @path does not exist; HEED_ERR_INVALID if it is not
+ * a regular file or a link to one. */
+heed_status lab_file_require_plain(const char *path, lab_error *error);
+
 /* lab_file_open_whole() is for readers that seek or need the length: it copies the content of a
  * pipe to an unnamed temporary file first. */
 heed_status lab_file_open_whole(FILE **file, const char *path, lab_error *error);

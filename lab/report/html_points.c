@@ -79,7 +79,9 @@ static void draw_lines(const lab_plot_points *plot, FILE *stream, const lab_axis
         double x = lab_axis_at(&axes[0], line->x[1]), y = lab_axis_at(&axes[1], line->y[1]);
         draw_line(stream, "a", lab_axis_at(&axes[0], line->x[0]), lab_axis_at(&axes[1], line->y[0]),
                   x, y);
-        lab_axis_label(stream, x - 4, y - 5, "end", line->label);
+        /* the label of a slope is left of it, below that of a level line at the same end */
+        bool slope = line->y[0] < line->y[1];
+        lab_axis_label(stream, x - (slope ? 24 : 4), y + (slope ? 12 : -5), "end", line->label);
     }
 }
 

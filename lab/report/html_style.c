@@ -50,7 +50,7 @@ const char lab_html_style[] =
     ".wide{overflow-x:auto;margin:.8em 0}\n"
     "table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:3px 7px;text-align:left;border-bottom:1px solid var(--line)}\n"
-    "td{white-space:nowrap}\n"
+    "td.r{white-space:nowrap}\n"
     "td.long{white-space:normal;min-width:12em;max-width:44em;overflow-wrap:anywhere}\n"
     "th{border-bottom:2px solid var(--faint);vertical-align:bottom}\n"
     "tr:nth-child(even) td{background:var(--stripe)}\n"

@@ -60,6 +60,16 @@ static heed_status check_version(lab_suite *suite, const char *folder, bool any,
 
 /* ---- Tasks ---- */
 
+/* Copies the name of a file. It goes into comments, tables and names of other files, where a line
+ * break or a slash would mean something. */
+static void take_name(const char *from, size_t length, char *name, size_t size)
+{
+    snprintf(name, size, "%.*s", (int)length, from);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("_-+.", *c))
+            *c = '_';
+}
+
 /* Parses the number and the name of a task from its file name. */
 static bool read_name(const char *file, int *number, char *name, size_t size)
 {
@@ -71,7 +81,7 @@ static bool read_name(const char *file, int *number, char *name, size_t size)
     if (*end != '_' || value < 1 || value > 100000)
         return false;
     *number = (int)value;
-    snprintf(name, size, "%.*s", (int)(length - 3 - (size_t)(end + 1 - file)), end + 1);
+    take_name(end + 1, length - 3 - (size_t)(end + 1 - file), name, size);
     return true;
 }
 
@@ -105,7 +115,7 @@ static heed_status add_level(lab_suite *suite, int level, const char *folder, la
 }
 
 /* The level in the last part of @path, such as "level3"; 0: none. */
-static int level_of(const char *path)
+static int level_named(const char *path)
 {
     char name[16] = "";
     size_t end = strlen(path);
@@ -117,6 +127,14 @@ static int level_of(const char *path)
     snprintf(name, sizeof name, "%.*s", (int)(end - begin), path + begin);
     bool named = strncmp(name, "level", 5) == 0 && isdigit((unsigned char)name[5]) && !name[6];
     return named ? name[5] - '0' : 0;
+}
+
+/* The same of a folder that may be named otherwise, such as "." */
+static int level_of(const char *folder)
+{
+    char whole[PATH_MAX];
+    int level = level_named(folder);
+    return level > 0 || !realpath(folder, whole) ? level : level_named(whole);
 }
 
 static heed_status add_levels(lab_suite *suite, const char *folder, lab_error *error)
@@ -190,7 +208,7 @@ heed_status lab_suite_find_task(lab_suite *suite, const char *path, lab_error *e
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     if (!read_name(file, &task.number, task.name, sizeof task.name))
-        snprintf(task.name, sizeof task.name, "%.*s", (int)strcspn(file, "."), file);
+        take_name(file, strcspn(file, "."), task.name, sizeof task.name);
     task.level = task.number > 0 ? level_of(folder) : 0;
     if (!lab_grow(&suite->tasks, 0, sizeof *suite->tasks))
         return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for a task");

@@ -19,7 +19,8 @@
 char *lab_task_text(const lab_task *task, size_t *size, lab_error *error)
 {
     FILE *file;
-    if (lab_file_open(&file, task->path, error) != HEED_OK)
+    if (lab_file_require_plain(task->path, error) != HEED_OK ||
+        lab_file_open(&file, task->path, error) != HEED_OK)
         return NULL;
     char *text = malloc(LAB_SUITE_FILE_MAX + 2);
     *size = text ? fread(text, 1, LAB_SUITE_FILE_MAX + 1, file) : 0;
@@ -211,9 +212,12 @@ heed_status lab_task_read(lab_task *task, const lab_python *python, bool (*inter
     if (json)
         status = take_answer(json, task, error);
     else {
+        const size_t path = strlen(task->path); /* a reason does not repeat it */
+        bool named = strncmp(why.text, task->path, path) == 0 && why.text[path] == ':';
         status = HEED_OK;
         task->kind = LAB_TASK_DAMAGED;
-        snprintf(task->reason, sizeof task->reason, "%.*s", LAB_TASK_TEXT - 1, why.text);
+        snprintf(task->reason, sizeof task->reason, "%.*s", LAB_TASK_TEXT - 1,
+                 why.text + (named ? path + 2 : 0));
     }
     json_decref(json);
     return status;

@@ -180,7 +180,8 @@ static heed_status play(const lab_sweep_gates *gates, size_t number, const lab_s
     return status;
 }
 
-static heed_status compare_shape(const lab_sweep_gates *gates, size_t number,
+/* Compares the point @one, which may be heed's plan itself. */
+static heed_status compare_shape(const lab_sweep_gates *gates, size_t number, const lab_try *one,
                                  const lab_session_name *name, uint64_t seed, bool proven)
 {
     lab_sweep *run = gates->sweep;
@@ -190,6 +191,8 @@ static heed_status compare_shape(const lab_sweep_gates *gates, size_t number,
     shape->same = strcmp(name->whole, shape->usual) == 0;
     if (!shape->same)
         return play(gates, number, name, seed, proven);
+    if (one && number < (size_t)one->shapes)
+        shape->usual_seconds = one->seconds[number];
     return run->ranks && proven ? lab_sweep_confirm(run, name, number, COMPARED, NULL) : HEED_OK;
 }
 
@@ -203,7 +206,8 @@ heed_status lab_sweep_compare(const lab_sweep_gates *gates, int64_t point, uint6
     lab_sweep_name_point(run, point, &name);
     for (size_t i = 0; i < run->problems.count && status == HEED_OK; i++) {
         lab_progress_step(&progress, i, run->shapes[i].spec);
-        status = compare_shape(gates, i, &name, seed + i, proven);
+        status = compare_shape(gates, i, lab_search_tried(run->search, point), &name, seed + i,
+                               proven);
     }
     lab_progress_end(&progress);
     if (status != HEED_OK && !*run->trouble.text)

@@ -144,6 +144,21 @@ static void tells_of_damage(void **state)
 #define QUICKLY \
     "--device cpu --threads 1 --peers none --seconds 0.5 --rivals 0.01 --trials 1 --seed 1"
 
+/* The work of sequences depends on their lengths, of which a row has totals. */
+static void adds_problems_with_lengths(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "heed bench --device cpu --threads 1 --peers none --seconds 0.02 --record n "
+          "'b4 h2 s1/256 d32 f32 lengths=b'",
+          0, NULL, NULL },
+        { "sed 's/\"flops\":[0-9.e+]*/\"flops\":7/' n/*/*/*.json >false.json; "
+          "heed board add --board n.db false.json",
+          7, "", "flops_per_second is" },
+        { "heed board add --board n.db n/*/*/*.json", 0, "", "1 trial added" },
+    };
+    EXPECT(state, lines);
+}
+
 /* A verb that skips a leader names it. */
 static void names_a_damaged_leader(void **state)
 {
@@ -232,6 +247,7 @@ int main(void)
         cmocka_unit_test(adds_what_bench_recorded),
         cmocka_unit_test(json_has_everything),
         cmocka_unit_test(tells_of_damage),
+        cmocka_unit_test(adds_problems_with_lengths),
         cmocka_unit_test(names_a_damaged_leader),
         cmocka_unit_test(makes_wisdom_of_the_board),
         cmocka_unit_test(passes_over_what_it_cannot_select),

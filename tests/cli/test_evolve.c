@@ -147,6 +147,21 @@ static void expect_first_is_ranked(void **state)
     assert_non_null(strstr(said.out, "\"fwd_any_avx2_few\""));
 }
 
+/* If the champion is heed's plan, its time is the plan's, and the speed-ups are over that. */
+static void test_plan_is_champion(void **state)
+{
+    scratch_text_write(state, "one.txt",
+                       "kernel fwd_any_scalar_row\nknob splits 1\nconfig s = splits\n");
+    json_t *json = run_heed_json(
+        state, &way,
+        "heed evolve --cpu scalar 'b1 h1 s100 d16 f32' --space one.txt -t 1 "
+        "--trials 1 --no-verify --insights static --board p.db --json",
+        0);
+    const json_t *figures = json_object_get(json, "figures");
+    assert_true(number_of(json_object_get(figures, "over_origin"), "best") == 1);
+    json_decref(json);
+}
+
 /* The champion takes the lead on the board from a slow leader, and is promoted; without
  * verification it does not. */
 static void test_title(void **state)
@@ -470,6 +485,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_long_interruptions, open_folder, scratch_close),
+        cmocka_unit_test_setup_teardown(test_plan_is_champion, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
         cmocka_unit_test_setup_teardown(test_plan_is_ranked, open_folder, scratch_close),

@@ -118,7 +118,34 @@ static void test_shape_file(void **state)
      * counted */
     run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench/level3", 0,
                   "1 attention, 1 none");
+    run_heed_says(state, &way,
+                  "cd suite/KernelBench/level3 && heed suite import kernelbench . && "
+                  "heed suite export kernelbench 43_Causal.py --form library",
+                  0, "level_3_problem_43_heed_library");
     run_heed_says(state, &way, "heed suite import kernelbench suite/KernelBench --all", 0, "Relu");
+    /* with --json a file that cannot be written leaves nothing but the error */
+    json_t *json = run_heed_json(
+        state, &way, "heed suite import kernelbench suite -o nowhere/shapes.txt --json", 3);
+    assert_string_equal(text_of(json, "schema"), "heed.error/1");
+    json_decref(json);
+}
+
+/* A file's name may have any character, and need not belong to a file that can be read. */
+static void test_odd_files(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], text[4096];
+    make_suite(state, "0.2.0.dev0");
+    scratch_text_write(state, "suite/KernelBench/level1/98_a\nb1 h1 s1 d1 f32\n\033[31m.py", plain);
+    assert_int_equal(mkfifo(scratch_path(state, "suite/KernelBench/level3/5_Pipe.py", path), 0666),
+                     0);
+    json_t *json = run_heed_json(state, &way,
+                                 "heed suite import kernelbench suite --json -o shapes.txt", 7);
+    assert_string_equal(text_of(task_of(json, 3, 5), "class"), "damaged");
+    assert_string_equal(text_of(task_of(json, 3, 5), "reason"), "it is not a regular file");
+    assert_string_equal(text_of(task_of(json, 1, 98), "name"), "a_b1_h1_s1_d1_f32___31m");
+    json_decref(json);
+    scratch_text_read(state, "shapes.txt", text, sizeof text);
+    assert_non_null(strstr(text, "problem 98, a_b1_h1_s1_d1_f32___31m, line"));
 }
 
 /* No task does harm: each is a row with its reason, and the exit status reflects them. */
@@ -196,6 +223,30 @@ static void test_judge_refusals(void **state)
     scratch_text_write(state, "solutions/level_3_problem_50_sample_0_kernel.py", "");
     scratch_text_write(state, "solutions/level_1_problem_5_sample_0_kernel.py", "");
     run_heed_cases(state, &way, "suite", cases, sizeof cases / sizeof *cases, none);
+}
+
+/* A solution that cannot be read fails alone, and the others are judged. */
+static void test_unreadable_solutions(void **state)
+{
+    char path[SCRATCH_PATH_SIZE];
+    make_suite(state, "0.2.0.dev0");
+    mkdir(scratch_path(state, "solutions", path), 0777);
+    scratch_path(state, "solutions/level_1_problem_97_a_link.py", path);
+    assert_int_equal(symlink("nowhere", path), 0);
+    mkdir(scratch_path(state, "solutions/level_1_problem_97_folder.py", path), 0777);
+    assert_int_equal(
+        mkfifo(scratch_path(state, "solutions/level_1_problem_97_pipe.py", path), 0666), 0);
+    scratch_text_write(state, "solutions/with\nbreak.py", "");
+    json_t *json = run_heed_json(state, &way,
+                                 "heed suite judge solutions --tasks suite --device cpu --json", 1);
+    const json_t *rows = json_object_get(json, "solutions");
+    assert_int_equal(json_array_size(rows), 4);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(text_of(json_array_get(rows, i), "judged"), "failed");
+    assert_non_null(strstr(text_of(json_array_get(rows, 0), "evidence"), "No such file"));
+    assert_non_null(strstr(text_of(json_array_get(rows, 2), "evidence"), "not a regular file"));
+    assert_string_equal(text_of(json_array_get(rows, 3), "solution"), "with break.py");
+    json_decref(json);
 }
 
 /* Returns whether @word is in the part of @text that a source checker treats as code. */
@@ -343,9 +394,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_import, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_shape_file, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_odd_files, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_damaged, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_bad_words, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_judge_refusals, scratch_open, scratch_close),
+        cmocka_unit_test_setup_teardown(test_unreadable_solutions, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_export, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_kernels, scratch_open, scratch_close),
         cmocka_unit_test_setup_teardown(test_what_has_no_form, scratch_open, scratch_close),

@@ -136,6 +136,9 @@ static void test_none(void **state)
                 "--peers none --seconds 0.01 --wisdom late.txt",
                 0, &said);
     assert_non_null(strstr(said.err, "late.txt gets 0 of 1 problem;"));
+    unfold(said.out);
+    assert_non_null(
+        strstr(said.out, "no candidates; no speed-up over the kernels before is known"));
 }
 
 /* A kernel that is in no space is timed and stored. */
@@ -150,6 +153,8 @@ static void test_nothing_to_search(void **state)
     assert_string_equal(text_of(shape, "gates"), "all");
     assert_true(json_is_object(json_object_get(shape, "before")));
     assert_false(json_is_true(json_object_get(shape, "improved")));
+    assert_int_equal((int)number_of(json_object_get(json, "figures"), "candidates"), 0);
+    assert_true(json_is_null(json_object_get(json_object_get(json, "figures"), "over_origin")));
     json_decref(json);
 }
 

@@ -43,8 +43,15 @@ MEASURE = """<script>addEventListener("load", () => {
 const all = selector => [...document.querySelectorAll(selector)];
 const cut = all(".wide").filter(it => it.scrollWidth > it.clientWidth + 1);
 const letters = all("svg text").map(it => parseFloat(getComputedStyle(it).fontSize) * it.getScreenCTM().a);
+const covered = all("svg").flatMap(it => {
+    const boxes = [...it.querySelectorAll("text")].map(text => [text.textContent, text.getBoundingClientRect()]);
+    return boxes.flatMap(([a, p], i) => boxes.slice(i + 1).filter(([, q]) =>
+        Math.min(p.right, q.right) - Math.max(p.left, q.left) > 3 &&
+        Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4).map(([b]) => a + " / " + b));
+});
 parent.postMessage({[innerWidth]: {
     document: document.documentElement.scrollWidth,
+    covered: covered,
     cut: cut.map(it => it.innerText.slice(0, 60)),
     drawings: all("svg").length,
     tables: all("table").length,
@@ -99,6 +106,7 @@ class Page(unittest.TestCase):
                     facts = told[str(width)]
                     self.assertEqual(facts["document"], width)
                     self.assertEqual(facts["cut"], [])
+                    self.assertEqual(facts["covered"], [])
                     self.assertGreater(facts["tables"], 3)
                     self.assertGreater(facts["drawings"], 2)
                     self.assertGreaterEqual(facts["least"], LETTERS)

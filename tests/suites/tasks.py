@@ -117,6 +117,15 @@ return torch.einsum("bhqk,bhkd->bhqd", torch.softmax(w, -1), v)
         task("return torch.softmax(torch.stft(x[0], 4), -1) @ x[1]", QKV), "unread", [], "a softmax of '.stft()'"),
     "unknown_loop": (
         task("while True:\n    y = torch.softmax(x[0], -1)\nreturn y", QKV), "unread", [], "more than 400000 steps"),
+    "base_2": (
+        task("q, k, v = x\nw = torch.exp2(q @ k.mT * 0.5)\nreturn w / w.sum(-1, keepdim=True) @ v", QKV), "unread", [],
+        "products of two tensors as exponents of 2"),
+    "power": (
+        task("q, k, v = x\nw = math.e ** (q @ k.mT)\nreturn w / w.sum(-1, keepdim=True) @ v", QKV), "unread", [],
+        "products of two tensors as exponents"),
+    "all_names": (
+        task("return scaled_dot_product_attention(*x)", QKV, head=HEAD + "from torch.nn.functional import *\n"), "unread",
+        [], "an import of all names of torch.nn.functional"),
     "huge_number": (task("n = 9 ** 9 ** 9\nreturn torch.softmax(x[0], n)", QKV), "unread", [], "bits"),
     "huge_list": (task("n = [0] * 10 ** 12\nreturn torch.softmax(x[0], n)", QKV), "unread", [], "items"),
     "recursive": (

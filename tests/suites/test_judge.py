@@ -161,6 +161,7 @@ SOLUTIONS = {
     "makes_files": (
         ("failed",), "made more files than", "for i in range(1 << 17): open(f'x{i}', 'w').close()", ""),
     "shape": (("failed",), "its output is (2, 2, 256, 64)", "return sdpa(q, k, v)[:, :2]", ""),
+    "complex": (("failed",), "its output is of torch.complex64", "return sdpa(q, k, v).to(torch.complex64)", ""),
     "raises": (("failed",), "line 6: ValueError: no", "return q", "raise ValueError('no')"),
 }
 

@@ -192,6 +192,21 @@ class Script(unittest.TestCase):
                                 stderr=subprocess.STDOUT, text=True, start_new_session=True)
         self.assertEqual(script.finish(ends, 60), "ended with 3: why")
 
+    def test_commit_of_a_checkout(self):
+        """A checkout with changes is not the commit, and a folder in another project's checkout has none."""
+        def git(*words):
+            subprocess.run(["git", "-C", self.folder, "-c", "user.name=x", "-c", "user.email=x@x", *words], check=True,
+                           capture_output=True)
+
+        git("init")
+        git("add", "suite")
+        git("commit", "-m", "all")
+        commit = script.commit_of(self.folder)
+        self.assertEqual(len(commit), 40)
+        self.assertIsNone(script.commit_of(self.folder / "suite"))
+        (self.folder / "suite/src/kernelbench/eval.py").write_text("")
+        self.assertEqual(script.commit_of(self.folder), commit + "+")
+
     def test_plain(self):
         self.assertEqual(script.plain({"a": types, "b": [1]})["b"], [1])
         self.assertIsInstance(script.plain({"a": types})["a"], str)

@@ -55,6 +55,10 @@ def test_table(folder):
         file.write_text("before\n" + MEANS * (file == readme) +
                         f"{performance_table.BEGIN}\nold\n{performance_table.END}\nafter\n")
     assert run(folder, "--check").returncode == 1
+    # Reports of suites are beside the dates, and are not records.
+    other = folder / "benchmarks" / "some-gpu" / "suites" / "models.json"
+    other.parent.mkdir(parents=True)
+    other.write_text(json.dumps({"schema": "heed.torch-models/1", "rows": [{"model": "x"}]}))
     assert run(folder).returncode == 0
     assert "old" not in readme.read_text() + page.read_text()
     assert run(folder, "--check").returncode == 0
@@ -73,13 +77,13 @@ def test_table(folder):
                  f"| {P1} | 10.0 us, 20.0 | 20.0 us, 2.00x | 5.00 us, **0.50x** |",
                  f"| {P2} | 1234 us, 0.162 | 9870 us, 8.00x | - |",
                  f"| {P3} | 30.0 us, 6.67 | - | - |",
-                 "| geometric mean |  | 4.00x | 0.50x |"):
+                 "| geometric mean |  | 4.00x over 2 | 0.50x over 1 |"):
         assert line + "\n" in text, f"{line!r} expected in:\n{text}"
     assert OLD not in text and BAD not in text and "c0ffee" in text
     short = readme.read_text()
     assert "](benchmarks/some-gpu/2026-01-02)" in short and short.endswith("after\n")
     assert f"| {P1} |" in short and f"| {P3} |" not in short and "| geometric mean |" in short
-    assert "| geometric mean of 3 rows |  | 4.00x | 0.50x |\n\n" in story.read_text() and P1 not in story.read_text()
+    assert "| geometric mean of 3 rows |  | 4.00x over 2 | 0.50x over 1 |\n\n" in story.read_text() and P1 not in story.read_text()
     drawing = page.with_suffix(".svg")
     tree = xml.etree.ElementTree.parse(drawing)
     labels = [text.text for text in tree.iter("{http://www.w3.org/2000/svg}text")]
@@ -92,7 +96,7 @@ def test_table(folder):
         assert run(folder, "--check").returncode == 1, "a figure that was changed by hand"
         file.write_text(whole)
     # Words have a separate table, which also contains the one problem in their list without words.
-    plain, means = page.read_text(), "| geometric mean |  | 4.00x | 0.50x |"
+    plain, means = page.read_text(), "| geometric mean |  | 4.00x over 2 | 0.50x over 1 |"
     write(folder, "2026-01-02", "words.json", "12:00:00",
           row(f"{P1} causal window=9:", 1e-5, match("flex", 3e-5, 3.0)),
           row("b1 h16 s2048 d64 bf16", 1e-5, match("flex", 27e-5, 27.0)))
@@ -109,13 +113,15 @@ def test_table(folder):
     write(folder, "2026-01-04", "serving.json", "12:00:00",
           row("b16 h32/8 s1/4096 d128 bf16 lengths paged=16", 1e-5, match("y", 2e-5, 2.0)),
           row("b8 h32/8 s4/4096 d128 bf16", 1e-5, match("y", 8e-5, 8.0)))
-    write(folder, "2026-01-04", "single.json", "12:00:00", row("b1 h8 s9 d64 f32", 1e-5, match("y", 2e-5, 2.0)))
+    write(folder, "2026-01-04", "single.json", "12:00:00",
+          row("b1 h8 s9 d64 f32", 1e-5, match("y", 2e-5, 2.0, verdict="AMBIGUOUS")))
     assert run(folder).returncode == 0
     whole = page.read_text()
     served = whole.partition(performance_table.KINDS["serving"][0])[2]
     served, _, single = served.partition(performance_table.KINDS["f32"][0])
     assert "2026-01-04)" in served and "| geometric mean |  | 4.00x |" in served and served.count("| b") == 2
-    assert "| geometric mean |  | 2.00x |" in single and single.count("| b") == 1
+    # A mean says how many of its ratios are ambiguous.
+    assert "| geometric mean |  | 2.00x, 1 of 1 ambiguous |" in single and single.count("| b") == 1
     assert words.partition(performance_table.END)[0].strip() in whole and P2 not in whole
     assert "over all 1 rows of it" in readme.read_text()
     readme.write_text("no markers")

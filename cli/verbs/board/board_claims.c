@@ -45,10 +45,19 @@ static double ceiling_of(const json_t *file, heed_type type)
     return json_number_value(json_object_get(ceilings, heed_type_name(type)));
 }
 
+/* The work of a row. That of a problem with lengths depends on their values, of which a row has
+ * only totals: it is not compared, and the board does not keep it. */
+static double flops_of(const json_t *row, const heed_problem *problem)
+{
+    if (json_is_object(json_object_get(row, "sequences")))
+        return json_number_value(json_object_get(row, "flops"));
+    return heed_problem_flops(problem);
+}
+
 static heed_status check_rates(const json_t *file, const json_t *row, const lab_record_trial *trial,
                                lab_error *error)
 {
-    double flops = heed_problem_flops(trial->problem), rate = flops / trial->seconds;
+    double flops = flops_of(row, trial->problem), rate = flops / trial->seconds;
     double ceiling = ceiling_of(file, trial->problem->type), least = INFINITY, sum = 0;
     const lab_record_samples *own = trial->sample_count > 0 && !trial->samples[0].against
                                         ? trial->samples

@@ -167,6 +167,11 @@ json_t *report_json(const report_run *run);
 const char *report_time(double seconds, char text[32]);
 double report_geomean(const report_set *set, const char *rival);
 
+/* report_mean() writes that mean, how many of its ratios are ambiguous if any is, and their number
+ * if a row has none. */
+#define REPORT_MEAN_SIZE 64
+const char *report_mean(const report_set *set, const char *rival, char text[REPORT_MEAN_SIZE]);
+
 /* report_verdict_style() returns the style of a verdict such as "FASTER"; plain for NULL. */
 lab_page_style report_verdict_style(const char *verdict);
 

@@ -102,6 +102,7 @@ static void print_brief(lab_page *page, const report_set *set)
 {
     const report_record *r = report_newest(set);
     lab_table *table = lab_table_create();
+    char mean[REPORT_MEAN_SIZE];
     lab_table_column(table, "problem", LAB_LEFT);
     lab_table_column(table, r->replay ? "heed: time, TFLOP/s" : "heed: time, GFLOP/s", LAB_RIGHT);
     for (size_t i = 0; i < set->rival_count; i++)
@@ -113,7 +114,7 @@ static void print_brief(lab_page *page, const report_set *set)
         lab_table_cell(table, "geometric mean");
         lab_table_cell(table, "%s", "");
         for (size_t i = 0; i < set->rival_count; i++)
-            lab_table_cell(table, "%.2fx", report_geomean(set, set->rivals[i]));
+            lab_table_cell(table, "%s", report_mean(set, set->rivals[i], mean));
     }
     print_brief_head(page->stream, set);
     lab_page_table(page, table);

@@ -60,15 +60,22 @@ double report_geomean(const report_set *set, const char *rival)
     return tally_of(set, rival).mean;
 }
 
-/* Adds a mean, with the number of its ratios that are ambiguous. */
-static void add_mean(lab_page *page, lab_table *table, const report_set *set, const char *rival)
+const char *report_mean(const report_set *set, const char *rival, char text[REPORT_MEAN_SIZE])
 {
     const tally t = tally_of(set, rival);
+    int length = snprintf(text, REPORT_MEAN_SIZE, "%.2fx", t.mean);
     if (t.ambiguous > 0)
-        lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx, %zu of %zu ambiguous", t.mean,
-                      t.ambiguous, t.compared);
-    else
-        lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", t.mean);
+        snprintf(text + length, REPORT_MEAN_SIZE - (size_t)length, ", %zu of %zu ambiguous",
+                 t.ambiguous, t.compared);
+    else if (t.missing > 0)
+        snprintf(text + length, REPORT_MEAN_SIZE - (size_t)length, " over %zu", t.compared);
+    return text;
+}
+
+static void add_mean(lab_page *page, lab_table *table, const report_set *set, const char *rival)
+{
+    char text[REPORT_MEAN_SIZE];
+    lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_mean(set, rival, text));
 }
 
 static void add_count(lab_page *page, lab_table *table, lab_page_style style, size_t count)

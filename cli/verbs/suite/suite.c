@@ -82,7 +82,8 @@ static const cli_option options[] = {
              "Judge: the tasks of the solutions, a checkout of KernelBench or one file of it"),
     OPT_TEXT("device", 'd', "NAME", "Judge: cpu, cuda or cuda:N [default: HEED_DEVICE, else cuda]"),
     OPT_REAL("seconds", 0, "N", 0.1, 3600, "60",
-             "Judge: end a solution that has not answered a request after N seconds"),
+             "Judge: end a solution that has not answered a request after N seconds; it has 600 to "
+             "load and compile"),
     OPT_INTEGER("memory", 0, "MIB", 0, 16777216, "0",
                 "Judge: end a solution that uses more host memory; 0: half of the memory that is "
                 "free"),

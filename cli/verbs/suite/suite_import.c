@@ -100,6 +100,11 @@ static void say_task(const lab_task *task)
                task->work[i].kind, task->work[i].operations * 1e-9);
 }
 
+static const char *version_of(const importing *it)
+{
+    return *it->suite.version ? it->suite.version : "of an unknown version";
+}
+
 static void say_counts(const importing *it)
 {
     char text[256];
@@ -110,7 +115,7 @@ static void say_counts(const importing *it)
                                        length ? ", " : "", it->counts[kind],
                                        lab_task_kind_name((lab_task_kind)kind));
     cli_message("%zu task%s of KernelBench %s: %s", it->suite.count, lab_plural(it->suite.count),
-                *it->suite.version ? it->suite.version : "of an unknown version", text);
+                version_of(it), text);
 }
 
 static cli_exit print_table(const importing *it)
@@ -171,14 +176,18 @@ static cli_exit write_shapes(importing *it)
     heed_status status = lab_output_begin(&output, path, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
-    write_line(&output, "# The attention in tasks of KernelBench %s.\n", it->suite.version);
+    write_line(&output, "# The attention in tasks of KernelBench %s.\n", version_of(it));
     for (size_t i = 0; i < it->suite.count; i++)
         write_task(it, &output, &it->suite.tasks[i]);
     status = lab_output_commit(&output, &error);
-    if (status != HEED_OK)
-        return cli_fail_error(status, &error);
-    cli_message("%zu problem%s written to %s", it->problems, lab_plural(it->problems), path);
-    return CLI_OK;
+    return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
+}
+
+static void say_shapes(const importing *it)
+{
+    const char *path = cli_args_text(it->args, "out");
+    if (path)
+        cli_message("%zu problem%s written to %s", it->problems, lab_plural(it->problems), path);
 }
 
 /* ---- The whole ---- */
@@ -212,9 +221,11 @@ cli_exit suite_import(const cli_args *args)
     if (code == CLI_OK)
         code = read_suite(&it);
     if (code == CLI_OK)
+        code = write_shapes(&it); /* first: if it fails, JSON has only the error */
+    if (code == CLI_OK)
         code = cli_args_json(args) ? print_json(&it) : print_table(&it);
     if (code == CLI_OK)
-        code = write_shapes(&it);
+        say_shapes(&it);
     for (size_t i = 0; i < it.suite.count && code == CLI_OK; i++)
         if (it.suite.tasks[i].kind == LAB_TASK_DAMAGED)
             cli_error("%s: %s", it.suite.tasks[i].path, it.suite.tasks[i].reason);

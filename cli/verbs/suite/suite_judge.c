@@ -14,6 +14,7 @@
 #include "report/format.h"
 #include "suite.h"
 #include "tensor/random.h"
+#include "trial/peer/peer.h"
 
 typedef struct solution {
     char path[PATH_MAX];
@@ -57,6 +58,7 @@ static cli_exit add_solution(judging *it, const char *folder, const char *file)
     if (snprintf(one.path, sizeof one.path, "%s/%s", folder, file) >= (int)sizeof one.path)
         return CLI_OK;
     snprintf(one.name, sizeof one.name, "%s", file);
+    lab_peer_tame(one.name);
     if (!lab_grow(&it->solutions, it->count, sizeof *it->solutions)) {
         cli_error("no memory for the solutions in %s", folder);
         return CLI_ENVIRONMENT;

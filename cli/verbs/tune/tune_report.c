@@ -198,13 +198,13 @@ static double beyond_rivals(const lab_bench_row *row)
     return least;
 }
 
-/* Speed-ups are those of the leaders, one for each problem: over the kernels before, and over
- * rivals. */
+/* Speed-ups are those of the leaders, one for each problem: over the kernels before, if a candidate
+ * was timed, and over rivals. */
 static lab_figures figures_of(const lab_tune *tune)
 {
     double *origin = calloc(2 * tune->count + 1, sizeof *origin);
     double *rival = origin ? origin + tune->count : NULL;
-    size_t rivals = 0;
+    size_t origins = 0, rivals = 0;
     lab_figures figures = { .seconds = lab_tune_passed(tune),
                             .tokens_in = -1,
                             .tokens_out = -1,
@@ -212,18 +212,20 @@ static lab_figures figures_of(const lab_tune *tune)
     for (size_t i = 0; i < tune->count && origin; i++) {
         const lab_tune_shape *shape = &tune->shapes[i];
         const bool won = shape->challenge.won;
+        const int64_t passed = figures.passed;
         for (size_t j = 0; j < shape->space_count; j++) {
             figures.candidates += shape->spaces[j].figures.candidates;
             figures.compiled += shape->spaces[j].figures.compiled;
             figures.passed += shape->spaces[j].figures.passed;
         }
-        origin[i] = won ? shape->challenge.bout.compared[1].ratio.estimate : 1;
+        if (won || figures.passed > passed)
+            origin[origins++] = won ? shape->challenge.bout.compared[1].ratio.estimate : 1;
         double beyond = beyond_rivals(won && row_after(shape) ? row_after(shape) : &shape->before);
         if (beyond > 0)
             rival[rivals++] = beyond;
         figures.confirmed = figures.confirmed && (!won || shape->proven == LAB_PROVEN);
     }
-    figures.origin = lab_speedups_of(origin, origin ? tune->count : 0);
+    figures.origin = lab_speedups_of(origin, origins);
     figures.rival = lab_speedups_of(rival, rivals);
     free(origin);
     return figures;

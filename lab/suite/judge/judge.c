@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/file.h"
 #include "lab/tensor/random.h"
 #include "lab/verify/sample.h"
 #include "lab/verify/verify.h"
@@ -298,9 +299,14 @@ heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const
     judge it = { .how = how, .judgement = judgement };
     lab_trial_outcome outcome;
     heed_status status = HEED_OK;
+    lab_error why;
     *judgement = (lab_judgement){ .judged = LAB_JUDGED_NOT, .error = -1 };
     if (!find_problem(&it, task))
         return HEED_OK;
+    if (lab_file_require_plain(path, &why) != HEED_OK) {
+        lab_judgement_decide(judgement, LAB_JUDGED_FAILED, "%s", why.text);
+        return HEED_OK;
+    }
     if (!task->whole)
         return lab_model_judge(judgement, path, task, how, error);
     const lab_box_command command = { .python = how->python,
