@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Many tests wait for clocks and for other processes.
-TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 FUZZ_SECONDS ?= 30
 
 REQUIRE = @scripts/require.sh
