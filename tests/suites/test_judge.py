@@ -10,9 +10,11 @@ solutions.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 try:
@@ -304,6 +306,31 @@ class Judge(unittest.TestCase):
             for path, name in (("task", "Model"), ("solutions/copy", "ModelNew")):
                 (base / f"{path}.py").write_text(BESIDE_FORM.format(name=name, body=body))
             self.judge(base, {"copy": (("not",), "own model writes to its inputs")})
+
+    def test_interrupted(self):
+        """After Ctrl-C the solutions judged so far are printed. A busy machine may not have judged the first one."""
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            (base / "task.py").write_text(TASK)
+            (base / "solutions" / "a.py").write_text("def broken(:\n")
+            (base / "solutions" / "b.py").write_text(HEAD.format(top="", body="        while True: pass\n"))
+            command = [HEED, "suite", "judge", str(base / "solutions"), "--tasks", str(base / "task.py"), "--device", "cpu",
+                       "--seconds", "600", "--memory", str(MEMORY), "--json"]
+            for seconds in (10, 30, 90):
+                process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                           env=dict(os.environ, HEED_PYTHON=sys.executable))
+                time.sleep(seconds)
+                process.send_signal(signal.SIGINT)
+                printed, said = process.communicate(timeout=120)
+                if process.returncode == 3 and "sandbox" in said:
+                    self.skipTest(said)
+                self.assertEqual(process.returncode, 130, said)
+                rows = json.loads(printed).get("solutions", [])
+                if rows:
+                    break
+            self.assertEqual([row["solution"] for row in rows], ["a.py"])
+            self.assertEqual(rows[0]["judged"], "failed")
 
     def test_models(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -29,6 +29,7 @@ typedef struct judging {
     lab_suite suite;
     solution *solutions;
     size_t count;
+    size_t judged; /* the first so many of them */
     int counts[LAB_JUDGEDS];
 } judging;
 
@@ -156,9 +157,10 @@ static cli_exit judge_all(judging *it)
     for (size_t i = 0; i < it->count && code == CLI_OK; i++) {
         lab_progress_step(&progress, i, it->solutions[i].name);
         code = judge_one(&it->solutions[i], &how);
-        it->counts[it->solutions[i].judgement.judged]++;
         if (cli_interrupted())
             code = CLI_INTERRUPTED;
+        if (code == CLI_OK)
+            it->counts[it->solutions[it->judged++].judgement.judged]++;
     }
     lab_progress_end(&progress);
     return code;
@@ -193,13 +195,13 @@ static void add_row(cli_rows *rows, const solution *one)
 static cli_exit print(const judging *it)
 {
     cli_rows rows = cli_rows_begin(cli_args_json(it->args));
-    for (size_t i = 0; i < it->count; i++)
+    for (size_t i = 0; i < it->judged; i++)
         add_row(&rows, &it->solutions[i]);
     cli_exit code = cli_rows_print(&rows, "solutions", "suite.judge");
     if (cli_args_json(it->args))
         return code;
     printf("\n");
-    for (size_t i = 0; i < it->count; i++)
+    for (size_t i = 0; i < it->judged; i++)
         printf("%s: %s\n", it->solutions[i].name, it->solutions[i].judgement.evidence);
     return code;
 }
@@ -214,8 +216,10 @@ cli_exit suite_judge(const cli_args *args)
         code = find_solutions(&it);
     if (code == CLI_OK)
         code = judge_all(&it);
-    if (code == CLI_OK)
-        code = print(&it);
+    if (code == CLI_OK || it.judged > 0) { /* after Ctrl-C or an error those judged so far */
+        cli_exit printed = print(&it);
+        code = code == CLI_OK ? printed : code;
+    }
     int bad = it.counts[LAB_JUDGED_WRONG] + it.counts[LAB_JUDGED_CHEATS] +
               it.counts[LAB_JUDGED_MEASURED] + it.counts[LAB_JUDGED_FAILED];
     free(it.solutions);
