@@ -303,6 +303,8 @@ static inline __attribute__((always_inline)) void run_rows(const few_state *t, i
     heed_cpu_extra_barrier();
     if (t->job->modify && !find_patches(t, row, rows, s, patches))
         return;
+    if (seen.begin > 0 || seen.end < FEW_KEYS) /* denormal numbers there would make weigh() slow */
+        memset(s, 0, (size_t)rows * sizeof *s);
     multiply_keys(t, row, rows, seen, s);
     for (int r = 0; r < rows && t->job->modify; r++)
         modify_logits(t, seen, &patches[r]);
