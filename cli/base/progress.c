@@ -1,5 +1,5 @@
 /*
- * progress.c - a progress line on stderr with the remaining time, and Ctrl-C
+ * progress.c - a progress line on stderr with the remaining time, Ctrl-C and SIGTERM
  *
  * On a terminal the line is redrawn in place, and erased at the end. In a log a line is printed now
  * and then.
@@ -77,7 +77,7 @@ void cli_progress_clear(lab_progress *progress)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Ctrl-C as a flag                                                           */
+/* Ctrl-C and SIGTERM as a flag                                               */
 /* -------------------------------------------------------------------------- */
 
 /* Global, as a signal handler has no other access to state. */
@@ -102,9 +102,9 @@ void cli_interrupt_catch(void)
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = on_interrupt;
-    action.sa_flags = (int)
-        SA_RESETHAND; /* a second Ctrl-C kills, in case the first is not handled */
+    action.sa_flags = (int)SA_RESETHAND; /* a second one kills, in case the first is not handled */
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     action.sa_flags = SA_RESTART;
     action.sa_handler = on_file_limit;
     sigaction(SIGXFSZ, &action, NULL);

@@ -218,11 +218,12 @@ static void says_where_it_cannot_record(void **state)
     expect_text(state, "stderr.txt", "--record: /dev/null/x");
 }
 
-/* The JSON output after Ctrl-C, which is sent after @seconds; NULL if there is none. */
-static json_t *interrupted_after(void **state, int seconds)
+/* The JSON output after @signal, which is sent after @seconds; NULL if there is none. */
+static json_t *interrupted_after(void **state, const char *signal, int seconds)
 {
     char path[SCRATCH_PATH_SIZE], before[80];
-    snprintf(before, sizeof before, "timeout --foreground --preserve-status -s INT %d", seconds);
+    snprintf(before, sizeof before, "timeout --foreground --preserve-status -s %s %d", signal,
+             seconds);
     assert_int_equal(run_bench(state, before,
                                "'b1 h1 s8 d8 f32' 'b1 h8 s512 d64 f32' --peers none "
                                "--kernel fwd_any_scalar_row --seconds 1000 --json"),
@@ -230,21 +231,27 @@ static json_t *interrupted_after(void **state, int seconds)
     return json_load_file(scratch_path(state, "stdout.txt", path), 0, NULL);
 }
 
-/* After Ctrl-C the finished results are printed: the first problem. A busy machine may not have
- * finished it yet when it is interrupted, or not have installed the handler; then it gets more
- * time. */
-static void stops_at_an_interrupt(void **state)
+/* After Ctrl-C or SIGTERM the finished results are printed: the first problem. A busy machine may
+ * not have finished it yet when it is interrupted, or not have installed the handler; then it gets
+ * more time. */
+static void stops_at(void **state, const char *signal)
 {
-    json_t *answer = interrupted_after(state, 3);
+    json_t *answer = interrupted_after(state, signal, 3);
     for (int seconds = 12; seconds < 100 && json_array_size(json_object_get(answer, "rows")) == 0;
          seconds *= 4) {
         json_decref(answer);
-        answer = interrupted_after(state, seconds);
+        answer = interrupted_after(state, signal, seconds);
     }
     assert_string_equal(text_of(answer, "schema"), "heed.bench/1");
     assert_int_equal(json_array_size(json_object_get(answer, "rows")), 1);
     expect_text(state, "stderr.txt", "1 of 2 problems finished");
     json_decref(answer);
+}
+
+static void stops_at_an_interrupt(void **state)
+{
+    stops_at(state, "INT");
+    stops_at(state, "TERM");
 }
 
 int main(void)

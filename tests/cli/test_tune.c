@@ -228,16 +228,17 @@ static void test_interrupt(void **state)
     json_decref(json);
 }
 
-/* Trials that were acknowledged before a termination are present, intact, and not repeated. */
-static void test_terminated(void **state)
+/* Trials that were acknowledged before the process was killed are present, intact, and not
+ * repeated. */
+static void test_killed(void **state)
 {
     static const char line[] =
         "set -m; '" HEED_PROGRAM "' tune --board k.db 'b1 h4 s512 d64 f32' --seconds 60 " QUICK
         "& for i in $(seq 3000); do n=$(heed board check --board k.db 2>/dev/null | head -1 | cut "
         "-d' ' -f1);"
-        " [ \"${n:-0}\" -ge 4 ] && break; sleep 0.05; done; echo $n >known.txt; kill -TERM $!; "
+        " [ \"${n:-0}\" -ge 4 ] && break; sleep 0.05; done; echo $n >known.txt; kill -KILL $!; "
         "wait $!";
-    run_heed_as(state, &way, line, 143, &said); /* 128 and SIGTERM */
+    run_heed_as(state, &way, line, 137, &said); /* 128 and SIGKILL */
     run_heed_as(
         state, &way,
         "n=$(heed board check --board k.db | head -1 | cut -d' ' -f1); [ $n -ge $(cat known.txt) ] "
@@ -274,7 +275,7 @@ int main(void)
         cmocka_unit_test(test_none),
         cmocka_unit_test(test_nothing_to_search),
         cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_terminated),
+        cmocka_unit_test(test_killed),
         cmocka_unit_test(test_all_spaces),
         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_refusals),
