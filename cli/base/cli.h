@@ -411,8 +411,8 @@ void cli_progress_clear(lab_progress *progress);
  * fail instead of killing the process. Children inherit the latter: reset SIGPIPE when spawning. */
 void cli_interrupt_catch(void);
 
-/* cli_interrupted() returns true after Ctrl-C or SIGTERM. A long verb checks it between two pieces of
- * work, stops cleanly, prints how to resume, and returns CLI_INTERRUPTED. */
+/* cli_interrupted() returns true after Ctrl-C or SIGTERM. A long verb checks it between two pieces
+ * of work, stops cleanly, prints how to resume, and returns CLI_INTERRUPTED. */
 bool cli_interrupted(void);
 
 /* -------------------------------------------------------------------------- */
