@@ -394,13 +394,13 @@ typedef struct heed_problem {
     char visible[HEED_EXPRESSION_SIZE];
     heed_operand lengths; /* i32, along batch */
     int64_t page;         /* keys of a page, 1 to HEED_PAGE_MAX, a divisor of seq_k; 0: no pages */
-    int64_t pages; /* in the pools of K and V; 0: batch * seq_k / page. Planning assumes that the
-                      sequences fill them */
-    heed_operand table; /* i32, along batch and pages, where there are pages: page numbers, 0 to
-                           pages - 1, which is the caller's responsibility */
-    int64_t tokens_q;   /* rows of Q and O, where queries are packed: 1 to batch * seq_q; 0: not
-                           packed, Q and O as above */
-    int64_t tokens_k;   /* of K and V, likewise; only without pages */
+    int64_t pages;        /* in the pools of K and V, which planning assumes to be filled; 0:
+                             batch * seq_k / page */
+    heed_operand table;   /* i32, along batch and pages, where there are pages: page numbers, 0 to
+                             pages - 1, which is the caller's responsibility */
+    int64_t tokens_q;     /* rows of Q and O, where queries are packed: 1 to batch * seq_q; 0: not
+                             packed, Q and O as above */
+    int64_t tokens_k;     /* of K and V, likewise; only without pages */
     heed_operand cu_seqlens_q; /* i32 or i64, along sequences, where queries are packed: 0, and then
                                   the numbers of queries of the first 1, 2, ... sequences, which do
                                   not decrease; the last is at most tokens_q: the caller's

@@ -218,8 +218,8 @@ static inline const void *heed_job_v(const heed_job *job, const heed_task *task,
     return (const char *)job->buffers->v + heed_job_key_offset(job, task, &job->problem->v, j);
 }
 
-/* The number of keys from @j on, at most @keys, whose vectors have the strides of K and V from one to
- * the next: those of a page. */
+/* The number of keys from @j on, at most @keys, whose vectors have the strides of K and V from one
+ * to the next: those of a page. */
 static inline int64_t heed_job_adjacent(const heed_job *job, int64_t j, int64_t keys)
 {
     const uint32_t page = (uint32_t)job->problem->page;
