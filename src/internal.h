@@ -244,8 +244,8 @@ typedef struct heed_lengths {
 } heed_lengths;
 /* The lengths of a problem where they do not vary. */
 heed_lengths heed_problem_lengths(const heed_problem *problem);
-/* A problem with equally long batch elements in place of packed sequences, and of those that share a
- * pool of pages: for predictions. */
+/* A problem with equally long batch elements in place of packed sequences, and of those that share
+ * a pool of pages: for predictions. */
 heed_problem heed_problem_typical(const heed_problem *problem);
 /* The problem for which a kernel and its config are chosen: if @problem, which is normalized, is
  * batch-invariant, a dense one with HEED_INVARIANT_BATCH elements, stored in @room; else
