@@ -539,7 +539,8 @@ HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_pro
 /* heed_problem_flops() returns the floating-point operations of a valid problem by the usual
  * convention: 2 per multiply-add of the two matrix products, over the visible query-key pairs only;
  * the softmax is not counted. Packed sequences count as if all had the same length, an equal share
- * of tokens_q and tokens_k. */
+ * of tokens_q and tokens_k, and sequences with lengths as if they filled the pages of a pool that
+ * is too small for seq_k keys of each. */
 HEED_API double heed_problem_flops(const heed_problem *problem);
 
 /* heed_problem_bytes() returns the minimum number of bytes that a valid problem must move: Q, K, V,

@@ -33,22 +33,12 @@ _calls = _again.Calls(256)
 
 
 def _compute(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Optional[Tensor],
-    bias: Optional[Tensor],
-    sinks: Optional[Tensor],
-    causal: bool,
-    left: int,
-    softcap: float,
-    scale: Optional[float],
-    *,
-    products: str,
-    want_plan: bool = False,
+    given: Tuple[Any, ...], products: str, want_plan: bool = False
 ) -> Tuple[Tensor, Optional[Plan]]:
-    """O as (batch, queries, heads, dim of value), as models expect it, and, if wanted, the plan. The
-    causal mask and the window, of @left keys before each query, are aligned at the bottom right."""
+    """O of _attend()'s arguments as (batch, queries, heads, dim of value), as models expect it, and, if
+    wanted, the plan. The causal mask and the window, of @left keys before each query, are aligned at
+    the bottom right."""
+    query, key, value, mask, bias, sinks, causal, left, softcap, scale = given
     batch, heads, queries, _ = query.shape
     o = query.new_empty((batch, queries, heads, value.shape[-1]))
     words = Words(
@@ -60,10 +50,10 @@ def _compute(
         layout="bhsd",
         products=products,
     )
-    given, out = (bias, mask, None, sinks), o.transpose(1, 2)
+    operands, out = (bias, mask, None, sinks), o.transpose(1, 2)
     if want_plan:
-        return o, compute(query, key, value, given, words, out=out)[2]
-    attend(query, key, value, given, words, out=out)
+        return o, compute(query, key, value, operands, words, out=out)[2]
+    attend(query, key, value, operands, words, out=out)
     return o, None
 
 
@@ -80,7 +70,7 @@ def _attend(
     scale: Optional[float],
 ) -> Tensor:
     given = (query, key, value, mask, bias, sinks, causal, left, softcap, scale)
-    return _compute(*given, products=products_of(query))[0]
+    return _compute(given, products_of(query))[0]
 
 
 _operator: Any = torch.library.custom_op(
@@ -236,7 +226,7 @@ def attention_forward(
         return _operator(*given), None
     learns = may_learn() and all(x is y for x, y in zip(tensors, (query, key, value)))
     products = products_of(tensors[0])
-    o, plan = _compute(*given, products=products, want_plan=learns)
+    o, plan = _compute(given, products, want_plan=learns)
     if plan is not None:
         arrays, maker = (*tensors, None, mask, bias, sinks), _again.maker_of(query, o.shape, "same")
         operands = ("shown", "bias", "sinks")

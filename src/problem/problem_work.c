@@ -9,7 +9,7 @@
 static int64_t keys_in_pool(const heed_problem *problem)
 {
     int64_t own = problem->pages - problem->prefix / problem->page;
-    int64_t keys = problem->prefix + heed_div_up(own, problem->batch) * problem->page;
+    int64_t keys = problem->prefix + heed_div_up(own > 1 ? own : 1, problem->batch) * problem->page;
     return keys < problem->seq_k ? keys : problem->seq_k;
 }
 

@@ -299,14 +299,16 @@ static bool busy(const heed_problem *problem, const heed_gpu *gpu, const int *v)
  * shorter than the longest, whose block would take longer than all others on a multiprocessor. */
 static bool lags(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
+    if (v[SPLITS] > 1 || problem->pages == 0 || problem->seq_k <= v[TILE_KEYS])
+        return false;
     const heed_problem typical = heed_problem_typical(problem);
     double share = (double)problem->batch * (double)problem->heads_kv * (double)typical.seq_k /
                    gpu->multiprocessors;
     heed_config split;
     memcpy(split.value, v, sizeof split.value);
     split.value[SPLITS] = 2;
-    return v[SPLITS] == 1 && typical.seq_k < problem->seq_k && (double)problem->seq_k > share &&
-           problem->seq_k > v[TILE_KEYS] && heed_mma_spreads(problem, split.value);
+    return typical.seq_k < problem->seq_k && (double)problem->seq_k > share &&
+           heed_mma_spreads(problem, split.value);
 }
 
 static bool legal(const heed_kernel *kernel, const heed_problem *problem,

@@ -84,6 +84,28 @@ static void test_flops_and_visible_by_counting(void **state)
                 }
 }
 
+/* Sequences of a pool have the mean length that fills it: at least a page beyond the prefix, and at
+ * most seq_k. */
+static void test_pools(void **state)
+{
+    static const struct {
+        const char *spec;
+        double keys;
+    } pools[] = {
+        { "b4 h2 s1/96 d8 f32 lengths paged=16", 96 },
+        { "b4 h2 s1/96 d8 f32 lengths paged=16/100", 96 },
+        { "b4 h2 s1/96 d8 f32 lengths paged=16/12", 48 },
+        { "b4 h2 s1/96 d8 f32 lengths paged=16/1", 16 },
+        { "b4 h2 s1/96 d8 f32 paged=16/12", 96 }, /* all have seq_k keys */
+        { "b4 h2 s1/96 d8 f32 lengths paged=16/6 prefix=32", 48 },
+        { "b4 h2 s1/96 d8 f32 lengths paged=16/1 prefix=32", 48 },
+    };
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+        const heed_problem problem = parsed(pools[i].spec);
+        assert_true(heed_problem_flops(&problem) == 4 * 2 * 2 * 16 * pools[i].keys);
+    }
+}
+
 static void test_flops_of_the_largest(void **state)
 {
     heed_problem problem = parsed("b1 h1 s2147483648 d1 f16 causal");
@@ -142,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flops_and_visible_by_counting),
+        cmocka_unit_test(test_pools),
         cmocka_unit_test(test_flops_of_the_largest),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_bytes_of_operands),
