@@ -159,12 +159,13 @@ static bool evolved(const json_t *said)
            strcmp(text_of(first_of(said, "best"), "gates"), "all") == 0;
 }
 
-/* heed's plan is not slower than the source that leads. */
+/* heed's plan is not slower than the source that leads. The comparison ends as soon as that is
+ * shown, perhaps with a low bound below 1; the source takes 8 to 30 times as long. */
 static bool passes(const json_t *said)
 {
     const json_t *shape = first_of(said, "shapes");
     return strcmp(text_of(shape, "champion"), getenv("source")) == 0 &&
-           strcmp(text_of(shape, "verdict"), "PASS") == 0 && number_of(shape, "low") > 1.03;
+           strcmp(text_of(shape, "verdict"), "PASS") == 0 && number_of(shape, "ratio") > 1.03;
 }
 
 /* The source was timed against it twice, and lost. */
@@ -345,9 +346,11 @@ static void print_errors(void)
         fclose(file);
 }
 
-/* Prints the scalar members of an unexpected output; its lists are too long. */
+/* Prints the scalar members of an unexpected output and of its first shape; its lists are too
+ * long. */
 static void print_members(const json_t *said)
 {
+    const json_t *shape = first_of(said, "shapes");
     const char *name;
     json_t *value;
     bool any = false;
@@ -361,6 +364,8 @@ static void print_members(const json_t *said)
         free(text);
     }
     printf("%s", any ? "\n" : "");
+    if (shape)
+        print_members(shape);
 }
 
 static void take(tally *counts, const step *it)
