@@ -15,16 +15,20 @@ endif()
 target_include_directories(heed_emulator PUBLIC
     "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
 
-# Attention kernels for the emulator, each an object with a table that describes it.
+# Attention kernels for the emulator, each an object with a description, and a row in one of the tables of
+# emulator/kernels/kernel.h.
 #
 #   heed_emulated(SOURCE NAME PARAMETERS...)   emulator/kernels/SOURCE with -DHEED_PARAMETER=..., twice: for
-#                                              aligned tensors the table NAME, and NAME_unaligned
+#                                              aligned tensors the description NAME, and NAME_unaligned
+#   heed_emulated_both(SOURCE NAME ...)        once, for both
 #
-# All are in one target, since each target costs make some time. So each has a separate source that includes
-# emulator/kernels/SOURCE.
+# All are in a few targets, since each target costs make some time. So each has a separate source that includes
+# emulator/kernels/SOURCE. Most kernels of the last table are only built for the tests that `make test` leaves out.
 add_library(emulated_kernels OBJECT)
+add_library(emulated_changes OBJECT)
+add_library(emulated_changes_others OBJECT EXCLUDE_FROM_ALL)
 add_library(emulated_appends OBJECT) # append.cu and merge.cu, which are not attention
-foreach(target emulated_kernels emulated_appends)
+foreach(target emulated_kernels emulated_changes emulated_changes_others emulated_appends)
     # The flags for device code are for its compiler; here plain C is enough.
     set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
     # Most time is spent in the emulator, so more optimization would only make compilation slower. gcc does not see
@@ -36,10 +40,6 @@ foreach(target emulated_kernels emulated_appends)
     endif()
     target_link_libraries(${target} PRIVATE heed_emulator)
 endforeach()
-add_library(heed_emulated STATIC emulator/kernels/kernels.c emulator/kernels/kernels_ablated.c emulator/kernels/kernels_changed.c
-    $<TARGET_OBJECTS:emulated_kernels>)
-heed_flags(heed_emulated)
-target_link_libraries(heed_emulated PRIVATE heed_emulator)
 # The knobs of config names by their letters, and the parameters that they set.
 set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGES Q=Q_PLACE O=STEP_ORDER
     B=BLOCKS_PER_SM V=VALUE_WARPS)
@@ -60,9 +60,32 @@ function(heed_emulated_object source name)
         "#define EMULATED_KERNEL ${name}\n#define EMULATED_NAME \"${name} ${text}\"\n${defines}\n#include \"emulator/kernels/${source}\"\n")
     if(source MATCHES "^(append|merge).c$")
         target_sources(emulated_appends PRIVATE "${file}")
+    elseif(table MATCHES "^changes")
+        target_sources(emulated_${table} PRIVATE "${file}")
     else()
         target_sources(emulated_kernels PRIVATE "${file}")
     endif()
+endfunction()
+# Adds a config to a table of kernel.h, by the names of its descriptions; NEGATIVE may be empty, and WORDS are those of
+# a spec.
+function(heed_emulated_row table aligned unaligned negative words)
+    set(members ".aligned = &${aligned}, .unaligned = &${unaligned}, .name = \"${aligned}\", .words = \"${words}\"")
+    set(names "${aligned}, ${unaligned}")
+    if(negative)
+        string(APPEND members ", .negative = &${negative}")
+        string(APPEND names ", ${negative}")
+    endif()
+    set_property(GLOBAL APPEND_STRING PROPERTY "emulated_${table}_names" "extern const emulated_kernel ${names};\n")
+    set_property(GLOBAL APPEND_STRING PROPERTY "emulated_${table}_rows" "    { ${members} },\n")
+endfunction()
+# Writes the table TABLE, as the array NAME, to a source file, whose path OUT gets.
+function(heed_emulated_table table name out)
+    get_property(names GLOBAL PROPERTY "emulated_${table}_names")
+    get_property(rows GLOBAL PROPERTY "emulated_${table}_rows")
+    set(${out} "${CMAKE_CURRENT_BINARY_DIR}/emulated/table_${table}.c")
+    file(CONFIGURE OUTPUT "${${out}}" @ONLY CONTENT
+        "#include \"emulator/kernels/kernel.h\"\n${names}const emulated_config ${name}[] = {\n${rows}    { 0 },\n};\n")
+    set(${out} "${${out}}" PARENT_SCOPE)
 endfunction()
 function(heed_emulated_includes name folder)
     set_property(SOURCE "${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.c" APPEND PROPERTY INCLUDE_DIRECTORIES "${folder}")
@@ -70,7 +93,14 @@ endfunction()
 function(heed_emulated source name)
     heed_emulated_object(${source} ${name} ${ARGN} UNALIGNED=0)
     heed_emulated_object(${source} ${name}_unaligned ${ARGN} UNALIGNED=1)
+    heed_emulated_row("${table}" ${name} ${name}_unaligned "" "${words}")
 endfunction()
+function(heed_emulated_both source name)
+    heed_emulated_object(${source} ${name} ${ARGN})
+    heed_emulated_row("${table}" ${name} ${name} "" "${words}")
+endfunction()
+set(table configs)
+set(words)
 heed_emulated_object(append.c append_f32 TYPE=0)
 heed_emulated_object(append.c append_f16 TYPE=1)
 heed_emulated_object(append.c append_bf16 TYPE=2)
@@ -122,6 +152,7 @@ function(heed_emulated_wide name)
     else()
         heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
     endif()
+    heed_emulated_row("${table}" ${name} ${name}_unaligned "" "${words}")
 endfunction()
 heed_emulated_wide(wide_d72 BF16=0 MASKED=1 DIM_QK=72 DIM_V=72 M=64 N=64 W=8 K=1 S=2 Q=1 O=1 B=1 ACC16=0 V=4)
 heed_emulated_wide(wide_d40_136 BF16=1 MASKED=0 DIM_QK=40 DIM_V=136 M=64 N=32 W=4 K=1 S=3 Q=1 O=1 B=1 ACC16=0 V=2)
@@ -140,15 +171,15 @@ heed_emulated_wide(single_shared_d40 BF16=0 PRODUCTS=3 MASKED=1 DIM_QK=40 DIM_V=
 # Windows and chunks, in one config of each way in which kernels iterate over tiles.
 heed_emulated(attn_mma.c mma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=4 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
 heed_emulated(attn_mma.c mma_d40_80_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
-heed_emulated_object(attn_naive.c naive_window TYPE=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72 W=4)
-heed_emulated_object(attn_naive.c naive_f32 TYPE=0 MASKED=1 DIM_QK=40 DIM_V=72 W=4)
-heed_emulated_object(attn_naive.c naive_f16 TYPE=1 MASKED=0 DIM_QK=64 DIM_V=64 W=4)
-heed_emulated_object(attn_naive.c naive_d576_520 TYPE=1 MASKED=1 DIM_QK=576 DIM_V=520 W=4)
-heed_emulated_object(attn_naive.c naive_bf16 TYPE=2 MASKED=1 DIM_QK=65 DIM_V=33 W=2)
+heed_emulated_both(attn_naive.c naive_window TYPE=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72 W=4)
+heed_emulated_both(attn_naive.c naive_f32 TYPE=0 MASKED=1 DIM_QK=40 DIM_V=72 W=4)
+heed_emulated_both(attn_naive.c naive_f16 TYPE=1 MASKED=0 DIM_QK=64 DIM_V=64 W=4)
+heed_emulated_both(attn_naive.c naive_d576_520 TYPE=1 MASKED=1 DIM_QK=576 DIM_V=520 W=4)
+heed_emulated_both(attn_naive.c naive_bf16 TYPE=2 MASKED=1 DIM_QK=65 DIM_V=33 W=2)
 # The source that CUDA proposals start from.
-heed_emulated_object(attention.c candidate_f32 TYPE=0 CAUSAL=1 DIM_QK=40 DIM_V=72)
-heed_emulated_object(attention.c candidate_window TYPE=0 CAUSAL=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72)
-heed_emulated_object(attention.c candidate_f16 TYPE=1 CAUSAL=0 DIM_QK=64 DIM_V=64)
+heed_emulated_both(attention.c candidate_f32 TYPE=0 CAUSAL=1 DIM_QK=40 DIM_V=72)
+heed_emulated_both(attention.c candidate_window TYPE=0 CAUSAL=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=40 DIM_V=72)
+heed_emulated_both(attention.c candidate_f16 TYPE=1 CAUSAL=0 DIM_QK=64 DIM_V=64)
 foreach(type f32 f16 window)
     heed_emulated_includes(candidate_${type} "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
 endforeach()
@@ -164,6 +195,7 @@ function(heed_emulated_mapped name)
     else()
         heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=1 W=4 ${same})
     endif()
+    heed_emulated_row("${table}" ${name} ${name}_unaligned ${name}_negative "${words}")
 endfunction()
 # For tensors that cannot be mapped, or are not aligned, the simple kernel takes over here too.
 function(heed_emulated_pair source name)
@@ -177,6 +209,7 @@ function(heed_emulated_pair source name)
         set(type 0)
     endif()
     heed_emulated_object(attn_naive.c ${name}_unaligned TYPE=${type} W=4 ${same})
+    heed_emulated_row("${table}" ${name} ${name}_unaligned "" "${words}")
 endfunction()
 heed_emulated_pair(attn_mla.c mla_d576_512 BF16=1 MASKED=0 DIM_QK=576 DIM_V=512)
 heed_emulated_pair(attn_mla.c mla_d576_512_masked BF16=0 MASKED=1 DIM_QK=576 DIM_V=512)
@@ -215,12 +248,21 @@ heed_emulated_mapped(wgmma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=2 K=1
 #   heed_emulated_changed(SOURCE NAME WORDS PARAMETERS...)   for problems with these words of a spec,
 #                                                            as many kernels as above
 #
-# kernels_changed.c has the same words. Their program.cuh is printed from a problem of any size.
+# Their program.cuh is printed from a problem of any size. Every fourth is in the table for `make test`, the rest are in
+# the other.
 add_executable(print_program emulator/print_program.c)
 heed_flags(print_program)
 target_include_directories(print_program PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(print_program PRIVATE heed_static)
 function(heed_emulated_changed source name words)
+    get_property(number GLOBAL PROPERTY emulated_changes_number)
+    math(EXPR place "0${number} % 4")
+    math(EXPR number "0${number} + 1")
+    set_property(GLOBAL PROPERTY emulated_changes_number ${number})
+    set(table changes)
+    if(NOT place EQUAL 0)
+        set(table changes_others)
+    endif()
     set(needs)
     foreach(need IN ITEMS "MASKED:causal|window|chunk|starts|shown|visible|lengths|varlen=[1-9][0-9]*$|varlen=[1-9][0-9]* |varlen=[0-9]+/[1-9]" "HIDES_FIRST:window|chunk|starts"
             "CHUNKED:chunk" "MODIFIES:softcap|bias|alibi|score" "HIDES:shown|visible" "STARTS:starts" "LENGTHS:lengths" "PAGED:paged"
@@ -261,9 +303,10 @@ function(heed_emulated_changed source name words)
     elseif(source STREQUAL attn_mma.c)
         heed_emulated_object(${source} ${name} ${needs} ${ARGN} UNALIGNED=0 PAIRS=1)
         heed_emulated_object(${source} ${name}_unaligned ${needs} ${ARGN} UNALIGNED=1)
+        heed_emulated_row(${table} ${name} ${name}_unaligned "" "${words}")
         set(made ${name} ${name}_unaligned)
     else()
-        heed_emulated_object(${source} ${name} ${needs} ${ARGN})
+        heed_emulated_both(${source} ${name} ${needs} ${ARGN})
         set(made ${name})
     endif()
     foreach(kernel IN LISTS made)
@@ -272,6 +315,8 @@ function(heed_emulated_changed source name words)
             "${folder}/program.cuh")
     endforeach()
 endfunction()
+heed_emulated_changed(attn_wgmma.c changed_wgmma_documents "causal array=slope:f32:6 array=doc:i32:2x600 visible=doc[batch,q]==doc[batch,k]&&k//130==q//130 shown=bits:bq"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_naive.c changed_naive_all "causal softcap=2 bias=f32:bhq alibi=bh sinks=bh starts=bq shown=bytes:hq"
     TYPE=0 DIM_QK=40 DIM_V=72 W=4)
 heed_emulated_changed(attn_naive.c changed_naive_words "window=40:9 array=slope:f32:6 array=doc:i32:2x600 score=s-slope[head]*float(abs(q-k)) visible=doc[batch,q]==doc[batch,k] shown=bits:b"
@@ -402,8 +447,6 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_words "chunk=70 array=slope:f32
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=80 S=2 O=2 T=3 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_listed "starts visible=head%2==0||k//50%3==q//50%3"
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
-heed_emulated_changed(attn_wgmma.c changed_wgmma_documents "causal array=slope:f32:6 array=doc:i32:2x600 visible=doc[batch,q]==doc[batch,k]&&k//130==q//130 shown=bits:bq"
-    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_open "alibi=bh bias=f16"
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_two "starts=q shown=bits:hq"
@@ -420,71 +463,63 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_slopes "causal alibi=bh"
     BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=4 O=2 T=2 C=2 G=2)
 heed_emulated_changed(attn_mma.c changed_mma_late "alibi=bh softcap=7"
     BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
-# Degraded builds (ablate.cuh), by the number of the ablation. The emulator's clock advances with
-# each read, so delays of blocks add up there.
-function(heed_emulated_worse name number)
-    heed_emulated_object(attn_mma.c mma_${name} BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=3 Q=1 O=1 B=1
-        ACC16=0 UNALIGNED=0 ABLATE=${number} DELAY=64)
+# Degraded builds (ablate.cuh), by the number of the ablation. Tensors that they do not take use the kernels of BASE.
+# The emulator's clock advances with each read, so delays of blocks add up there.
+function(heed_emulated_worse source name base number)
+    heed_emulated_object(${source} ${name} ${ARGN} ABLATE=${number} DELAY=64)
+    if(source STREQUAL attn_naive.c)
+        heed_emulated_row(ablated ${name} ${name} "" "")
+    elseif(source STREQUAL attn_wgmma.c)
+        heed_emulated_row(ablated ${name} ${base}_unaligned ${base}_negative "")
+    else()
+        heed_emulated_row(ablated ${name} ${base}_unaligned "" "")
+    endif()
 endfunction()
-function(heed_emulated_worse_mapped name number)
-    heed_emulated_object(attn_wgmma.c wgmma_${name} BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=2 C=2 G=2
-        NEGATE=0 ABLATE=${number} DELAY=64)
+set(numbers wrong_no_exp wrong_no_products divergent extra_barrier strided unswizzled no_staging no_overlap none masked
+    delay wrong_no_loads)
+function(heed_emulated_worse_each source prefix base ablations)
+    foreach(ablation IN LISTS ablations)
+        list(FIND numbers ${ablation} index)
+        math(EXPR number "${index} + 1")
+        heed_emulated_worse(${source} ${prefix}_${ablation} ${base} ${number} ${ARGN})
+    endforeach()
 endfunction()
-function(heed_emulated_worse_naive name number)
-    heed_emulated_object(attn_naive.c naive_${name} TYPE=1 MASKED=1 DIM_QK=64 DIM_V=64 W=4 ABLATE=${number} DELAY=64)
-endfunction()
-function(heed_emulated_worse_mla name number)
-    heed_emulated_object(attn_mla.c mla_${name} BF16=0 MASKED=1 DIM_QK=576 DIM_V=512 ABLATE=${number} DELAY=64)
-endfunction()
-foreach(kind worse worse_mapped worse_naive)
-    cmake_language(CALL heed_emulated_${kind} wrong_no_exp 1)
-    cmake_language(CALL heed_emulated_${kind} wrong_no_products 2)
-    cmake_language(CALL heed_emulated_${kind} divergent 3)
-    cmake_language(CALL heed_emulated_${kind} extra_barrier 4)
-    cmake_language(CALL heed_emulated_${kind} strided 5)
-    cmake_language(CALL heed_emulated_${kind} delay 11)
-    cmake_language(CALL heed_emulated_${kind} wrong_no_loads 12)
-endforeach()
-foreach(kind worse worse_mapped)
-    cmake_language(CALL heed_emulated_${kind} unswizzled 6)
-    cmake_language(CALL heed_emulated_${kind} no_overlap 8)
-    cmake_language(CALL heed_emulated_${kind} masked 10)
-endforeach()
-heed_emulated_worse(no_staging 7)
-heed_emulated_worse_mla(wrong_no_exp 1)
-heed_emulated_worse_mla(wrong_no_products 2)
-heed_emulated_worse_mla(divergent 3)
-heed_emulated_worse_mla(extra_barrier 4)
-heed_emulated_worse_mla(masked 10)
-heed_emulated_worse_mla(delay 11)
-heed_emulated_worse_mla(wrong_no_loads 12)
-function(heed_emulated_worse_wide name number)
-    heed_emulated_object(attn_wide.c apart_${name} BF16=1 MASKED=1 DIM_QK=512 DIM_V=512 N=128 ABLATE=${number} DELAY=64)
-endfunction()
-heed_emulated_worse_wide(wrong_no_exp 1)
-heed_emulated_worse_wide(wrong_no_products 2)
-heed_emulated_worse_wide(extra_barrier 4)
-heed_emulated_worse_wide(wrong_no_loads 12)
-function(heed_emulated_worse_single name number)
-    heed_emulated_object(attn_wide32.c single_${name} MASKED=1 DIM_QK=264 DIM_V=520 N=128 PRODUCTS=3 ABLATE=${number}
-        DELAY=64)
-endfunction()
-heed_emulated_worse_single(wrong_no_exp 1)
-heed_emulated_worse_single(wrong_no_products 2)
-heed_emulated_worse_single(unswizzled 6)
-heed_emulated_worse_single(no_overlap 8)
-heed_emulated_worse_single(wrong_no_loads 12)
+set(wrong wrong_no_exp wrong_no_products wrong_no_loads)
+set(any ${wrong} divergent extra_barrier strided delay)
+heed_emulated_worse_each(attn_naive.c naive none "${any}" TYPE=1 MASKED=1 DIM_QK=64 DIM_V=64 W=4)
+heed_emulated_worse_each(attn_mma.c mma mma_d64 "${any};unswizzled;no_overlap;masked;no_staging"
+    BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=3 Q=1 O=1 B=1 ACC16=0 UNALIGNED=0)
+heed_emulated_worse_each(attn_wgmma.c wgmma wgmma_d64_turns "${any};unswizzled;no_overlap;masked"
+    BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=2 C=2 G=2 NEGATE=0)
+heed_emulated_worse_each(attn_mla.c mla mla_d576_512_masked "${wrong};divergent;extra_barrier;masked;delay"
+    BF16=0 MASKED=1 DIM_QK=576 DIM_V=512)
+heed_emulated_worse_each(attn_wide.c apart apart_d512 "${wrong};extra_barrier" BF16=1 MASKED=1 DIM_QK=512 DIM_V=512 N=128)
+heed_emulated_worse_each(attn_wide32.c single single_d264_520 "${wrong};unswizzled;no_overlap"
+    MASKED=1 DIM_QK=264 DIM_V=520 N=128 PRODUCTS=3)
 # Head dims, orders and groups other than those.
-heed_emulated_object(attn_mma.c mma_no_staging_ahead BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=32 N=32 W=2 K=1 S=2 Q=2 O=2
-    B=1 ACC16=0 UNALIGNED=0 ABLATE=7)
-heed_emulated_object(attn_wgmma.c wgmma_strided_wide BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=1 K=2 N=80 S=4 O=2 T=1 C=1
-    G=1 NEGATE=0 ABLATE=5)
-heed_emulated_object(attn_wgmma.c wgmma_unswizzled_wide BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=1 K=2 N=80 S=4 O=2 T=1
-    C=1 G=1 NEGATE=0 ABLATE=6)
-heed_emulated_object(attn_wgmma.c wgmma_no_overlap_pair BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1
-    G=4 NEGATE=0 ABLATE=8)
+heed_emulated_worse(attn_mma.c mma_no_staging_ahead mma_d40_80 7 BF16=0 MASKED=1 DIM_QK=40 DIM_V=80 M=32 N=32 W=2 K=1
+    S=2 Q=2 O=2 B=1 ACC16=0 UNALIGNED=0)
+heed_emulated_worse(attn_wgmma.c wgmma_strided_wide wgmma_d192_128 5 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=1 K=2 N=80
+    S=4 O=2 T=1 C=1 G=1 NEGATE=0)
+heed_emulated_worse(attn_wgmma.c wgmma_unswizzled_wide wgmma_d192_128 6 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=1 K=2
+    N=80 S=4 O=2 T=1 C=1 G=1 NEGATE=0)
+heed_emulated_worse(attn_wgmma.c wgmma_no_overlap_pair wgmma_d64_pair 8 BF16=0 MASKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64
+    S=2 O=1 T=1 C=1 G=4 NEGATE=0)
 # The CUDA kernels of the suite of `heed selftest`, by the number of the mistake.
 foreach(mistake RANGE 23)
     heed_emulated_object(attend.c attend_${mistake} CAUSAL=1 DIM_QK=8 DIM_V=16 W=4 MISTAKE=${mistake})
     heed_emulated_includes(attend_${mistake} "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
+endforeach()
+# The tables, and the libraries that have them.
+heed_emulated_table(configs emulated_configs configs)
+heed_emulated_table(ablated emulated_ablated ablated)
+heed_emulated_table(changes emulated_changed changes)
+heed_emulated_table(changes_others emulated_changed changes_others)
+add_library(heed_emulated STATIC "${configs}" "${ablated}" $<TARGET_OBJECTS:emulated_kernels>)
+add_library(heed_emulated_changes STATIC "${changes}" $<TARGET_OBJECTS:emulated_changes>)
+add_library(heed_emulated_changes_others STATIC EXCLUDE_FROM_ALL "${changes_others}"
+    $<TARGET_OBJECTS:emulated_changes_others>)
+foreach(target heed_emulated heed_emulated_changes heed_emulated_changes_others)
+    heed_flags(${target})
+    target_link_libraries(${target} PRIVATE heed_emulator)
 endforeach()

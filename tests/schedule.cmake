@@ -6,7 +6,8 @@
 set(seconds
     test_configs 200
     test_emulated_kernels 200
-    test_emulated_changes 250
+    test_emulated_changes_others 190
+    test_emulated_changes 60
     verify_features 120
     verify_grid 110
     verify_edge 100

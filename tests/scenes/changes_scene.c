@@ -257,9 +257,9 @@ static void spoil_bias(const changes_scene *s)
 /* Scenes                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static void print_spec(char spec[512], const emulated_change *change, const char *sizes)
+static void print_spec(char spec[512], const emulated_config *change, const char *sizes)
 {
-    const emulated_kernel *kernel = change->config.aligned;
+    const emulated_kernel *kernel = change->aligned;
     bool square = strstr(sizes, "s190/190") != NULL;
     bool aligned = strstr(change->words, "window") || strstr(change->words, "chunk") ||
                    strstr(change->words, "alibi") || strstr(change->words, "score");
@@ -273,12 +273,12 @@ static void print_spec(char spec[512], const emulated_change *change, const char
              causal ? words + 6 : words);
 }
 
-void changes_begin(changes_scene *s, const emulated_change *change, const char *sizes,
+void changes_begin(changes_scene *s, const emulated_config *change, const char *sizes,
                    size_t number)
 {
     char spec[512];
     print_spec(spec, change, sizes);
-    *s = (changes_scene){ .kernel = change->config.aligned, .random = 18 + number };
+    *s = (changes_scene){ .kernel = change->aligned, .random = 18 + number };
     s->buffers.size = sizeof s->buffers;
     if (heed_problem_parse(&s->problem, spec) != HEED_OK ||
         heed_problem_normalize(&s->problem, &s->problem) != HEED_OK)

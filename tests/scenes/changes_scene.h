@@ -37,7 +37,7 @@ typedef struct changes_scene {
  * words of @change. Values depend on @number; if it is even, lengths count keys that do not exist,
  * if the words allow it. changes_end() frees everything allocated by changes_begin() and
  * changes_define(), except the guarded memory of the buffers. */
-void changes_begin(changes_scene *s, const emulated_change *change, const char *sizes,
+void changes_begin(changes_scene *s, const emulated_config *change, const char *sizes,
                    size_t number);
 void changes_end(changes_scene *s);
 

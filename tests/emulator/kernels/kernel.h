@@ -41,18 +41,13 @@ typedef struct emulated_config {
     const emulated_kernel *aligned;
     const emulated_kernel *unaligned;
     const emulated_kernel *negative; /* aligned, for negative scales; NULL: the same */
+    const char *name;                /* of the first */
+    const char *words;               /* of the specs that it is for */
 } emulated_config;
 
-/* A config for problems with these words of a spec, whose program.cuh is in the directory @name. */
-typedef struct emulated_change {
-    emulated_config config;
-    const char *name;
-    const char *words;
-} emulated_change;
-extern const emulated_change emulated_changed[]; /* ends with NULLs */
-
-/* The kernels, and degraded builds (ablate.cuh). Both lists end with NULLs. */
+/* The tables that emulated.cmake writes. Each ends with NULLs. */
 extern const emulated_config emulated_configs[];
-extern const emulated_config emulated_ablated[];
+extern const emulated_config emulated_ablated[]; /* degraded builds (ablate.cuh) */
+extern const emulated_config emulated_changed[]; /* program.cuh is in the directory @name */
 
 #endif /* EMULATOR_KERNEL_H */
