@@ -10,8 +10,9 @@ packages() {
     cat <<'TABLE'
 build       gcc                 command:cc                       the C compiler
 build       libc6-dev           header:stdio.h                   the C library's headers
-build       make                command:make                     runs the build
+build       make                command:make                     the targets of the Makefile
 build       cmake               command:cmake                    configures the build
+build       ninja-build         command:ninja                    runs the build: make calls it through cmake
 build       pkg-config          command:pkg-config               finds libraries
 build       libmd-dev           library:libmd                    SHA-256, for the cache of compiled kernels
 build       libjansson-dev      library:jansson                  JSON for the command line
