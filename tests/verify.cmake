@@ -48,14 +48,14 @@ if(TARGET heed_cli)
         heed_verify(features --once --quick --time-limit 0.02 --shapes "${heed_shapes}/features.txt")
     else()
         heed_verify_list(seed 5 seed --once --quick --time-limit 0.5)
-        heed_verify_long_list(edge 4 16 edge --once --time-limit 0.5)
+        heed_verify_long_list(edge 6 24 edge --once --time-limit 0.5)
         heed_verify_long_list(features 2 12 features --once --time-limit 0.5)
         heed_verify_long_list(grid 3 16 grid --once --quick --time-limit 0.2)
         heed_verify_list(cpus 24 edge --inputs normal --quick --time-limit 0.1)
         set(configs --configs all --once --quick --threads 5)
         heed_verify(configs ${configs} "b1 h2/1 s150/300 d40 bf16 causal=br" "b1 h4/1 s1/3000 d64 f16"
             "b2 h2 s131 d33 f32" "b1 h1 s700/513 d80 bf16")
-        heed_verify(configs_sample ${configs} "b1 h2/1 s41/131 d40 bf16 causal=br" "b1 h4/1 s1/520 d64 f16"
-            "b1 h1 s97 d33 f32")
+        heed_verify(configs_sample ${configs} "b1 h2/1 s19/67 d40 bf16 causal=br" "b1 h4/1 s1/300 d64 f16"
+            "b1 h1 s41 d33 f32")
     endif()
 endif()
