@@ -51,9 +51,10 @@ static const char *way_at(size_t index)
 static const char *const forms[] = { "both", "kernel", "library", "cu", NULL };
 
 static const cli_option options[] = {
-    OPT_PATH("out", 'o', "PATH",
-             "Import: write the problems to this shape file; export: the folder of the solutions "
-             "[default: .]"),
+    OPT_PATH(
+        "out", 'o', "PATH",
+        "Import: write the problems to this shape file, - for stdout; export: the folder of the "
+        "solutions [default: .]"),
     OPT_FLAG("all", 0, "Import: also list the tasks without attention, each with its reason"),
     OPT_FLAG("any-version", 0, "Import: read a version of the suite that heed does not know"),
     OPT_CHOICE(

@@ -166,6 +166,13 @@ static void write_task(importing *it, lab_output *output, const lab_task *task)
     }
 }
 
+/* "-" is stdout, which has no table then. */
+static bool on_stdout(const importing *it)
+{
+    const char *path = cli_args_text(it->args, "out");
+    return path && strcmp(path, "-") == 0;
+}
+
 static cli_exit write_shapes(importing *it)
 {
     const char *path = cli_args_text(it->args, "out");
@@ -173,7 +180,7 @@ static cli_exit write_shapes(importing *it)
     lab_error error;
     if (!path)
         return CLI_OK;
-    heed_status status = lab_output_begin(&output, path, &error);
+    heed_status status = lab_output_begin(&output, on_stdout(it) ? "/dev/stdout" : path, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
     write_line(&output, "# The attention in tasks of KernelBench %s.\n", version_of(it));
@@ -186,7 +193,7 @@ static cli_exit write_shapes(importing *it)
 static void say_shapes(const importing *it)
 {
     const char *path = cli_args_text(it->args, "out");
-    if (path)
+    if (path && !on_stdout(it))
         cli_message("%zu problem%s written to %s", it->problems, lab_plural(it->problems), path);
 }
 
@@ -218,11 +225,15 @@ cli_exit suite_import(const cli_args *args)
 {
     importing it = { .args = args };
     cli_exit code = suite_name_check(args);
+    if (code == CLI_OK && cli_args_json(args) && on_stdout(&it)) {
+        cli_error("--json cannot be used with --out -");
+        code = CLI_USAGE;
+    }
     if (code == CLI_OK)
         code = read_suite(&it);
     if (code == CLI_OK)
         code = write_shapes(&it); /* first: if it fails, JSON has only the error */
-    if (code == CLI_OK)
+    if (code == CLI_OK && !on_stdout(&it))
         code = cli_args_json(args) ? print_json(&it) : print_table(&it);
     if (code == CLI_OK)
         say_shapes(&it);
