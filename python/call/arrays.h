@@ -48,8 +48,8 @@ void note_written(PyObject *x);
  * on failure. */
 int stream_of(const reading *from, void **stream);
 
-/* is_plain() returns true if @q is a tensor and torch is in its plain state: no trace, transform,
- * mode or autocast is active. */
+/* is_plain() returns true if @q is a tensor and torch is in its plain state: no trace, transform
+ * or mode is active. Python handles autocast. */
 int is_plain(const PyObject *q);
 
 /* products_of() returns @products for the precision that torch now allows for a call on the tensors

@@ -96,7 +96,6 @@ def _learn_torch(torch: Any) -> bool:
         getattr(torch._C, "_len_torch_dispatch_stack", None),
         getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None),
         getattr(torch._C, "_is_tracing", None),
-        getattr(torch._C, "_is_any_autocast_enabled", None),
     ]
     found = (exchange, *checks, getattr(torch.autograd.graph, "increment_version", None))
     if None in found or not hasattr(forward_ad, "_current_level"):

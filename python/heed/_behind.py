@@ -14,7 +14,16 @@ from ._errors import HeedError, LostError
 from ._gradient import is_wanted, of_torch
 from ._lock import Lock
 from ._report import Report
-from ._sdpa import calls, cast, is_broadcast, repeat, result_like, scaled_dot_product_attention
+from ._sdpa import (
+    any_autocast,
+    calls,
+    cast,
+    is_broadcast,
+    is_cast,
+    repeat,
+    result_like,
+    scaled_dot_product_attention,
+)
 
 
 class _Call(NamedTuple):
@@ -170,7 +179,8 @@ def _instead(
         given = (query, key, value, attn_mask, dropout_p, is_causal)
         return of_torch(*given, scale=scale, enable_gqa=enable_gqa)
     quiet = _modes_are_quiet()
-    if quiet and repeat is not None and _enabled:
+    same = not any_autocast() or is_cast(query, key, value, attn_mask)
+    if quiet and same and repeat is not None and _enabled:
         said = (dropout_p, is_causal, scale, enable_gqa)
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:

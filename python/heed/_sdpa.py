@@ -21,6 +21,7 @@ from ._precision import products_of
 
 calls = _again.Calls(256)
 repeat = _again.module.again_plain if _again.module else None
+any_autocast = torch._C._is_any_autocast_enabled
 
 
 def is_broadcast(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
@@ -169,11 +170,6 @@ def wants_operator(*tensors: Tensor) -> bool:
     )
 
 
-def may_learn() -> bool:
-    """Whether a call that needs no operator can be repeated in C, which refuses calls under autocast."""
-    return _again.knows(Tensor) and not torch._C._is_any_autocast_enabled()
-
-
 def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: bool) -> None:
     """Raise for arguments that torch refuses or heed does not support."""
     query, _, _, _, mask = own
@@ -249,7 +245,20 @@ def cast(
     dtype = torch.get_autocast_dtype(kind)
     if mask is not None and mask.dtype is not torch.bool:
         mask = mask.to(dtype)
-    return query.to(dtype), key.to(dtype), value.to(dtype), mask
+    q, k, v = (x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
+    return q, k, v, mask
+
+
+def is_cast(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> bool:
+    """Whether these are tensors that cast() leaves as they are."""
+    own = (query, key, value) if mask is None else (query, key, value, mask)
+    if any(type(x) is not Tensor for x in own):
+        return False
+    kind = query.device.type
+    if not torch.is_autocast_enabled(kind):
+        return True
+    dtype = torch.get_autocast_dtype(kind)
+    return all(x.dtype is dtype or (x is mask and x.dtype is torch.bool) for x in own)
 
 
 def _learn(
@@ -304,8 +313,12 @@ def scaled_dot_product_attention(
         InvalidError, ArgumentTypeError: as heed.attention(), and for arguments that torch refuses.
         UnsupportedError: dropout_p is not 0; a gradient of torch.func is wanted (grad, jvp).
     """
+    said = (dropout_p, is_causal, scale, enable_gqa)
     if repeat is not None and not torch.compiler.is_compiling():
-        said = (dropout_p, is_causal, scale, enable_gqa)
+        if any_autocast() and type(query) is Tensor and type(key) is Tensor and (
+            type(value) is Tensor and (attn_mask is None or type(attn_mask) is Tensor)
+        ):
+            query, key, value, attn_mask = cast(query, key, value, attn_mask)
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:
             return again
@@ -335,7 +348,7 @@ def scaled_dot_product_attention(
     if wants_operator(*given):
         o = _forward(q, k, v, mask, is_causal, scale, dense)
     else:
-        learns = may_learn() and all(
+        learns = _again.knows(Tensor) and all(
             x is None or x.data_ptr() == y.data_ptr() for x, y in zip((q, k, v, None, mask), own)
         )  # nothing was copied or cast
         products = products_of(q)
@@ -343,5 +356,5 @@ def scaled_dot_product_attention(
     if len(lead) != 1:
         o = o.view(*query.shape[:-2], *o.shape[-2:])
     if plan is not None:
-        _learn((dropout_p, is_causal, scale, enable_gqa), own, o, products, plan)
+        _learn(said, own, o, products, plan)
     return o

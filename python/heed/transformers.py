@@ -25,7 +25,7 @@ from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
-from ._sdpa import may_learn, repeat, wants_operator
+from ._sdpa import any_autocast, repeat, wants_operator
 
 __all__ = ["attention_forward", "attention_mask", "register"]
 
@@ -213,20 +213,21 @@ def attention_forward(
     if sinks is not None and not (sinks.requires_grad and torch.is_grad_enabled()):
         sinks = sinks.detach()  # a parameter is of another type than a tensor
     said = (causal, left, softcap or 0.0, scaling)
+    if any_autocast() or not query.dtype is key.dtype is value.dtype:
+        query, key, value = _of_one_type(query, key, value)
     if repeat is not None and not torch.compiler.is_compiling():
         again: Optional[Tensor] = repeat(
             _calls.known, said, query, key, value, None, mask, bias, sinks
         )
         if again is not None:
             return again, None
-    tensors = _of_one_type(query, key, value)
+    tensors = (query, key, value)
     given: Any = (*tensors, mask, bias, sinks, *said)
     if _gradient.is_wanted(*tensors, bias, sinks) or wants_operator(*tensors):
         _gradient.refuse_transforms(*tensors, bias, sinks)
         return _operator(*given), None
-    learns = may_learn() and all(x is y for x, y in zip(tensors, (query, key, value)))
-    products = products_of(tensors[0])
-    o, plan = _compute(given, products, want_plan=learns)
+    products = products_of(query)
+    o, plan = _compute(given, products, want_plan=_again.knows(Tensor))
     if plan is not None:
         arrays, maker = (*tensors, None, mask, bias, sinks), _again.maker_of(query, o.shape, "same")
         operands = ("shown", "bias", "sinks")

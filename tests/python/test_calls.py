@@ -219,9 +219,6 @@ class OfTorch(unittest.TestCase):
         from torch.autograd import forward_ad
 
         q, k, v = self.q, self.k, self.v
-        with torch.autocast("cpu", torch.bfloat16):
-            self.assertIsNone(self.known(q, k, v))
-            self.assertIs(self.attention(q, k, v).dtype, torch.bfloat16)
         with forward_ad.dual_level():
             self.assertIsNone(self.known(q, k, v))
         seen = []
@@ -241,17 +238,28 @@ class OfTorch(unittest.TestCase):
         self.assertIsNone(self.known(q.to("meta"), k, v))
 
     def test_autocast_checks_once(self):
-        """Calls under autocast are no new calls each time, also where nothing is cast."""
+        """Calls under autocast are no new calls each time, and no calls of tensors that it casts."""
         import heed._sdpa
+        import heed.torch
 
         if not _again.knows(torch.Tensor):
             self.skipTest("this torch has no __dlpack_c_exchange_api__")
-        q, k, v = (x.bfloat16() for x in (self.q, self.k, self.v))
-        with torch.autocast("cpu", torch.bfloat16):
-            wanted = self.attention(q, k, v)
+        self.assertIsNotNone(self.known(self.q, self.k, self.v))
+        bias = torch.randn(5, 5)
+        narrow = [x.bfloat16() for x in (self.q, self.k, self.v)]
+        with torch.autocast("cpu", torch.bfloat16), heed.torch.enable():
+            of_torch = torch.nn.functional.scaled_dot_product_attention
+            wanted = self.attention(*narrow), self.attention(*narrow, bias)
+            self.assertIs(of_torch(self.q, self.k, self.v).dtype, torch.bfloat16)
             with mock.patch.object(heed._sdpa, "compute", side_effect=AssertionError("checked")), \
                     mock.patch.object(_attention, "compute", side_effect=AssertionError("checked")):
-                self.assertTrue(torch.equal(self.attention(q, k, v), wanted))
+                for function in (self.attention, of_torch):
+                    self.assertTrue(torch.equal(function(*narrow), wanted[0]))
+                    self.assertTrue(torch.equal(function(self.q, self.k, self.v), wanted[0]))
+                    self.assertTrue(torch.equal(function(*narrow, bias), wanted[1]))
+            for bad in ((None, self.k, self.v), (self.q, "k", self.v), (self.q, self.k, self.v, 3)):
+                self.assertRaises(heed.ArgumentTypeError, self.attention, *bad)
+        self.assertIs(self.attention(self.q, self.k, self.v).dtype, torch.float32)
 
     def test_masks(self):
         q, k, v = self.q, self.k, self.v
