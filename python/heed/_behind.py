@@ -8,6 +8,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.attention.bias import CausalBias
 
 from . import _report
 from ._errors import HeedError, LostError
@@ -169,8 +170,8 @@ def _instead(
 ) -> Tensor:
     """torch.nn.functional.scaled_dot_product_attention, computed by heed where possible."""
     if torch.compiler.is_compiling():
-        if type(attn_mask).__module__ == "torch.nn.attention.bias":
-            attn_mask = attn_mask._materialize(query.device)  # type: ignore[union-attr]
+        if isinstance(attn_mask, CausalBias):
+            attn_mask = attn_mask._materialize(query.device)
         reason = _reason(_tensors(query, key, value, attn_mask), dropout_p)
         if reason is None:
             o: Tensor = _either(*cast(query, key, value, attn_mask), is_causal, scale, enable_gqa)
@@ -197,7 +198,7 @@ def _one_of_both(given: Tuple[Any, ...], words: Any, quiet: bool) -> Tensor:
         handlers = given[:3]
     elif not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
         return of_torch(*given, **words)
-    elif type(given[3]).__module__ == "torch.nn.attention.bias":
+    elif isinstance(given[3], CausalBias):
         handlers = tensors
     if handlers is not None:
         found: Tensor = torch.overrides.handle_torch_function(_instead, handlers, *given, **words)

@@ -19,6 +19,12 @@ from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
 
+if tuple(int(x) for x in torch.__version__.split(".")[:2]) < (2, 5):
+    raise ImportError(
+        f"heed's operators need PyTorch 2.5 or later, this is {torch.__version__}; heed.attention() "
+        "and heed.flash_attn take tensors of any version"
+    )
+
 calls = _again.Calls(256)
 repeat = _again.module.again_plain if _again.module else None
 any_autocast = torch._C._is_any_autocast_enabled

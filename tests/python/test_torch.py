@@ -9,6 +9,7 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exi
 import contextlib
 import gc
 import pathlib
+import subprocess
 import sys
 import unittest
 import warnings
@@ -695,6 +696,12 @@ class Enable(Case):
 
 
 class Mistakes(Case):
+    def test_old_versions(self):
+        lines = 'import torch; torch.__version__ = "2.4.1"; import heed; heed.attention; import heed.torch'
+        ended = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stderr, "ImportError: heed's operators need PyTorch 2.5 or later, this is 2.4.1")
+
     def test_arguments(self):
         q, k, v = draw(2, 4, 9, 16), draw(2, 2, 9, 16), draw(2, 2, 9, 16)
         mask = draw_mask(9, 9)
