@@ -12,9 +12,9 @@
 #include "operand.h"
 #include "program.h"
 
-#define DEPTH_MAX 48  /* nesting of parentheses, indices and calls */
-#define STEPS_MAX 80  /* of one expression */
-#define NAME_SHOWN 20 /* characters of a name that a message quotes */
+#define DEPTH_MAX 48 /* nesting of parentheses, indices and calls */
+#define STEPS_MAX HEED_EXPRESSION_STEPS_MAX
+#define QUOTE 20 /* characters of a name or number that a message quotes */
 
 typedef struct reader {
     heed_program *program;
@@ -45,6 +45,11 @@ static int fail(reader *r, const char *at, const char *format, ...)
     vsnprintf(r->why, r->size, format, arguments);
     va_end(arguments);
     return -1;
+}
+
+static int quoted(size_t length)
+{
+    return (int)(length < QUOTE ? length : QUOTE);
 }
 
 static void skip(reader *r)
@@ -279,8 +284,7 @@ static int read_name(reader *r)
         length++;
     r->at += length;
     if (length >= sizeof name)
-        return fail(r, at, "unknown name \"%.*s\"",
-                    (int)(length < NAME_SHOWN ? length : NAME_SHOWN), at);
+        return fail(r, at, "unknown name \"%.*s\"", quoted(length), at);
     memcpy(name, at, length);
     name[length] = '\0';
     if (take(r, "("))
@@ -305,7 +309,8 @@ static int read_number(reader *r)
     if (whole) {
         int64_t number = 0;
         if (heed_number_int(at, &number) == 0 || number > INT32_MAX)
-            return fail(r, at, "a whole number is at most %d", INT32_MAX);
+            return fail(r, at, "%.*s is too large: a whole number is at most %d", quoted(length),
+                        at, INT32_MAX);
         r->at += length;
         return heed_program_int(r->program, HEED_KIND_INT, (int32_t)number);
     }
@@ -316,7 +321,8 @@ static int read_number(reader *r)
     }
     float real;
     if (!heed_number_float(at, length, &real))
-        return fail(r, at, "this number is beyond the range of float32");
+        return fail(r, at, "\"%.*s\" is not a decimal number in the range of float32",
+                    quoted(length), at);
     r->at += length;
     return heed_program_float(r->program, real);
 }
