@@ -212,6 +212,12 @@ static cli_exit say_array(const cli_operand_file *operand, char *text, size_t si
     }
     length += (size_t)snprintf(text + length, size - length, " array=%s:%s:", operand->name,
                                lab_data_name(kind));
+    for (int i = 0; i < tensor->rank; i++)
+        if (tensor->shape[i] == 0) {
+            cli_error("--array: %s has shape %s: dimension %d is 0; it must be 1 or more",
+                      operand->path, lab_shape_print(tensor->shape, tensor->rank, shape), i);
+            return CLI_USAGE;
+        }
     for (int i = 0; i < tensor->rank && length < size; i++)
         length += (size_t)snprintf(text + length, size - length, "%s%lld", i ? "x" : "",
                                    (long long)tensor->shape[i]);

@@ -311,7 +311,8 @@ def attention(
         mask: bool, likewise; False hides a key.
         slopes: float32, (heads,) or (batch, heads): ALiBi (Press, Smith, Lewis 2022).
         sinks: float32, likewise: one more logit for each head.
-        starts: int32, (queries,) or (batch, queries): the first key that each query sees.
+        starts: int32, (queries,) or (batch, queries): the first key that each query sees, which must
+            not decrease from one query to the next.
         lengths: int32, (batch,): the number of keys of each batch element; later keys are ignored.
             "bottom-right" is then j <= i + length - queries.
         table: page table, int32, (batch, pages of a sequence): the number of the page with keys

@@ -141,7 +141,7 @@ static heed_problem with_bias(heed_data type, unsigned along)
 static void test_operands_have_limits(void **state)
 {
     heed_problem problem = with_bias(HEED_DATA_I32, HEED_ALONG_KEY);
-    assert_refused(&problem, "bias.type is 4 (i32), which bias cannot have");
+    assert_refused(&problem, "bias.type is 4 (i32); it must be 1 (f32) or 2 (f16) or 3 (bf16)");
     problem = with_bias((heed_data)8, HEED_ALONG_KEY);
     assert_refused(&problem, "bias.type is 8 (none)");
     problem = with_bias(HEED_DATA_F16, HEED_ALONG_HEAD);

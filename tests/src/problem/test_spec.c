@@ -443,7 +443,7 @@ static const struct {
       "(batch, "
       "head)",
       "b1 h8 s4 d4 f16 alibi=q", "                ^" },
-    { "rotary_cos.type is 4 (i32), which rotary_cos cannot have",
+    { "rotary_cos.type is 4 (i32); it must be 1 (f32) or 2 (f16) or 3 (bf16)",
       "b1 h8 s4 d4 f16 lengths append=1 rotary=2 cos=i32",
       "                                          ^" },
     { "shared must be given once", "b1 h8 s4 d4 f16 shared shared", "                       ^" },
@@ -522,7 +522,7 @@ static const struct {
       "                              ^" },
     { "unknown word \"product=tf32\"; did you mean products=?", "b1 h8 s4 d4 f32 product=tf32",
       "                ^" },
-    { "scale is \"\"; it must be a finite decimal number",
+    { "scale is \"\"; it must be a decimal number in the range of float32",
       "b1 h8 s4 d4 f16 scale=", "                      ^" },
     { "scale is \"nan\"", "b1 h8 s4 d4 f16 scale=nan", "                      ^" },
     { "scale is \"inf\"", "b1 h8 s4 d4 f16 scale=inf", "                      ^" },
