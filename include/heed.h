@@ -518,8 +518,8 @@ HEED_API size_t heed_problem_print(const heed_problem *problem, char *text, size
 #define HEED_SPEC_SIZE 1792
 
 /* heed_problem_check() returns HEED_OK if @problem is one that heed can describe, else
- * HEED_ERR_INVALID with a message that names the field, its value and the limit. heed_plan_create()
- * makes the same check. */
+ * HEED_ERR_INVALID with a message that names the field, its value and the limit. A wrong expression
+ * and a caret follow in two more lines. heed_plan_create() makes the same check. */
 HEED_API heed_status heed_problem_check(const heed_problem *problem);
 
 /* heed_problem_normalize() checks @problem and writes it to @normal in canonical form, which is the

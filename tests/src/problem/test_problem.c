@@ -217,6 +217,14 @@ static void test_arrays_have_limits(void **state)
     problem = plain_problem();
     memset(problem.score, 's', sizeof problem.score);
     assert_refused(&problem, "score has no end within 256 characters");
+    problem = plain_problem();
+    strcpy(problem.score, "s + foo");
+    assert_refused(&problem, "queries, keys, true, false and arrays\n  s + foo\n      ^");
+    strcpy(problem.score, "s*\xc3\xa9");
+    assert_refused(&problem, "score: a value is expected here, not byte 0xc3\n  s*??\n    ^");
+    problem = plain_problem();
+    strcpy(problem.visible, "k < q && p");
+    assert_refused(&problem, "where true or false is needed\n  k < q && p\n           ^");
 }
 
 static void test_strides_have_limits(void **state)
