@@ -174,7 +174,7 @@ static cli_exit find_along(size_t row, const cli_operand_file *operand, const he
             return CLI_USAGE;
         }
         if (tensor->shape[i] == size && letter != 'k')
-            strncat(along, &letter, 1);
+            along[strlen(along)] = letter;
     }
     return CLI_OK;
 }
