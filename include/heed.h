@@ -518,8 +518,8 @@ HEED_API size_t heed_problem_print(const heed_problem *problem, char *text, size
 #define HEED_SPEC_SIZE 1792
 
 /* heed_problem_check() returns HEED_OK if @problem is one that heed can describe, else
- * HEED_ERR_INVALID with a message that names the field, its value and the limit. heed_plan_create()
- * makes the same check. */
+ * HEED_ERR_INVALID with a message that names the field, its value and the limit. A wrong expression
+ * and a caret follow in two more lines. heed_plan_create() makes the same check. */
 HEED_API heed_status heed_problem_check(const heed_problem *problem);
 
 /* heed_problem_normalize() checks @problem and writes it to @normal in canonical form, which is the
@@ -825,8 +825,8 @@ typedef struct heed_buffers {
  * Pointers are checked for NULL, for alignment and, on a CUDA device, for the device that owns the
  * memory. Device memory must be that of the plan's device, even where the device could access
  * another's; managed memory and pinned host memory are accepted too. Sizes and overlap of the
- * memory are the caller's responsibility. On a CPU, lengths, cumulative lengths and page numbers
- * are checked, and the message names the first one that is out of range. On a CUDA device they are
+ * memory are the caller's responsibility. On a CPU, lengths, cumulative lengths, page numbers and
+ * starts are checked, and the message names the first one that is wrong. On a CUDA device they are
  * the caller's responsibility too, unless HEED_CHECK=1 was in the environment of
  * heed_context_create(): then each execution, and each launch of a heed_graph, waits for the device
  * and reads them; an execution that a stream captures does not.

@@ -1,7 +1,7 @@
 /*
- * check.c - checks lengths, cumulative lengths and page tables before an execution: always on a
- * CPU, where a wrong one would make it access memory out of bounds; on a CUDA device if
- * HEED_CHECK=1 is in the environment
+ * check.c - checks lengths, cumulative lengths, page tables and starts before an execution: always
+ * on a CPU, where wrong ones would make it access memory out of bounds or skip visible keys; on a
+ * CUDA device if HEED_CHECK=1 is in the environment
  *
  * There they are read from the device after all of its work has finished, which takes time: use it
  * for debugging only. While a stream is captured, waiting is not possible, and the data that the
@@ -39,7 +39,7 @@ static heed_status read_operand(const heed_plan *plan, const heed_buffers *buffe
 
 /* The operands that are checked; NULL where the problem does not have one. */
 typedef struct numbers {
-    const int32_t *lengths, *table;
+    const int32_t *lengths, *table, *starts;
     const void *cu[2]; /* of queries and keys */
 } numbers;
 
@@ -79,13 +79,32 @@ static heed_status check_cumulative(const heed_problem *p, const void *cu, int i
     return HEED_OK;
 }
 
+/* The number of queries of batch element @b. */
+static int64_t queries_of(const heed_problem *p, const numbers *all, int64_t b)
+{
+    return p->tokens_q > 0 ? cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b + 1) -
+                                 cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b)
+                           : p->seq_q;
+}
+
+/* Kernels skip the keys before the start of the first query of a block. */
+static heed_status check_starts(const heed_problem *p, const numbers *all, int64_t b)
+{
+    const int64_t queries = all->starts ? queries_of(p, all, b) : 0;
+    const int32_t *starts = all->starts ? all->starts + b * p->starts.strides.batch : NULL;
+    for (int64_t i = 1; i < queries; i++)
+        if (starts[i] < starts[i - 1])
+            return heed_fail(HEED_ERR_INVALID,
+                             "starts[%lld][%lld] is %d; it must be %d or more, the start of the "
+                             "query before it",
+                             (long long)b, (long long)i, (int)starts[i], (int)starts[i - 1]);
+    return HEED_OK;
+}
+
 /* The fewest keys that batch element @b may have. */
 static int64_t least_length(const heed_problem *p, const numbers *all, int64_t b)
 {
-    int64_t queries = p->seq_q;
-    if (p->tokens_q > 0)
-        queries = cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b + 1) -
-                  cumulative(p, all->cu[0], HEED_OPERAND_CU_Q, b);
+    const int64_t queries = queries_of(p, all, b);
     int64_t behind = p->append_packed ? queries : p->append;
     if (p->prefix > 0 && p->mask != HEED_MASK_NONE && queries > behind)
         behind = queries;
@@ -115,6 +134,8 @@ static heed_status check_all(const heed_problem *p, const numbers *all)
         status = check_length(p, all, b, length);
         if (status == HEED_OK)
             status = check_pages(p, all->table, b, length);
+        if (status == HEED_OK)
+            status = check_starts(p, all, b);
     }
     return status;
 }
@@ -124,16 +145,21 @@ enum {
     TABLE,
     CU_Q,
     CU_K,
+    STARTS,
     CHECKED
 };
 static const int checked[CHECKED] = { [LENGTHS] = HEED_OPERAND_LENGTHS,
                                       [TABLE] = HEED_OPERAND_TABLE,
                                       [CU_Q] = HEED_OPERAND_CU_Q,
-                                      [CU_K] = HEED_OPERAND_CU_K };
+                                      [CU_K] = HEED_OPERAND_CU_K,
+                                      [STARTS] = HEED_OPERAND_STARTS };
 
 static heed_status check_read(const heed_problem *p, const void *const read[CHECKED])
 {
-    return check_all(p, &(numbers){ read[LENGTHS], read[TABLE], { read[CU_Q], read[CU_K] } });
+    return check_all(p, &(numbers){ .lengths = read[LENGTHS],
+                                    .table = read[TABLE],
+                                    .starts = read[STARTS],
+                                    .cu = { read[CU_Q], read[CU_K] } });
 }
 
 static heed_status check_on_cpu(const heed_problem *p, const heed_buffers *buffers)

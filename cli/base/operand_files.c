@@ -174,7 +174,7 @@ static cli_exit find_along(size_t row, const cli_operand_file *operand, const he
             return CLI_USAGE;
         }
         if (tensor->shape[i] == size && letter != 'k')
-            strncat(along, &letter, 1);
+            along[strlen(along)] = letter;
     }
     return CLI_OK;
 }
@@ -212,6 +212,12 @@ static cli_exit say_array(const cli_operand_file *operand, char *text, size_t si
     }
     length += (size_t)snprintf(text + length, size - length, " array=%s:%s:", operand->name,
                                lab_data_name(kind));
+    for (int i = 0; i < tensor->rank; i++)
+        if (tensor->shape[i] == 0) {
+            cli_error("--array: %s has shape %s: dimension %d is 0; it must be 1 or more",
+                      operand->path, lab_shape_print(tensor->shape, tensor->rank, shape), i);
+            return CLI_USAGE;
+        }
     for (int i = 0; i < tensor->rank && length < size; i++)
         length += (size_t)snprintf(text + length, size - length, "%s%lld", i ? "x" : "",
                                    (long long)tensor->shape[i]);

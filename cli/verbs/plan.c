@@ -274,8 +274,10 @@ const cli_verb cli_verb_plan = {
         "A SPEC describes a problem in words: bN batch, hN or hN/M query heads and "
         "key/value heads, sN or sN/M queries and keys, dN or dN/M head dim of Q and K and "
         "of V, the element type f32, f16 or bf16, and optionally causal, causal=tl, "
-        "causal=br, scale=X, acc=f16, products=tf32, layout=bshd; docs/file-formats.md has "
-        "all words.",
+        "causal=br, window=L:R, chunk=N, align=br, softcap=X, bias=T:DIMS, alibi, sinks, starts, "
+        "shown=T:DIMS, array=NAME:T:SIZES, score=E, visible=E, lengths, scale=X, acc=f16, "
+        "products=tf32, layout=bshd. docs/features.md has the meaning of words, and "
+        "docs/file-formats.md all of them.",
     .examples = "  heed plan 'b1 h8 s512 d64 f32'\n"
                 "  heed plan --explain --effort measure 'b4 h32/8 s1/4096 d128 bf16'\n"
                 "  heed plan --effort patient --wisdom heed.wisdom --shapes shapes/seed.txt",

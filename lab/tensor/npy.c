@@ -200,7 +200,8 @@ static const struct npy_type {
 /* The other types accepted in this mode. */
 static const char *more_types(lab_npy_bits bits)
 {
-    return bits == LAB_NPY_OPERAND ? "'<i4', '|b1', '|u1' or '<u4'" : "or 16 bits as bf16";
+    return bits == LAB_NPY_OPERAND ? "'<u2' (bfloat16), '<i4', '<i8', '|b1', '|u1' or '<u4'"
+                                   : "or 16 bits as bf16";
 }
 
 static heed_status find_type(const char *path, const char *descr, lab_npy_bits bits,

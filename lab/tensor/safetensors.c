@@ -335,7 +335,7 @@ static heed_status read_array(lab_safetensors *file, const char *name, lab_tenso
     if (!dtype || (operand ? dtype->kind == HEED_DATA_NONE : !is_number(dtype->kind)))
         return lab_fail(error, HEED_ERR_UNSUPPORTED,
                         "%s: array '%s': dtype is %s; heed takes F32, F16 or BF16%s", file->path,
-                        name, entry->dtype, operand ? ", I32, BOOL, U8 or U32" : "");
+                        name, entry->dtype, operand ? ", I32, I64, BOOL, U8 or U32" : "");
     if (entry->rank > LAB_RANK_MAX)
         return lab_fail(error, HEED_ERR_UNSUPPORTED,
                         "%s: array '%s': %d dimensions; at most %d can be handled", file->path,

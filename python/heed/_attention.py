@@ -305,13 +305,16 @@ def attention(
         window: (left, right): the number of keys that a query sees on each side of its position;
             None: no limit on that side.
         chunk: the number of keys in a chunk; a query sees only its own chunk.
-        align: alignment of window and chunk without a causal mask: "top-left" or "bottom-right".
+        align: alignment of window, chunk, slopes and expressions without a causal mask: "top-left"
+            or "bottom-right". Window and chunk need it if there are not as many queries as keys;
+            for the others "top-left" is the default.
         softcap: t becomes softcap * tanh(t / softcap); 0: off.
         bias: float32, float16 or bfloat16, broadcast to (batch, heads, queries, keys).
         mask: bool, likewise; False hides a key.
         slopes: float32, (heads,) or (batch, heads): ALiBi (Press, Smith, Lewis 2022).
         sinks: float32, likewise: one more logit for each head.
-        starts: int32, (queries,) or (batch, queries): the first key that each query sees.
+        starts: int32, (queries,) or (batch, queries): the first key that each query sees, which
+            must not decrease from one query to the next.
         lengths: int32, (batch,): the number of keys of each batch element; later keys are ignored.
             "bottom-right" is then j <= i + length - queries.
         table: page table, int32, (batch, pages of a sequence): the number of the page with keys

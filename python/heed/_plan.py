@@ -49,6 +49,10 @@ def _check(name: str, x: View, dtype: str, shape: Tuple[int, ...]) -> None:
         raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
 
 
+def _longer(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    return tuple(size for size in shape if size > 1)
+
+
 def _check_dense(name: str, x: View, data: int, shape: Tuple[int, ...]) -> None:
     _check(name, x, _DTYPES[data], shape)
     require_dense(name, x)
@@ -395,8 +399,11 @@ class Plan(Handle):
         for name in (x for x in OPERANDS if x not in NEW):
             operand = getattr(fields, name)
             if operand.type != c.DATA_NONE:
-                views[name] = take(name)
-                _check_dense(name, views[name], operand.type, operand_shape(fields, operand))
+                x = views[name] = take(name)
+                shape = operand_shape(fields, operand)
+                if _longer(x.shape) == _longer(shape):  # the normal form has no dimensions of size 1
+                    shape = x.shape
+                _check_dense(name, x, operand.type, shape)
         for name in NEW[: 2 - fields.shared] if fields.append else ():
             dim = fields.dim_qk if name == "k_new" else fields.dim_v
             rows = (1, fields.tokens_q) if fields.append_packed else (fields.batch, fields.append)

@@ -12,9 +12,9 @@
 #include "operand.h"
 #include "program.h"
 
-#define DEPTH_MAX 48  /* nesting of parentheses, indices and calls */
-#define STEPS_MAX 80  /* of one expression */
-#define NAME_SHOWN 20 /* characters of a name that a message quotes */
+#define DEPTH_MAX 48 /* nesting of parentheses, indices and calls */
+#define STEPS_MAX HEED_EXPRESSION_STEPS_MAX
+#define QUOTE 20 /* characters of a name or number that a message quotes */
 
 typedef struct reader {
     heed_program *program;
@@ -47,10 +47,25 @@ static int fail(reader *r, const char *at, const char *format, ...)
     return -1;
 }
 
-static void skip(reader *r)
+/* Fails because of the character here. */
+static int fail_other(reader *r, const char *expected)
+{
+    const unsigned char c = (unsigned char)*r->at;
+    return c > ' ' && c <= '~' ? fail(r, r->at, "%s expected here, not '%c'", expected, c)
+                               : fail(r, r->at, "%s expected here, not byte 0x%02x", expected, c);
+}
+
+static int quoted(size_t length)
+{
+    return (int)(length < QUOTE ? length : QUOTE);
+}
+
+/* Skips blanks; returns the position after them. */
+static const char *skip(reader *r)
 {
     while (*r->at == ' ' || *r->at == '\t')
         r->at++;
+    return r->at;
 }
 
 /* Skips @sign if it comes next, and is not the beginning of a longer sign; returns true if so. */
@@ -104,15 +119,16 @@ static int expect_kind(reader *r, const char *at, int step, heed_kind kind)
     return fail(r, at, "this is %s, where %s is needed", names[kind_of(r, step)], names[kind]);
 }
 
-/* Converts both values to numbers of one kind. Returns false after an error. */
-static bool match(reader *r, const char *at, int *a, int *b)
+/* Converts both values, which begin at @left and @right, to numbers of one kind. Returns false
+ * after an error. */
+static bool match(reader *r, const char *left, int *a, const char *right, int *b)
 {
     if (*a < 0 || *b < 0)
         return false;
     if (kind_of(r, *a) == HEED_KIND_INT && kind_of(r, *b) == HEED_KIND_INT)
         return true;
-    *a = as_float(r, at, *a);
-    *b = as_float(r, at, *b);
+    *a = as_float(r, left, *a);
+    *b = as_float(r, right, *b);
     return *a >= 0 && *b >= 0;
 }
 
@@ -157,9 +173,9 @@ static int read_variable(reader *r, const char *at, const char *name)
     return -2;
 }
 
-/* Reads the values between the brackets after a name, up to @most of them. Returns their number, or
- * -1. */
-static int read_list(reader *r, const char *close, int most, int values[])
+/* Reads the values between the brackets after a name, up to @most of them, and sets where each
+ * begins. Returns their number, or -1. */
+static int read_list(reader *r, const char *close, int most, int values[], const char *at[])
 {
     int count = 0;
     if (take(r, close))
@@ -167,6 +183,7 @@ static int read_list(reader *r, const char *close, int most, int values[])
     do {
         if (count == most)
             return fail(r, r->at, "there are more than %d values here", most);
+        at[count] = skip(r);
         values[count] = read_choice(r);
         if (values[count++] < 0)
             return -1;
@@ -177,6 +194,7 @@ static int read_list(reader *r, const char *close, int most, int values[])
 static int read_element(reader *r, const char *at, const char *name)
 {
     int index = 0, indices[4] = { -1, -1, -1, -1 };
+    const char *places[HEED_ARRAY_RANK_MAX];
     while (index < HEED_ARRAYS_MAX && strcmp(r->problem->arrays[index].name, name) != 0)
         index++;
     if (index == HEED_ARRAYS_MAX)
@@ -185,7 +203,7 @@ static int read_element(reader *r, const char *at, const char *name)
     heed_load load = { .type = array->type,
                        .buffer = offsetof(heed_buffers, arrays) + (size_t)index * sizeof(void *),
                        .rank = array->rank };
-    int count = read_list(r, "]", HEED_ARRAY_RANK_MAX, indices);
+    int count = read_list(r, "]", HEED_ARRAY_RANK_MAX, indices, places);
     if (count < 0)
         return -1;
     if (count != array->rank)
@@ -196,7 +214,7 @@ static int read_element(reader *r, const char *at, const char *name)
         load.size[i] = (int32_t)array->size[i];
         load.stride[i] = stride;
         stride *= array->size[i];
-        indices[i] = expect_kind(r, at, indices[i], HEED_KIND_INT);
+        indices[i] = expect_kind(r, places[i], indices[i], HEED_KIND_INT);
         if (indices[i] < 0)
             return -1;
     }
@@ -233,7 +251,7 @@ static const struct {
 };
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-static int call(reader *r, const char *at, size_t function, int values[2])
+static int call(reader *r, const char *at, size_t function, int values[2], const char *places[2])
 {
     heed_op op = functions[function].op;
     int b = functions[function].values > 1 ? values[1] : -1;
@@ -243,16 +261,18 @@ static int call(reader *r, const char *at, size_t function, int values[2])
     }
     if (functions[function].treat == FLOATS || b < 0) {
         bool whole = functions[function].treat == NUMBERS && kind_of(r, values[0]) == HEED_KIND_INT;
-        int a = whole ? values[0] : as_float(r, at, values[0]);
+        int a = whole ? values[0] : as_float(r, places[0], values[0]);
         return a < 0 ? -1 : add(r, at, op, kind_of(r, a), a, -1, -1);
     }
-    return match(r, at, &values[0], &b) ? add(r, at, op, kind_of(r, values[0]), values[0], b, -1)
-                                        : -1;
+    return match(r, places[0], &values[0], places[1], &b)
+               ? add(r, at, op, kind_of(r, values[0]), values[0], b, -1)
+               : -1;
 }
 
 static int read_call(reader *r, const char *at, const char *name)
 {
     int values[2] = { -1, -1 };
+    const char *places[2];
     size_t i = 0;
     while (i < FUNCTIONS && strcmp(functions[i].name, name) != 0)
         i++;
@@ -261,13 +281,13 @@ static int read_call(reader *r, const char *at, const char *name)
                     "there is no function \"%s\"; there are abs, min, max, exp, log, tanh, sqrt, "
                     "floor, float and int",
                     name);
-    int count = read_list(r, ")", 2, values);
+    int count = read_list(r, ")", 2, values, places);
     if (count < 0)
         return -1;
     if (count != functions[i].values)
         return fail(r, at, "%s takes %d value%s, not %d", name, functions[i].values,
                     functions[i].values == 1 ? "" : "s", count);
-    return call(r, at, i, values);
+    return call(r, at, i, values, places);
 }
 
 static int read_name(reader *r)
@@ -279,8 +299,7 @@ static int read_name(reader *r)
         length++;
     r->at += length;
     if (length >= sizeof name)
-        return fail(r, at, "unknown name \"%.*s\"",
-                    (int)(length < NAME_SHOWN ? length : NAME_SHOWN), at);
+        return fail(r, at, "unknown name \"%.*s\"", quoted(length), at);
     memcpy(name, at, length);
     name[length] = '\0';
     if (take(r, "("))
@@ -305,7 +324,8 @@ static int read_number(reader *r)
     if (whole) {
         int64_t number = 0;
         if (heed_number_int(at, &number) == 0 || number > INT32_MAX)
-            return fail(r, at, "a whole number is at most %d", INT32_MAX);
+            return fail(r, at, "%.*s is too large: a whole number is at most %d", quoted(length),
+                        at, INT32_MAX);
         r->at += length;
         return heed_program_int(r->program, HEED_KIND_INT, (int32_t)number);
     }
@@ -316,15 +336,15 @@ static int read_number(reader *r)
     }
     float real;
     if (!heed_number_float(at, length, &real))
-        return fail(r, at, "this number is beyond the range of float32");
+        return fail(r, at, "\"%.*s\" is not a decimal number in the range of float32",
+                    quoted(length), at);
     r->at += length;
     return heed_program_float(r->program, real);
 }
 
 static int read_primary(reader *r)
 {
-    skip(r);
-    const char *at = r->at;
+    const char *at = skip(r);
     if (heed_is_digit(*at) || *at == '.')
         return read_number(r);
     if (heed_is_letter(*at))
@@ -335,24 +355,24 @@ static int read_primary(reader *r)
             return fail(r, r->at, "')' is missing here");
         return step;
     }
-    return *at ? fail(r, at, "a value is expected here, not '%c'", *at)
-               : fail(r, at, "a value is missing here");
+    return *at ? fail_other(r, "a value is") : fail(r, at, "a value is missing here");
 }
 
 static int read_unary(reader *r)
 {
-    skip(r);
-    const char *at = r->at;
+    const char *at = skip(r);
     if (++r->depth > DEPTH_MAX)
         return fail(r, at, "more than %d levels of nesting", DEPTH_MAX);
     int step;
     if (take(r, "-")) {
+        const char *value = skip(r);
         step = read_unary(r);
         if (step >= 0 && kind_of(r, step) != HEED_KIND_INT)
-            step = as_float(r, at, step);
+            step = as_float(r, value, step);
         step = step < 0 ? -1 : add(r, at, HEED_OP_NEG, kind_of(r, step), step, -1, -1);
     } else if (take(r, "!")) {
-        step = expect_kind(r, at, read_unary(r), HEED_KIND_BOOL);
+        const char *value = skip(r);
+        step = expect_kind(r, value, read_unary(r), HEED_KIND_BOOL);
         step = step < 0 ? -1 : add(r, at, HEED_OP_NOT, HEED_KIND_BOOL, step, -1, -1);
     } else {
         step = read_primary(r);
@@ -371,18 +391,19 @@ static int read_product(reader *r)
                   { "//", HEED_OP_DIV, HEED_KIND_INT },
                   { "/", HEED_OP_DIV, HEED_KIND_FLOAT },
                   { "%", HEED_OP_MOD, HEED_KIND_INT } };
+    const char *left = skip(r);
     int a = read_unary(r);
     for (size_t i = 0; a >= 0 && i < sizeof signs / sizeof *signs; i++) {
-        skip(r);
-        const char *at = r->at;
+        const char *at = skip(r);
         if (!take(r, signs[i].sign))
             continue;
+        const char *right = skip(r);
         int b = read_unary(r);
         if (signs[i].kind >= 0) {
-            a = expect_kind(r, at, a, (heed_kind)signs[i].kind);
-            b = expect_kind(r, at, b, (heed_kind)signs[i].kind);
+            a = expect_kind(r, left, a, (heed_kind)signs[i].kind);
+            b = expect_kind(r, right, b, (heed_kind)signs[i].kind);
         }
-        a = match(r, at, &a, &b) ? add(r, at, signs[i].op, kind_of(r, a), a, b, -1) : -1;
+        a = match(r, left, &a, right, &b) ? add(r, at, signs[i].op, kind_of(r, a), a, b, -1) : -1;
         i = (size_t)-1; /* start again at the first sign */
     }
     return a;
@@ -390,15 +411,16 @@ static int read_product(reader *r)
 
 static int read_sum(reader *r)
 {
+    const char *left = skip(r);
     int a = read_product(r);
     for (;;) {
-        skip(r);
-        const char *at = r->at;
+        const char *at = skip(r);
         bool plus = take(r, "+");
         if (a < 0 || (!plus && !take(r, "-")))
             return a;
+        const char *right = skip(r);
         int b = read_product(r);
-        a = match(r, at, &a, &b)
+        a = match(r, left, &a, right, &b)
                 ? add(r, at, plus ? HEED_OP_ADD : HEED_OP_SUB, kind_of(r, a), a, b, -1)
                 : -1;
     }
@@ -413,16 +435,17 @@ static int read_comparison(reader *r)
     } signs[] = { { "<=", HEED_OP_LESS_EQUAL, false }, { ">=", HEED_OP_LESS_EQUAL, true },
                   { "==", HEED_OP_EQUAL, false },      { "!=", HEED_OP_NOT_EQUAL, false },
                   { "<", HEED_OP_LESS, false },        { ">", HEED_OP_LESS, true } };
+    const char *left = skip(r);
     int a = read_sum(r);
     for (size_t i = 0; a >= 0 && i < sizeof signs / sizeof *signs; i++) {
-        skip(r);
-        const char *at = r->at;
+        const char *at = skip(r);
         if (!take(r, signs[i].sign))
             continue;
+        const char *right = skip(r);
         int b = read_sum(r);
         bool bools = b >= 0 && kind_of(r, a) == HEED_KIND_BOOL && kind_of(r, b) == HEED_KIND_BOOL &&
                      (signs[i].op == HEED_OP_EQUAL || signs[i].op == HEED_OP_NOT_EQUAL);
-        if (!bools && !match(r, at, &a, &b))
+        if (!bools && !match(r, left, &a, right, &b))
             return -1;
         return add(r, at, signs[i].op, HEED_KIND_BOOL, signs[i].turned ? b : a,
                    signs[i].turned ? a : b, -1);
@@ -433,15 +456,16 @@ static int read_comparison(reader *r)
 /* Reads values joined by && (@either 0) or || (1). */
 static int read_joined(reader *r, int either)
 {
+    const char *left = skip(r);
     int a = either ? read_joined(r, 0) : read_comparison(r);
     for (;;) {
-        skip(r);
-        const char *at = r->at;
+        const char *at = skip(r);
         if (a < 0 || !take(r, either ? "||" : "&&"))
             return a;
+        const char *right = skip(r);
         int b = either ? read_joined(r, 0) : read_comparison(r);
-        a = expect_kind(r, at, a, HEED_KIND_BOOL);
-        b = expect_kind(r, at, b, HEED_KIND_BOOL);
+        a = expect_kind(r, left, a, HEED_KIND_BOOL);
+        b = expect_kind(r, right, b, HEED_KIND_BOOL);
         if (a < 0 || b < 0)
             return -1;
         a = add(r, at, either ? HEED_OP_OR : HEED_OP_AND, HEED_KIND_BOOL, a, b, -1);
@@ -450,21 +474,22 @@ static int read_joined(reader *r, int either)
 
 static int read_choice(reader *r)
 {
-    skip(r);
-    const char *at = r->at;
+    const char *at = skip(r);
     if (++r->depth > DEPTH_MAX)
         return fail(r, at, "more than %d levels of nesting", DEPTH_MAX);
     int a = read_joined(r, 1);
     if (a >= 0 && take(r, "?")) {
         a = expect_kind(r, at, a, HEED_KIND_BOOL);
+        const char *left = skip(r);
         int b = read_choice(r);
         if (b >= 0 && !take(r, ":"))
             return fail(r, r->at, "':' is missing here");
+        const char *right = skip(r);
         int c = b < 0 ? -1 : read_choice(r);
         if (a < 0 || b < 0 || c < 0)
             return -1;
         bool bools = kind_of(r, b) == HEED_KIND_BOOL && kind_of(r, c) == HEED_KIND_BOOL;
-        if (!bools && !match(r, at, &b, &c))
+        if (!bools && !match(r, left, &b, right, &c))
             return -1;
         a = add(r, at, HEED_OP_SELECT, kind_of(r, b), a, b, c);
     }
@@ -486,7 +511,7 @@ int heed_expression_add(heed_program *program, const heed_problem *problem, cons
     int step = read_choice(&r);
     skip(&r);
     if (step >= 0 && *r.at)
-        step = fail(&r, r.at, "an operator or the end is expected here, not '%c'", *r.at);
+        step = fail_other(&r, "an operator or the end is");
     step = expect_kind(&r, text, step, kind);
     *at = step < 0 ? (size_t)(r.where - text) : 0;
     return step;

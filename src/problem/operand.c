@@ -262,17 +262,28 @@ static const char *along_names(unsigned along, char text[64])
     return length ? text : "none";
 }
 
+/* Writes the numbers and names of the types of @set. */
+static const char *type_names(unsigned set, char text[64])
+{
+    size_t length = 0;
+    for (unsigned i = 0; i < TYPES; i++)
+        if (set & BIT(i))
+            length += (size_t)snprintf(text + length, 64 - length, "%s%u (%s)",
+                                       length ? " or " : "", i, types[i].name);
+    return text;
+}
+
 static bool operand_fault(const heed_problem *problem, const heed_operand_row *row,
                           const heed_operand *operand, heed_fault *fault)
 {
     const heed_strides *s = &operand->strides;
+    char is[64], needs[64], may[64];
     if (operand->type == HEED_DATA_NONE && !operand->along && !s->batch && !s->seq && !s->head)
         return false;
     if ((size_t)operand->type >= TYPES || !(row->types & BIT(operand->type)))
-        return heed_fault_set(fault, row->part, "%s.type is %d (%s), which %s cannot have",
-                              row->name, (int)operand->type, heed_data_name(operand->type),
-                              row->name);
-    char is[64], needs[64], may[64];
+        return heed_fault_set(fault, row->part, "%s.type is %d (%s); it must be %s", row->name,
+                              (int)operand->type, heed_data_name(operand->type),
+                              type_names(row->types, needs));
     if (operand->along & ~row->may || (operand->along & row->needs) != row->needs)
         return heed_fault_set(
             fault, row->part,

@@ -9,6 +9,7 @@
 #include "../sized.h"
 #include "operand.h"
 #include "problem.h"
+#include "problem_parse.h"
 #include "program.h"
 
 const heed_size heed_sizes[HEED_PART_SIZES] = {
@@ -213,6 +214,7 @@ bool heed_fault_set(heed_fault *fault, heed_part part, const char *format, ...)
     vsnprintf(fault->text, sizeof fault->text, format, arguments);
     va_end(arguments);
     fault->part = part;
+    fault->expression = NULL;
     fault->at = 0;
     return true;
 }
@@ -302,6 +304,7 @@ static bool expressions_fault(const heed_problem *problem, heed_fault *fault)
         if (heed_expression_check(problem, all[i].text, all[i].kind, why, sizeof why, &at))
             continue;
         heed_fault_set(fault, all[i].part, "%s: %s", all[i].name, why);
+        fault->expression = all[i].text;
         fault->at = at;
         return true;
     }
@@ -518,9 +521,12 @@ static heed_status read_checked(heed_problem *own, const heed_problem *problem)
 {
     heed_fault fault;
     heed_status status = heed_problem_read(own, problem);
-    if (status == HEED_OK && heed_problem_find_fault(own, &fault))
-        return heed_fail(HEED_ERR_INVALID, "%s", fault.text);
-    return status;
+    if (status != HEED_OK || !heed_problem_find_fault(own, &fault))
+        return status;
+    const heed_parser expression = { .spec = fault.expression };
+    return fault.expression
+               ? heed_parse_fail(&expression, fault.expression + fault.at, "%s", fault.text)
+               : heed_fail(HEED_ERR_INVALID, "%s", fault.text);
 }
 
 heed_status heed_problem_check(const heed_problem *problem)

@@ -63,8 +63,9 @@ typedef enum heed_part {
 /* An error in a problem. */
 typedef struct heed_fault {
     heed_part part;
-    size_t at;      /* in an expression: the offending character */
-    char text[192]; /* names field, value and limit */
+    const char *expression; /* of the problem, if it has the fault, */
+    size_t at;              /* and the offending character; else NULL and 0 */
+    char text[192];         /* names field, value and limit */
 } heed_fault;
 
 /* Writes a fault; returns true, as heed_problem_find_fault() does. */

@@ -235,7 +235,8 @@ static heed_status read_scale(heed_parser *p, const heed_word *word, const char 
     size_t length = (size_t)(p->end - value);
     if (!heed_number_float(value, length, &p->problem.scale)) {
         return heed_parse_fail(
-            p, value, "scale is \"%.*s\"; it must be a finite decimal number such as 0.125",
+            p, value,
+            "scale is \"%.*s\"; it must be a decimal number in the range of float32, such as 0.125",
             heed_parse_quote(value, p->end), value);
     }
     if (p->problem.scale == 0.0F) {
@@ -308,7 +309,8 @@ static heed_status read_softcap(heed_parser *p, const heed_word *word, const cha
         p->problem.softcap > 0)
         return HEED_OK;
     return heed_parse_fail(p, value,
-                           "softcap is \"%.*s\"; it must be a positive decimal number such as 50",
+                           "softcap is \"%.*s\"; it must be a positive decimal number in the range "
+                           "of float32, such as 50",
                            heed_parse_quote(value, p->end), value);
 }
 

@@ -32,7 +32,10 @@ typedef struct heed_load {
     int64_t stride[4]; /* in elements; the last is 1 */
 } heed_load;
 
-#define HEED_STEPS_MAX 192
+/* Steps of one expression, and of a program: those of both expressions, and at most 36 of the named
+ * words. */
+#define HEED_EXPRESSION_STEPS_MAX 80
+#define HEED_STEPS_MAX (2 * HEED_EXPRESSION_STEPS_MAX + 40)
 typedef struct heed_program {
     int count;
     heed_step steps[HEED_STEPS_MAX];

@@ -26,17 +26,24 @@ static void writes_array(void **state, const char *name, heed_type type, const i
     lab_tensor_free(&tensor);
 }
 
-/* Elements 0, 1, 2, 0, ... of @kind. */
-static void writes_operand(void **state, const char *name, heed_data kind, int rank,
-                           const int64_t *shape)
+/* Elements 0, 1, ... @last, 0, ... of @kind. */
+static void writes_up_to(void **state, const char *name, heed_data kind, int rank,
+                         const int64_t *shape, int64_t last)
 {
     char path[SCRATCH_PATH_SIZE];
     lab_tensor tensor;
     assert_int_equal(lab_tensor_create_kind(&tensor, kind, shape, rank, NULL), HEED_OK);
     for (int64_t i = 0; i < lab_tensor_elements(&tensor); i++)
-        lab_data_set(kind, tensor.data, kind == HEED_DATA_BITS ? 32 * i : i, (double)(i % 3));
+        lab_data_set(kind, tensor.data, kind == HEED_DATA_BITS ? 32 * i : i,
+                     (double)(i % (last + 1)));
     assert_int_equal(lab_npy_write(&tensor, scratch_path(state, name, path), NULL), HEED_OK);
     lab_tensor_free(&tensor);
+}
+
+static void writes_operand(void **state, const char *name, heed_data kind, int rank,
+                           const int64_t *shape)
+{
+    writes_up_to(state, name, kind, rank, shape, 2);
 }
 
 int arrays_open(void **state)
@@ -63,8 +70,10 @@ int arrays_open(void **state)
     writes_operand(state, "bytes.npy", HEED_DATA_BYTES, 4, (int64_t[]){ 2, 1, 5, 9 });
     writes_operand(state, "sinks.npy", HEED_DATA_F32, 1, (int64_t[]){ 8 });
     writes_operand(state, "slopes.npy", HEED_DATA_F32, 2, (int64_t[]){ 2, 8 });
-    writes_operand(state, "starts.npy", HEED_DATA_I32, 1, (int64_t[]){ 5 });
+    writes_up_to(state, "starts.npy", HEED_DATA_I32, 1, (int64_t[]){ 5 }, 4);
+    writes_operand(state, "falling.npy", HEED_DATA_I32, 1, (int64_t[]){ 5 });
     writes_operand(state, "table.npy", HEED_DATA_I32, 2, (int64_t[]){ 2, 9 });
     writes_operand(state, "deep.npy", HEED_DATA_F32, 4, (int64_t[]){ 2, 1, 1, 2 });
+    writes_operand(state, "empty.npy", HEED_DATA_F32, 2, (int64_t[]){ 2, 0 });
     return 0;
 }

@@ -133,6 +133,17 @@ class Objects(Case):
         named = heed.Plan("b1 h2 s64 d16 f32", kernel=plan.name)
         self.assertEqual(named.name, plan.name)
 
+    def test_operands_of_size_one(self):
+        """A spec names dimensions of size 1; operands may have them or not."""
+        q, k, v = self.tensors(batch=1)
+        slopes = np.float32([0.5, 0.25, 1, 2])
+        wanted = heed.attention(q, k, v, slopes=slopes, align="top-left")
+        plan = heed.Plan("b1 h4/2 s37/53 d32/40 f32 alibi=bh align=tl")
+        for given in (slopes, slopes[None]):
+            self.near(plan.execute(q, k, v, operands={"slopes": given}), wanted)
+        self.refused(heed.InvalidError, "slopes: shape is (2, 4)",
+                     lambda: plan.execute(q, k, v, operands={"slopes": np.stack([slopes, slopes])}))
+
     def test_wisdom(self):
         with heed.Context("cpu") as context:
             plan = heed.Plan("b1 h2 s64 d16 f32", context, effort="measure")

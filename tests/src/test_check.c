@@ -1,6 +1,6 @@
 /*
- * test_check.c - on a CPU, out-of-range lengths, cumulative lengths and page table entries are
- * found before each execution, and valid ones are accepted
+ * test_check.c - on a CPU, out-of-range lengths, cumulative lengths and page table entries and
+ * decreasing starts are found before each execution, and valid ones are accepted
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,11 +114,52 @@ static void test_faults_of_packed_sequences_are_named(void **state)
     heed_context_destroy(context);
 }
 
+static heed_status run_starts(const char *spec, const int32_t *starts, const int32_t *cu)
+{
+    static float rows[4 * 4], keys[2 * 8 * 4], results[4 * 4];
+    heed_plan *plan;
+    heed_context *context = host_context(1);
+    heed_problem problem = parsed(spec);
+    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
+    void *workspace = aligned_alloc(HEED_ALIGNMENT,
+                                    heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
+    const heed_buffers buffers = { .size = sizeof buffers,
+                                   .q = rows,
+                                   .k = keys,
+                                   .v = keys,
+                                   .o = results,
+                                   .starts = starts,
+                                   .cu_seqlens_q = cu,
+                                   .workspace = workspace,
+                                   .workspace_size = heed_plan_workspace_size(plan) };
+    heed_status status = heed_execute(plan, &buffers);
+    free(workspace);
+    heed_plan_destroy(plan);
+    heed_context_destroy(context);
+    return status;
+}
+
+static void test_decreasing_starts_are_named(void **state)
+{
+    static const int32_t cu[] = { 0, 2, 3 }, rising[] = { -5, 9, 3, 3 }, falling[] = { 0, 0, 4, 3 };
+    (void)state;
+    assert_int_equal(run_starts("b2 h1 s2/8 d4 f32 starts=bq", rising, NULL), HEED_OK);
+    assert_int_equal(run_starts("b2 h1 s2/8 d4 f32 starts=bq", falling, NULL), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "starts[1][1] is 3; it must be 4 or more, the start of the "
+                                        "query before it");
+    assert_int_equal(run_starts("b2 h1 s2/8 d4 f32 starts=q", falling + 2, NULL), HEED_ERR_INVALID);
+    assert_string_equal(heed_message(), "starts[0][1] is 3; it must be 4 or more, the start of the "
+                                        "query before it");
+    /* the second sequence has one query */
+    assert_int_equal(run_starts("b2 h1 s2/8 d4 f32 starts=bq varlen=3/0", falling, cu), HEED_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults_are_named),
         cmocka_unit_test(test_faults_of_packed_sequences_are_named),
+        cmocka_unit_test(test_decreasing_starts_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -566,10 +566,40 @@ static void test_functions_to_the_last_places(void **state)
     for_sets(run_functions);
 }
 
+/* Appends 26 elements of an array to an expression, from the @first one. */
+static void append_elements(char *text, const char *sign, int first)
+{
+    for (int i = 0; i < 26; i++)
+        sprintf(text + strlen(text), "%s[%d]", sign, first + i);
+}
+
+/* Two expressions of 80 steps beside all words that add steps, none of which they share. */
+static void test_the_longest_program_is_complete(void **state)
+{
+    char spec[1024] = "b2 h2 s8 d4 f32 causal=br softcap=3 bias=f32:bhq alibi=bh starts=bq lengths "
+                      "shown=bytes:bhq varlen=16/16 cu_q=i64 cu_k=i64 array=a:f32:50 "
+                      "array=m:bytes:90 score=--s";
+    heed_problem problem;
+    static heed_program program;
+    append_elements(spec, "+a", 10);
+    strcat(spec, " visible=m[9]");
+    append_elements(spec, "||m", 50);
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
+    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
+    heed_program_make(&program, &problem);
+    assert_in_range(program.count, 2 * HEED_EXPRESSION_STEPS_MAX + 36, HEED_STEPS_MAX);
+    assert_int_equal(program.visible, program.count - 1); /* the last one joins all conditions */
+    assert_in_range(program.score, HEED_EXPRESSION_STEPS_MAX, program.count - 1);
+
+    strcat(spec, "||m[8]");
+    assert_int_equal(heed_problem_parse(&problem, spec), HEED_ERR_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_the_longest_program_is_complete),
         cmocka_unit_test(test_divisions),
         cmocka_unit_test(test_functions_to_the_last_places),
     };

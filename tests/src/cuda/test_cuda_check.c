@@ -1,7 +1,7 @@
 /*
  * test_cuda_check.c - HEED_CHECK=1 on a CUDA device: out-of-range lengths, cumulative lengths and
- * pages are reported before executions and graph launches, and nothing is launched; addresses are
- * checked first, and captures work (fake_cuda.h)
+ * pages and decreasing starts are reported before executions and graph launches, and nothing is
+ * launched; addresses are checked first, and captures work (fake_cuda.h)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #define PAGED "b2 h4 s1/256 d64 f16 lengths causal=br paged=64/8"
 #define PACKED "b2 h4 s64 d64 f16 varlen=100"
 #define APPENDING "b2 h4 s1/256 d64 f16 lengths causal=br append=2"
+#define STARTING "b2 h4 s4/256 d64 f16 starts=bq" /* starts are in the table */
 #define PREFIXED "b2 h4 s1/256 d64 f16 lengths causal=br prefix=128 paged=64/8"
 
 /* Operands in device memory. */
@@ -40,6 +41,8 @@ static const struct {
     { APPENDING,
       { { 256, 1 }, { 0 }, { 0 } },
       "lengths[1] is 1; it must be 2 to 256: it includes new keys" },
+    { STARTING, { { 0 }, { 0, 3, 3, 200, -4, -4, 5, 300 }, { 0 } }, NULL },
+    { STARTING, { { 0 }, { 0, 3, 3, 200, 9, 9, 8, 9 }, { 0 } }, "starts[1][2] is 8; it must be 9" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, -1, -1, 7, 8 }, { 0 } }, NULL },
     { PREFIXED, { { 256, 128 }, { 0 }, { 0 } }, "lengths[1] is 128; it must be 129 to 256" },
     { PREFIXED, { { 256, 192 }, { 0, 1, 2, 3, 4, 5, 9 }, { 0 } }, "table[1][2] is 9; it must be" },
@@ -60,7 +63,7 @@ static setting open_setting(const char *spec)
     s.numbers = trial_room(s.t.context, sizeof *s.numbers);
     s.added = trial_room(s.t.context, 1 << 12);
     s.t.buffers.lengths = s.numbers->lengths; /* the fake's memory is the host's */
-    s.t.buffers.table = s.numbers->table;
+    s.t.buffers.table = s.t.buffers.starts = s.numbers->table;
     s.t.buffers.cu_seqlens_q = s.t.buffers.cu_seqlens_k = s.numbers->cu;
     s.t.buffers.k_new = s.t.buffers.v_new = s.added;
     return s;

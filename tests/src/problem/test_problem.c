@@ -141,7 +141,7 @@ static heed_problem with_bias(heed_data type, unsigned along)
 static void test_operands_have_limits(void **state)
 {
     heed_problem problem = with_bias(HEED_DATA_I32, HEED_ALONG_KEY);
-    assert_refused(&problem, "bias.type is 4 (i32), which bias cannot have");
+    assert_refused(&problem, "bias.type is 4 (i32); it must be 1 (f32) or 2 (f16) or 3 (bf16)");
     problem = with_bias((heed_data)8, HEED_ALONG_KEY);
     assert_refused(&problem, "bias.type is 8 (none)");
     problem = with_bias(HEED_DATA_F16, HEED_ALONG_HEAD);
@@ -217,6 +217,14 @@ static void test_arrays_have_limits(void **state)
     problem = plain_problem();
     memset(problem.score, 's', sizeof problem.score);
     assert_refused(&problem, "score has no end within 256 characters");
+    problem = plain_problem();
+    strcpy(problem.score, "s + foo");
+    assert_refused(&problem, "queries, keys, true, false and arrays\n  s + foo\n      ^");
+    strcpy(problem.score, "s*\xc3\xa9");
+    assert_refused(&problem, "score: a value is expected here, not byte 0xc3\n  s*??\n    ^");
+    problem = plain_problem();
+    strcpy(problem.visible, "k < q && p");
+    assert_refused(&problem, "where true or false is needed\n  k < q && p\n           ^");
 }
 
 static void test_strides_have_limits(void **state)
