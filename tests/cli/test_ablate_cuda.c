@@ -254,14 +254,9 @@ static void test_tiny(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_compiled_beside, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_builds_apart, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_panels, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_tiny, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_found, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_launched_alike, scene_reset, scene_check),
+        SCENE_TEST(test_compiled_beside), SCENE_TEST(test_builds_apart),
+        SCENE_TEST(test_panels),          SCENE_TEST(test_tiny),
+        SCENE_TEST(test_found),           SCENE_TEST(test_launched_alike),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

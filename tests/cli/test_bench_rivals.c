@@ -400,18 +400,14 @@ static void says_that_another_kernel_is_timed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(compares_with_the_naive_rival, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(survives_bad_rivals, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(shows_no_wrong_rival, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(keeps_its_figure_beside_one_that_dies, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(replays_beside_backends, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(knows_backends_by_their_own_names, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(refuses_another_kernel_on_a_cpu, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(says_that_another_kernel_is_timed, scratch_open,
-                                        scratch_close),
+        SCRATCH_TEST(compares_with_the_naive_rival),
+        SCRATCH_TEST(survives_bad_rivals),
+        SCRATCH_TEST(shows_no_wrong_rival),
+        SCRATCH_TEST(keeps_its_figure_beside_one_that_dies),
+        SCRATCH_TEST(replays_beside_backends),
+        SCRATCH_TEST(knows_backends_by_their_own_names),
+        SCRATCH_TEST(refuses_another_kernel_on_a_cpu),
+        SCRATCH_TEST(says_that_another_kernel_is_timed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

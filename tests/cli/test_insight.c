@@ -285,7 +285,7 @@ static void test_tune(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_board, scratch_open, scratch_close),
+        SCRATCH_TEST(test_board),
         cmocka_unit_test(test_no_time),
         cmocka_unit_test(test_effects),
         cmocka_unit_test_setup_teardown(test_measured, open_folder, scratch_close),

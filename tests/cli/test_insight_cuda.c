@@ -157,7 +157,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_source, begin, end),
         cmocka_unit_test_setup_teardown(test_launch, begin, end),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

@@ -204,11 +204,10 @@ static void leaves_nothing_half_written(void **state)
 
 int main(void)
 {
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(writes_what_the_board_knows),
-        IN_SCRATCH(says_what_is_missing),
-        IN_SCRATCH(leaves_nothing_half_written),
+        SCRATCH_TEST(writes_what_the_board_knows),
+        SCRATCH_TEST(says_what_is_missing),
+        SCRATCH_TEST(leaves_nothing_half_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

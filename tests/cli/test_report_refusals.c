@@ -287,11 +287,10 @@ static void looks_at_the_manifest(void **state)
 
 int main(void)
 {
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(escapes_hostile_names), IN_SCRATCH(escapes_hostile_names_of_the_board),
-        IN_SCRATCH(refuses_bad_fields),    IN_SCRATCH(refuses_bad_files),
-        IN_SCRATCH(looks_at_the_manifest),
+        SCRATCH_TEST(escapes_hostile_names), SCRATCH_TEST(escapes_hostile_names_of_the_board),
+        SCRATCH_TEST(refuses_bad_fields),    SCRATCH_TEST(refuses_bad_files),
+        SCRATCH_TEST(looks_at_the_manifest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,12 +236,8 @@ static void test_differences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_measured, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_age, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_machines, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_judged, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_lock, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_differences, scratch_open, scratch_close),
+        SCRATCH_TEST(test_measured), SCRATCH_TEST(test_age),  SCRATCH_TEST(test_machines),
+        SCRATCH_TEST(test_judged),   SCRATCH_TEST(test_lock), SCRATCH_TEST(test_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -392,17 +392,17 @@ static void test_robust_kbench(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_import, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_shape_file, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_odd_files, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_damaged, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_words, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_judge_refusals, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_unreadable_solutions, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_export, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_kernels, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_what_has_no_form, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_robust_kbench, scratch_open, scratch_close),
+        SCRATCH_TEST(test_import),
+        SCRATCH_TEST(test_shape_file),
+        SCRATCH_TEST(test_odd_files),
+        SCRATCH_TEST(test_damaged),
+        SCRATCH_TEST(test_bad_words),
+        SCRATCH_TEST(test_judge_refusals),
+        SCRATCH_TEST(test_unreadable_solutions),
+        SCRATCH_TEST(test_export),
+        SCRATCH_TEST(test_kernels),
+        SCRATCH_TEST(test_what_has_no_form),
+        SCRATCH_TEST(test_robust_kbench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,13 @@
 
 fake_cuda *fake;
 
-bool scene_begin(void)
+int scene_begin(void **state)
 {
+    (void)state;
     fake = fake_cuda_take(FAKE_CUDA);
     if (!fake)
         fprintf(stderr, "%s\n", dlerror());
-    return fake != NULL;
+    return fake ? 0 : 1;
 }
 
 int scene_reset(void **state)

@@ -207,9 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sleeping),
         cmocka_unit_test(test_busy),
-        cmocka_unit_test_setup_teardown(test_cuda, scene_reset, scene_check),
+        SCENE_TEST(test_cuda),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

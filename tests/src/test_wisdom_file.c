@@ -223,17 +223,13 @@ static void test_null_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_file_comes_back, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_links_and_pipes_stay, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_permissions_are_those_of_a_new_file, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_a_full_disk_leaves_the_old_file, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_places_that_cannot_be_written, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_files_that_cannot_be_read, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_files, scratch_open, scratch_close),
+        SCRATCH_TEST(test_a_file_comes_back),
+        SCRATCH_TEST(test_links_and_pipes_stay),
+        SCRATCH_TEST(test_permissions_are_those_of_a_new_file),
+        SCRATCH_TEST(test_a_full_disk_leaves_the_old_file),
+        SCRATCH_TEST(test_places_that_cannot_be_written),
+        SCRATCH_TEST(test_files_that_cannot_be_read),
+        SCRATCH_TEST(test_bad_files),
         cmocka_unit_test(test_null_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,10 +172,9 @@ static void knows_occupancy(void **state)
 
 int main(void)
 {
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(finds_searches),          IN_SCRATCH(sweeps_end_with_the_fastest),
-        IN_SCRATCH(knows_what_is_no_search), cmocka_unit_test(knows_limits),
+        SCRATCH_TEST(finds_searches),          SCRATCH_TEST(sweeps_end_with_the_fastest),
+        SCRATCH_TEST(knows_what_is_no_search), cmocka_unit_test(knows_limits),
         cmocka_unit_test(knows_occupancy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,11 +72,9 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_launch, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_timeline, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
+        SCENE_TEST(test_launch),
+        SCENE_TEST(test_timeline),
+        SCENE_TEST(test_failures),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

@@ -168,12 +168,10 @@ static void test_cpu_ceilings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rates, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_interruptions_and_cpus, scene_reset, scene_check),
+        SCENE_TEST(test_rates),
+        SCENE_TEST(test_failures),
+        SCENE_TEST(test_interruptions_and_cpus),
         cmocka_unit_test(test_cpu_ceilings),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

@@ -260,12 +260,9 @@ static void test_findings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_insights),
-        cmocka_unit_test(test_logs),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test_setup_teardown(test_answers, scratch_open, scratch_close),
-        cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_ways),     cmocka_unit_test(test_insights),
+        cmocka_unit_test(test_logs),     cmocka_unit_test(test_long),
+        SCRATCH_TEST(test_answers),      cmocka_unit_test(test_regions),
         cmocka_unit_test(test_findings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,12 +292,8 @@ static void test_odd_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_model, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_busy, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_large, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_settings, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_unsafe, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_odd_key, scratch_open, scratch_close),
+        SCRATCH_TEST(test_model),    SCRATCH_TEST(test_busy),   SCRATCH_TEST(test_large),
+        SCRATCH_TEST(test_settings), SCRATCH_TEST(test_unsafe), SCRATCH_TEST(test_odd_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

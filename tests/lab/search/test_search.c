@@ -385,15 +385,11 @@ static void test_binary_trials(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_point),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_broken_off),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_finals),
-        cmocka_unit_test_setup_teardown(test_trials_file, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_trials, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_binary_trials, scratch_open, scratch_close),
+        cmocka_unit_test(test_every_point), cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_seeds),       cmocka_unit_test(test_broken_off),
+        cmocka_unit_test(test_bad_options), cmocka_unit_test(test_finals),
+        SCRATCH_TEST(test_trials_file),     SCRATCH_TEST(test_bad_trials),
+        SCRATCH_TEST(test_binary_trials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

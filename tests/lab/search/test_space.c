@@ -340,16 +340,11 @@ static void test_shipped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_expressions),
-        cmocka_unit_test(test_bad_expressions),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_points),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_pruning),
-        cmocka_unit_test(test_front),
-        cmocka_unit_test(test_shipped),
-        cmocka_unit_test_setup_teardown(test_loading, scratch_open, scratch_close),
+        cmocka_unit_test(test_expressions), cmocka_unit_test(test_bad_expressions),
+        cmocka_unit_test(test_file),        cmocka_unit_test(test_points),
+        cmocka_unit_test(test_bad_files),   cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_pruning),     cmocka_unit_test(test_front),
+        cmocka_unit_test(test_shipped),     SCRATCH_TEST(test_loading),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

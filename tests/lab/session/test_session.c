@@ -302,12 +302,9 @@ static void test_challenge_unread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_goes_on, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_entries, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_won, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_lost, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_refuted, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_unread, scratch_open, scratch_close),
+        SCRATCH_TEST(test_goes_on),           SCRATCH_TEST(test_entries),
+        SCRATCH_TEST(test_challenge_won),     SCRATCH_TEST(test_challenge_lost),
+        SCRATCH_TEST(test_challenge_refuted), SCRATCH_TEST(test_challenge_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

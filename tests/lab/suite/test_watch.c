@@ -114,9 +114,9 @@ static void test_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_files, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_machine, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_group, scratch_open, scratch_close),
+        SCRATCH_TEST(test_files),
+        SCRATCH_TEST(test_machine),
+        SCRATCH_TEST(test_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -370,14 +370,14 @@ static void test_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_landlock, scratch_open, scratch_close),
+        SCRATCH_TEST(test_landlock),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_device),
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_judgements),
-        cmocka_unit_test_setup_teardown(test_resources, scratch_open, scratch_close),
+        SCRATCH_TEST(test_resources),
         cmocka_unit_test(test_without_landlock),
         cmocka_unit_test(test_missing),
     };

@@ -177,14 +177,12 @@ static void test_bad_pointers_launch_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_two_launches, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_rotated_queries, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_packed, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_any_address_will_do, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_bad_pointers_launch_nothing, scene_reset, scene_check),
+        SCENE_TEST(test_two_launches),
+        SCENE_TEST(test_rotated_queries),
+        SCENE_TEST(test_packed),
+        SCENE_TEST(test_any_address_will_do),
+        SCENE_TEST(test_bad_pointers_launch_nothing),
     };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

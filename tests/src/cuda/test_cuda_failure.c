@@ -214,13 +214,9 @@ static void test_loss_among_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_refusal, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_every_lack_of_memory, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_every_loss, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_threads, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_loss_among_threads, scene_reset, scene_check),
+        SCENE_TEST(test_every_refusal),      SCENE_TEST(test_every_lack_of_memory),
+        SCENE_TEST(test_every_loss),         SCENE_TEST(test_threads),
+        SCENE_TEST(test_loss_among_threads),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

@@ -157,11 +157,8 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_like_a_built_in, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_unaligned, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_any_address, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_refusals, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
+        SCENE_TEST(test_like_a_built_in), SCENE_TEST(test_unaligned), SCENE_TEST(test_any_address),
+        SCENE_TEST(test_refusals),        SCENE_TEST(test_failures),
     };
-    return scene_begin() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

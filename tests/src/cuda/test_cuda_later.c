@@ -448,7 +448,5 @@ int main(void)
         WITH_CACHE(test_prefix),
         WITH_CACHE(test_misuse),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

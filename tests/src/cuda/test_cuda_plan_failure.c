@@ -222,18 +222,16 @@ static void test_lost_while_measuring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_host_pointers, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_another_device, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_odd_addresses, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_compile_error, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_too_large, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_every_call_fails_once, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_measure_changed_logits, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
+        SCENE_TEST(test_host_pointers),
+        SCENE_TEST(test_another_device),
+        SCENE_TEST(test_odd_addresses),
+        SCENE_TEST(test_compile_error),
+        SCENE_TEST(test_too_large),
+        SCENE_TEST(test_too_little_memory),
+        SCENE_TEST(test_every_call_fails_once),
+        SCENE_TEST(test_measure_changed_logits),
+        SCENE_TEST(test_lost_while_measuring),
     };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin, NULL);
 }

@@ -20,11 +20,11 @@
 static char specs[LINES_MAX][512];
 static int lines, families, said;
 
-static int read_file(void **state)
+/* cmocka's setup of the group. */
+static int begin(void **state)
 {
     FILE *file = fopen(FILE_NAME, "r");
     char line[512], before = '\n';
-    (void)state;
     if (!file)
         return -1;
     while (fgets(line, sizeof line, file) && lines < LINES_MAX) {
@@ -38,7 +38,7 @@ static int read_file(void **state)
         before = line[0];
     }
     fclose(file);
-    return 0;
+    return scene_begin(state);
 }
 
 static void test_families_are_counted(void **state)
@@ -92,9 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_families_are_counted),
         cmocka_unit_test(test_cpu_plans_each),
-        cmocka_unit_test_setup_teardown(test_gpu_plans_each, scene_reset, scene_check),
+        SCENE_TEST(test_gpu_plans_each),
     };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, read_file, NULL);
+    return cmocka_run_group_tests(tests, begin, NULL);
 }
