@@ -2,17 +2,15 @@
  * test_report.c - the `heed report` command: figures and warnings for one record, for several and
  * for the board
  */
+#include "run_tests.h"
+
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "lab/report/format.h"
 #include "record_scene.h"
@@ -457,21 +455,10 @@ static void shows_an_empty_board(void **state)
     EXPECT(state, lines);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(shows_the_figures_of_a_record),
-        SCRATCH_TEST(json_has_the_same),
-        SCRATCH_TEST(says_what_speaks_against),
-        SCRATCH_TEST(claims_no_more_than_it_knows),
-        SCRATCH_TEST(puts_two_beside_each_other),
-        SCRATCH_TEST(takes_the_newest_of_a_folder),
-        SCRATCH_TEST(shows_the_board),
-        SCRATCH_TEST(shows_whom_nobody_beats),
-        SCRATCH_TEST(shows_an_empty_board),
-        SCRATCH_TEST(names_the_commits_of_its_rows),
-        SCRATCH_TEST(begins_with_the_newest_rows),
-        SCRATCH_TEST(keeps_times_behind_another_kernel_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(shows_the_figures_of_a_record), SCRATCH_TEST(json_has_the_same),
+          SCRATCH_TEST(says_what_speaks_against), SCRATCH_TEST(claims_no_more_than_it_knows),
+          SCRATCH_TEST(puts_two_beside_each_other), SCRATCH_TEST(takes_the_newest_of_a_folder),
+          SCRATCH_TEST(shows_the_board), SCRATCH_TEST(shows_whom_nobody_beats),
+          SCRATCH_TEST(shows_an_empty_board), SCRATCH_TEST(names_the_commits_of_its_rows),
+          SCRATCH_TEST(begins_with_the_newest_rows),
+          SCRATCH_TEST(keeps_times_behind_another_kernel_apart))

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cuda_scene.h"
 #include "internal.h"
@@ -22,6 +23,12 @@ int scene_begin(void **state)
     if (!fake)
         fprintf(stderr, "%s\n", dlerror());
     return fake ? 0 : 1;
+}
+
+int scene_begin_uncached(void **state)
+{
+    setenv("HEED_CACHE_LIMIT", "0", 1);
+    return scene_begin(state);
 }
 
 int scene_reset(void **state)

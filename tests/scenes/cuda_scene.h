@@ -11,8 +11,10 @@
 /* The controls of the fake. */
 extern fake_cuda *fake;
 
-/* cmocka's setup of a group: installs the fake driver. */
+/* cmocka's setup of a group: installs the fake driver; scene_begin_uncached() also keeps heed from
+ * caching the fake compiler's output, which is not machine code. */
 int scene_begin(void **state);
+int scene_begin_uncached(void **state);
 
 /* cmocka's setup: two devices in their initial state, without failures. And its teardown:
  * everything must have been released. */

@@ -3,14 +3,11 @@
  * result of one whose cache already contained them, and leaves the cache identical to it, byte for
  * byte
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "appended.h"
 #include "contexts.h"
@@ -314,18 +311,8 @@ static void test_specs_are_printed(void **state)
     expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append_equals_concatenation),
-        cmocka_unit_test(test_long_pieces),
-        cmocka_unit_test(test_step_after_step),
-        cmocka_unit_test(test_bad_buffers),
-        cmocka_unit_test(test_wrong_ones_are_refused),
-        cmocka_unit_test(test_wrong_fields_are_refused),
-        cmocka_unit_test(test_packed_lengths),
-        cmocka_unit_test(test_rows_of_no_sequence),
-        cmocka_unit_test(test_specs_are_printed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_append_equals_concatenation), cmocka_unit_test(test_long_pieces),
+          cmocka_unit_test(test_step_after_step), cmocka_unit_test(test_bad_buffers),
+          cmocka_unit_test(test_wrong_ones_are_refused),
+          cmocka_unit_test(test_wrong_fields_are_refused), cmocka_unit_test(test_packed_lengths),
+          cmocka_unit_test(test_rows_of_no_sequence), cmocka_unit_test(test_specs_are_printed))

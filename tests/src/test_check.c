@@ -2,14 +2,11 @@
  * test_check.c - on a CPU, out-of-range lengths, cumulative lengths and page table entries are
  * found before each execution, and valid ones are accepted
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -114,11 +111,5 @@ static void test_faults_of_packed_sequences_are_named(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults_are_named),
-        cmocka_unit_test(test_faults_of_packed_sequences_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_faults_are_named),
+          cmocka_unit_test(test_faults_of_packed_sequences_are_named))

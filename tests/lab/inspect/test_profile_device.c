@@ -1,11 +1,7 @@
 /*
  * test_profile_device.c - the resources of a launch, and a timeline of calls (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <string.h>
 
@@ -69,12 +65,5 @@ static void test_failures(void **state)
     scene_end(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_launch),
-        SCENE_TEST(test_timeline),
-        SCENE_TEST(test_failures),
-    };
-    return cmocka_run_group_tests(tests, scene_begin, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_launch), SCENE_TEST(test_timeline),
+                 SCENE_TEST(test_failures))

@@ -2,14 +2,9 @@
  * test_ceiling_cuda.c - measuring ceilings: times give the right rates, on an imaginary GPU and on
  * this CPU
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,13 +160,5 @@ static void test_cpu_ceilings(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_rates),
-        SCENE_TEST(test_failures),
-        SCENE_TEST(test_interruptions_and_cpus),
-        cmocka_unit_test(test_cpu_ceilings),
-    };
-    return cmocka_run_group_tests(tests, scene_begin, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_rates), SCENE_TEST(test_failures),
+                 SCENE_TEST(test_interruptions_and_cpus), cmocka_unit_test(test_cpu_ceilings))

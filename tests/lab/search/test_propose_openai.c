@@ -2,11 +2,7 @@
  * test_propose_openai.c - heed-propose-openai: answers of a model and their use, and secrecy of the
  * key
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -289,11 +285,5 @@ static void test_odd_key(void **state)
     assert_non_null(strstr(error.text, "control character"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_model),    SCRATCH_TEST(test_busy),   SCRATCH_TEST(test_large),
-        SCRATCH_TEST(test_settings), SCRATCH_TEST(test_unsafe), SCRATCH_TEST(test_odd_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_model), SCRATCH_TEST(test_busy), SCRATCH_TEST(test_large),
+          SCRATCH_TEST(test_settings), SCRATCH_TEST(test_unsafe), SCRATCH_TEST(test_odd_key))

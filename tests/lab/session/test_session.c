@@ -1,11 +1,7 @@
 /*
  * test_session.c - runs of a search on the board: reuse of earlier results, and challenges
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -299,12 +295,6 @@ static void test_challenge_unread(void **state)
     lab_record_close(s.session.record);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_goes_on),           SCRATCH_TEST(test_entries),
-        SCRATCH_TEST(test_challenge_won),     SCRATCH_TEST(test_challenge_lost),
-        SCRATCH_TEST(test_challenge_refuted), SCRATCH_TEST(test_challenge_unread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_goes_on), SCRATCH_TEST(test_entries), SCRATCH_TEST(test_challenge_won),
+          SCRATCH_TEST(test_challenge_lost), SCRATCH_TEST(test_challenge_refuted),
+          SCRATCH_TEST(test_challenge_unread))

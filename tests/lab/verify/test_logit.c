@@ -1,15 +1,12 @@
 /*
  * test_logit.c - operations on logits worked by hand, and expressions compared with the library
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "helpers/random_expression.h"
 #include "lab/tensor/convert.h"
@@ -398,17 +395,9 @@ static void test_light_keys_beside_a_sink(void **state)
     assert_true(relative_budget(110) > 0.5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logits_by_hand),
-        cmocka_unit_test(test_hidden_keys_by_hand),
-        cmocka_unit_test(test_sinks_by_hand),
-        cmocka_unit_test(test_expressions_by_hand),
-        cmocka_unit_test(test_expressions_as_the_library),
-        cmocka_unit_test(test_rows_near_a_step_are_left_out),
-        cmocka_unit_test(test_rows_in_doubt_are_judged),
-        cmocka_unit_test(test_light_keys_beside_a_sink),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_logits_by_hand), cmocka_unit_test(test_hidden_keys_by_hand),
+          cmocka_unit_test(test_sinks_by_hand), cmocka_unit_test(test_expressions_by_hand),
+          cmocka_unit_test(test_expressions_as_the_library),
+          cmocka_unit_test(test_rows_near_a_step_are_left_out),
+          cmocka_unit_test(test_rows_in_doubt_are_judged),
+          cmocka_unit_test(test_light_keys_beside_a_sink))

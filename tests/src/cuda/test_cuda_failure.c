@@ -2,14 +2,9 @@
  * test_cuda_failure.c - every call to a CUDA driver fails once; many threads; a device that is lost
  * while threads use it (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,12 +206,6 @@ static void test_loss_among_threads(void **state)
     fake->renew();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_every_refusal),      SCENE_TEST(test_every_lack_of_memory),
-        SCENE_TEST(test_every_loss),         SCENE_TEST(test_threads),
-        SCENE_TEST(test_loss_among_threads),
-    };
-    return cmocka_run_group_tests(tests, scene_begin, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_every_refusal),
+                 SCENE_TEST(test_every_lack_of_memory), SCENE_TEST(test_every_loss),
+                 SCENE_TEST(test_threads), SCENE_TEST(test_loss_among_threads))

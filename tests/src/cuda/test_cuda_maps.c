@@ -1,11 +1,7 @@
 /*
  * test_cuda_maps.c - tensor maps for the tensor memory accelerator (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -256,16 +252,7 @@ static void test_what_the_driver_refuses(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_what_is_mapped),
-        SCENE_TEST(test_narrow),
-        SCENE_TEST(test_groups_that_are_not_packed),
-        SCENE_TEST(test_what_cannot_be_mapped),
-        SCENE_TEST(test_far_rows),
-        SCENE_TEST(test_addresses),
-        SCENE_TEST(test_what_the_driver_refuses),
-    };
-    return cmocka_run_group_tests(tests, scene_begin, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_what_is_mapped), SCENE_TEST(test_narrow),
+                 SCENE_TEST(test_groups_that_are_not_packed),
+                 SCENE_TEST(test_what_cannot_be_mapped), SCENE_TEST(test_far_rows),
+                 SCENE_TEST(test_addresses), SCENE_TEST(test_what_the_driver_refuses))

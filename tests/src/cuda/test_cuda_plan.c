@@ -4,11 +4,7 @@
  * Other tests check the results of kernels. This one checks the host's launches for different
  * problems and addresses, on the fast and the slow path.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -484,26 +480,12 @@ static void test_strides_that_break_16_bytes(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_one_launch),
-        SCENE_TEST(test_lengths_share_code),
-        SCENE_TEST(test_invariant),
-        SCENE_TEST(test_invariant_lists),
-        SCENE_TEST(test_split_keys),
-        SCENE_TEST(test_not_worthwhile_by_name),
-        SCENE_TEST(test_overlap),
-        SCENE_TEST(test_counters_of_workspaces),
-        SCENE_TEST(test_long_rows),
-        SCENE_TEST(test_counters_among_threads),
-        SCENE_TEST(test_misaligned_pointers),
-        SCENE_TEST(test_lists_of_tiles),
-        cmocka_unit_test(test_large_lists_are_left_out),
-        SCENE_TEST(test_masks_have_no_lists),
-        SCENE_TEST(test_lse_at_any_float),
-        SCENE_TEST(test_strides_that_break_16_bytes),
-    };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    return cmocka_run_group_tests(tests, scene_begin, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_one_launch),
+                 SCENE_TEST(test_lengths_share_code), SCENE_TEST(test_invariant),
+                 SCENE_TEST(test_invariant_lists), SCENE_TEST(test_split_keys),
+                 SCENE_TEST(test_not_worthwhile_by_name), SCENE_TEST(test_overlap),
+                 SCENE_TEST(test_counters_of_workspaces), SCENE_TEST(test_long_rows),
+                 SCENE_TEST(test_counters_among_threads), SCENE_TEST(test_misaligned_pointers),
+                 SCENE_TEST(test_lists_of_tiles), cmocka_unit_test(test_large_lists_are_left_out),
+                 SCENE_TEST(test_masks_have_no_lists), SCENE_TEST(test_lse_at_any_float),
+                 SCENE_TEST(test_strides_that_break_16_bytes))

@@ -2,15 +2,11 @@
  * test_models.c - every line of tests/external/models.txt is planned, on all kinds of CPUs and on a
  * CUDA device (fake_cuda.h), and the number of families is as documented there
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cuda_scene.h"
 
@@ -87,12 +83,5 @@ static void test_gpu_plans_each(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families_are_counted),
-        cmocka_unit_test(test_cpu_plans_each),
-        SCENE_TEST(test_gpu_plans_each),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+RUN_TESTS_WITHIN(begin, NULL, cmocka_unit_test(test_families_are_counted),
+                 cmocka_unit_test(test_cpu_plans_each), SCENE_TEST(test_gpu_plans_each))
