@@ -92,6 +92,21 @@ typedef bool heed_config_test(const heed_kernel *kernel, const heed_problem *pro
 
 /* The parts that all instantiations of an algorithm share. Problems passed to these functions are
  * normalized. */
+/* How plans are made and executed: the same for all kernels of a backend. */
+typedef struct heed_plan_functions {
+    /* Bytes of workspace of one execution. */
+    size_t (*workspace)(const heed_kernel *kernel, const heed_problem *problem,
+                        const heed_machine *machine, const heed_config *config);
+
+    /* Makes plan->code, which execute() needs and which takes time to make, such as compiled code;
+     * and frees it. NULL if there is nothing to make. */
+    heed_status (*prepare)(heed_plan *plan);
+    void (*release)(heed_plan *plan);
+
+    /* Executes the plan. Buffers have been checked. */
+    heed_status (*execute)(const heed_plan *plan, const heed_buffers *buffers);
+} heed_plan_functions;
+
 typedef struct heed_algorithm {
     heed_knob knobs[HEED_KNOBS_MAX]; /* ends with letter 0 */
     unsigned quiet; /* bits of knobs that config names omit where they have their first value, so
@@ -116,17 +131,7 @@ typedef struct heed_algorithm {
     double (*cost)(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config);
 
-    /* Bytes of workspace of one execution. */
-    size_t (*workspace)(const heed_kernel *kernel, const heed_problem *problem,
-                        const heed_machine *machine, const heed_config *config);
-
-    /* Makes plan->code, which execute() needs and which takes time to make, such as compiled code;
-     * and frees it. NULL if there is nothing to make. */
-    heed_status (*prepare)(heed_plan *plan);
-    void (*release)(heed_plan *plan);
-
-    /* Executes the plan. Buffers have been checked. */
-    heed_status (*execute)(const heed_plan *plan, const heed_buffers *buffers);
+    const heed_plan_functions *plans;
 
     /* For CUDA kernels, how to compile and launch the code of a legal config: fills in the source
      * and macros of @facts, and the entry, threads and block resources of its launch; the other

@@ -77,7 +77,7 @@ static void *make(void *data)
         return NULL;
     heed_status status = heed_cuda_ignore_captures(plan->context->cuda);
     if (status == HEED_OK)
-        status = plan->kernel->algorithm->prepare(plan);
+        status = plan->kernel->algorithm->plans->prepare(plan);
     end_turn(turns, plan->later, status);
     return NULL;
 }

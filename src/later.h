@@ -57,7 +57,7 @@ static inline const heed_plan *heed_later_serving(const heed_plan *plan)
 static inline heed_status heed_later_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_plan *serving = heed_later_serving(plan);
-    return serving->kernel->algorithm->execute(serving, buffers);
+    return serving->kernel->algorithm->plans->execute(serving, buffers);
 }
 
 #endif /* HEED_LATER_H */

@@ -136,20 +136,21 @@ void heed_plan_aim(heed_plan *plan, const heed_kernel *kernel, const heed_config
     heed_plan_unset(plan);
     plan->kernel = kernel;
     plan->config = *config;
-    plan->workspace_size = kernel->algorithm->workspace(kernel, &plan->problem,
-                                                        &plan->context->machine, config);
+    plan->workspace_size = kernel->algorithm->plans->workspace(kernel, &plan->problem,
+                                                               &plan->context->machine, config);
 }
 
 heed_status heed_plan_set(heed_plan *plan, const heed_kernel *kernel, const heed_config *config)
 {
     heed_plan_aim(plan, kernel, config);
-    return kernel->algorithm->prepare ? kernel->algorithm->prepare(plan) : HEED_OK;
+    const heed_plan_functions *plans = kernel->algorithm->plans;
+    return plans->prepare ? plans->prepare(plan) : HEED_OK;
 }
 
 void heed_plan_unset(heed_plan *plan)
 {
-    if (plan->kernel && plan->kernel->algorithm->release)
-        plan->kernel->algorithm->release(plan);
+    if (plan->kernel && plan->kernel->algorithm->plans->release)
+        plan->kernel->algorithm->plans->release(plan);
     plan->kernel = NULL;
     plan->code = NULL;
 }

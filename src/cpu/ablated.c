@@ -31,6 +31,7 @@ static const struct {
 typedef struct ablated_plan {
     heed_kernel kernel;
     heed_algorithm algorithm;
+    heed_plan_functions plans;
     heed_task_fn *run; /* the task to prolong, by this fraction of its time: */
     double delay;
 } ablated_plan;
@@ -114,16 +115,18 @@ static heed_status replace(heed_plan *plan, int ablation, double delay)
     made->kernel = *plan->kernel;
     made->kernel.code = code;
     made->algorithm = *plan->kernel->algorithm;
-    made->algorithm.release = release;
+    made->algorithm.plans = &made->plans;
+    made->plans = heed_cpu_plans;
+    made->plans.release = release;
     made->run = ((const heed_cpu_code *)code)->run;
     made->delay = delay;
     if (ablation == ABLATE_DELAY)
-        made->algorithm.execute = execute_delayed;
+        made->plans.execute = execute_delayed;
     made->kernel.algorithm = &made->algorithm;
     plan->code = made;
     plan->kernel = &made->kernel;
-    plan->workspace_size = made->algorithm.workspace(plan->kernel, &plan->problem,
-                                                     &plan->context->machine, &plan->config);
+    plan->workspace_size = made->plans.workspace(plan->kernel, &plan->problem,
+                                                 &plan->context->machine, &plan->config);
     return HEED_OK;
 }
 

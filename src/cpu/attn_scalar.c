@@ -317,7 +317,6 @@ const heed_algorithm heed_algorithm_row = {
     .legal = heed_cpu_legal,
     .worthwhile = heed_cpu_worthwhile,
     .cost = heed_cpu_cost,
-    .workspace = heed_cpu_workspace,
-    .execute = heed_cpu_execute,
+    .plans = &heed_cpu_plans,
 };
 #endif

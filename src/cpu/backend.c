@@ -128,8 +128,8 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
     return seconds / tasks * rounds;
 }
 
-size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,
-                          const heed_machine *machine, const heed_config *config)
+static size_t workspace_of(const heed_kernel *kernel, const heed_problem *problem,
+                           const heed_machine *machine, const heed_config *config)
 {
     heed_cut cut = cut_of(kernel, problem, machine, config);
     return heed_job_workspace(problem, &cut, machine->threads, scratch_of(kernel, problem, &cut));
@@ -141,9 +141,11 @@ void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_
     heed_job_run(plan, buffers, &cut, run);
 }
 
-heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers)
+static heed_status execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_cpu_code *code = plan->kernel->code;
     heed_cpu_run(plan, buffers, code->run);
     return HEED_OK;
 }
+
+const heed_plan_functions heed_cpu_plans = { .workspace = workspace_of, .execute = execute };

@@ -345,9 +345,7 @@ heed_config_test heed_cpu_legal;
 heed_config_test heed_cpu_worthwhile;
 double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config);
-size_t heed_cpu_workspace(const heed_kernel *kernel, const heed_problem *problem,
-                          const heed_machine *machine, const heed_config *config);
-heed_status heed_cpu_execute(const heed_plan *plan, const heed_buffers *buffers);
+extern const heed_plan_functions heed_cpu_plans;
 
 /* Executes the tasks of @plan by @run, in place of its kernel's own function. */
 void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_fn *run);

@@ -87,7 +87,7 @@ static size_t lists_size(const heed_problem *problem, const heed_gpu *gpu,
 }
 
 /* Partial results come first, then lists. */
-size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,
+static size_t workspace_of(const heed_kernel *kernel, const heed_problem *problem,
                            const heed_machine *machine, const heed_config *config)
 {
     const heed_cuda_cut main = cut_of(kernel, problem, config);
@@ -262,7 +262,7 @@ static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
     return status;
 }
 
-heed_status heed_cuda_prepare(heed_plan *plan)
+static heed_status prepare(heed_plan *plan)
 {
     cuda_plan *made = calloc(1, sizeof *made);
     if (!made)
@@ -319,7 +319,7 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
     return HEED_OK;
 }
 
-void heed_cuda_release_plan(heed_plan *plan)
+static void release(heed_plan *plan)
 {
     cuda_plan *made = plan->code;
     if (!made)
@@ -501,7 +501,7 @@ static heed_status start_main(const heed_plan *plan, const heed_buffers *buffers
     return status;
 }
 
-heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers)
+static heed_status execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const cuda_plan *made = plan->code;
     heed_cuda *cuda = plan->context->cuda;
@@ -517,3 +517,10 @@ heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers
     heed_cuda_leave(cuda);
     return status;
 }
+
+const heed_plan_functions heed_cuda_plans = {
+    .workspace = workspace_of,
+    .prepare = prepare,
+    .release = release,
+    .execute = execute,
+};

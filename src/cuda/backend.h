@@ -34,12 +34,7 @@ extern const heed_cuda_code heed_cuda_mla_code;
 extern const heed_cuda_code heed_cuda_wide_code;
 extern const heed_cuda_code heed_cuda_wide32_code;
 
-/* The functions of heed_algorithm that all CUDA kernels share. */
-size_t heed_cuda_workspace(const heed_kernel *kernel, const heed_problem *problem,
-                           const heed_machine *machine, const heed_config *config);
-heed_status heed_cuda_prepare(heed_plan *plan);
-void heed_cuda_release_plan(heed_plan *plan);
-heed_status heed_cuda_execute(const heed_plan *plan, const heed_buffers *buffers);
+extern const heed_plan_functions heed_cuda_plans;
 
 /* heed_cuda_check_buffers() checks that the device can access all pointers of @buffers that the
  * kernel of @plan gets. Call it between heed_cuda_enter() and heed_cuda_leave(). */

@@ -93,31 +93,18 @@ static int32_t apply_int(heed_op op, int32_t a, int32_t b)
     }
 }
 
-static bool compare_float(heed_op op, float a, float b)
+/* A comparison of two values; a NaN is neither less nor equal. */
+static bool compare(heed_op op, bool less, bool equal)
 {
     switch (op) {
     case HEED_OP_LESS:
-        return a < b;
+        return less;
     case HEED_OP_LESS_EQUAL:
-        return a <= b;
+        return less || equal;
     case HEED_OP_EQUAL:
-        return a == b;
+        return equal;
     default:
-        return a != b;
-    }
-}
-
-static bool compare_int(heed_op op, int32_t a, int32_t b)
-{
-    switch (op) {
-    case HEED_OP_LESS:
-        return a < b;
-    case HEED_OP_LESS_EQUAL:
-        return a <= b;
-    case HEED_OP_EQUAL:
-        return a == b;
-    default:
-        return a != b;
+        return !equal;
     }
 }
 
@@ -132,8 +119,9 @@ heed_value heed_program_apply(heed_op op, heed_kind from, heed_value a, heed_val
     case HEED_OP_LESS_EQUAL:
     case HEED_OP_EQUAL:
     case HEED_OP_NOT_EQUAL:
-        return (heed_value){ .whole = from == HEED_KIND_FLOAT ? compare_float(op, a.real, b.real)
-                                                              : compare_int(op, a.whole, b.whole) };
+        if (from == HEED_KIND_FLOAT)
+            return (heed_value){ .whole = compare(op, a.real < b.real, a.real == b.real) };
+        return (heed_value){ .whole = compare(op, a.whole < b.whole, a.whole == b.whole) };
     case HEED_OP_AND:
         return (heed_value){ .whole = a.whole & b.whole };
     case HEED_OP_OR:

@@ -1,12 +1,9 @@
 /*
  * test_ablate.c - ablations of kernels: their names, their results, and findings from their times
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <stdint.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -370,13 +367,8 @@ static int close_context(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declared),     cmocka_unit_test(test_configs),
-        cmocka_unit_test(test_reasons),      cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_ranking),      cmocka_unit_test(test_cpu_builds),
-        cmocka_unit_test(test_cpu_refusals), cmocka_unit_test(test_cpu_delay),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+RUN_TESTS_WITHIN(open_context, close_context, cmocka_unit_test(test_declared),
+                 cmocka_unit_test(test_configs), cmocka_unit_test(test_reasons),
+                 cmocka_unit_test(test_effects), cmocka_unit_test(test_ranking),
+                 cmocka_unit_test(test_cpu_builds), cmocka_unit_test(test_cpu_refusals),
+                 cmocka_unit_test(test_cpu_delay))

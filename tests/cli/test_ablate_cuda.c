@@ -2,13 +2,8 @@
  * test_ablate_cuda.c - ablations of CUDA kernels with the fake driver (fake_cuda.h): which ones
  * exist, and that they are launched like the kernel
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
-
-#include <stdint.h>
 #include <string.h>
 
 #include "cuda/driver/driver.h"
@@ -251,17 +246,6 @@ static void test_tiny(void **state)
     trial_end(&t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_compiled_beside, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_builds_apart, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_panels, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_tiny, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_found, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_launched_alike, scene_reset, scene_check),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_compiled_beside), SCENE_TEST(test_builds_apart),
+                 SCENE_TEST(test_panels), SCENE_TEST(test_tiny), SCENE_TEST(test_found),
+                 SCENE_TEST(test_launched_alike))

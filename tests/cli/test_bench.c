@@ -1,14 +1,12 @@
 /*
  * test_bench.c - the `heed bench` command
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bench_program.h"
 #include "lab/measure/duel.h"
@@ -254,19 +252,8 @@ static void stops_at_an_interrupt(void **state)
     stops_at(state, "TERM");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(refuses_bad_command_lines, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(reports_what_it_sampled, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(compares_two_kernels, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(times_captured_tensors, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(says_what_cannot_be_done, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(says_what_it_can_detect, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(prints_a_summary, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(says_where_it_cannot_record, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(stops_at_an_interrupt, scratch_open, scratch_close),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(refuses_bad_command_lines), SCRATCH_TEST(reports_what_it_sampled),
+          SCRATCH_TEST(compares_two_kernels), SCRATCH_TEST(times_captured_tensors),
+          SCRATCH_TEST(says_what_cannot_be_done), SCRATCH_TEST(says_what_it_can_detect),
+          SCRATCH_TEST(prints_a_summary), SCRATCH_TEST(says_where_it_cannot_record),
+          SCRATCH_TEST(stops_at_an_interrupt))

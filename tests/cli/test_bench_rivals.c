@@ -1,16 +1,14 @@
 /*
  * test_bench_rivals.c - `heed bench` with rivals: a good one, and some that misbehave
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bench_program.h"
 #include "scratch.h"
@@ -397,22 +395,8 @@ static void says_that_another_kernel_is_timed(void **state)
     expect_text(state, "stdout.txt", "replays behind a kernel of another module");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(compares_with_the_naive_rival, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(survives_bad_rivals, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(shows_no_wrong_rival, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(keeps_its_figure_beside_one_that_dies, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(replays_beside_backends, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(knows_backends_by_their_own_names, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(refuses_another_kernel_on_a_cpu, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(says_that_another_kernel_is_timed, scratch_open,
-                                        scratch_close),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(compares_with_the_naive_rival), SCRATCH_TEST(survives_bad_rivals),
+          SCRATCH_TEST(shows_no_wrong_rival), SCRATCH_TEST(keeps_its_figure_beside_one_that_dies),
+          SCRATCH_TEST(replays_beside_backends), SCRATCH_TEST(knows_backends_by_their_own_names),
+          SCRATCH_TEST(refuses_another_kernel_on_a_cpu),
+          SCRATCH_TEST(says_that_another_kernel_is_timed))

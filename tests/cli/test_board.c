@@ -1,17 +1,14 @@
 /*
  * test_board.c - the `heed board` and `heed wisdom` commands
  */
+#include "run_tests.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #include "leader.h"
 #include "members.h"
@@ -240,17 +237,9 @@ static void passes_over_what_it_cannot_select(void **state)
     run_heed_rows(state, &way, leading + 3, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(says_what_to_do),
-        cmocka_unit_test(adds_what_bench_recorded),
-        cmocka_unit_test(json_has_everything),
-        cmocka_unit_test(tells_of_damage),
-        cmocka_unit_test(adds_problems_with_lengths),
-        cmocka_unit_test(names_a_damaged_leader),
-        cmocka_unit_test(makes_wisdom_of_the_board),
-        cmocka_unit_test(passes_over_what_it_cannot_select),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(says_what_to_do),
+                 cmocka_unit_test(adds_what_bench_recorded), cmocka_unit_test(json_has_everything),
+                 cmocka_unit_test(tells_of_damage), cmocka_unit_test(adds_problems_with_lengths),
+                 cmocka_unit_test(names_a_damaged_leader),
+                 cmocka_unit_test(makes_wisdom_of_the_board),
+                 cmocka_unit_test(passes_over_what_it_cannot_select))

@@ -2,13 +2,10 @@
  * test_board_forged.c - forged records: one that contradicts itself or the device is refused with
  * the field and its valid values, and never leads
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "run_heed.h"
 #include "scratch.h"
@@ -139,11 +136,5 @@ static void no_faster_than_this_machine(void **state)
     run_heed_rows(state, &way, twice, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forged_records_are_refused),
-        cmocka_unit_test(no_faster_than_this_machine),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(forged_records_are_refused),
+                 cmocka_unit_test(no_faster_than_this_machine))

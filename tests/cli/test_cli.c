@@ -1,18 +1,15 @@
 /*
  * test_cli.c - the heed program: exit statuses, streams, JSON
  */
+#include "run_tests.h"
+
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "arrays.h"
 #include "heed.h"
@@ -435,22 +432,12 @@ static void keeps_wisdom(void **state)
     EXPECT(state, lines);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_a_front_door),
-        cmocka_unit_test(notices_lost_output),
-        cmocka_unit_test(errors_are_json_where_it_was_asked_for),
-        cmocka_unit_test(slips_are_told),
-        cmocka_unit_test(pipes_are_files),
-        cmocka_unit_test(stops_when_interrupted),
-        cmocka_unit_test(colours_only_where_wanted),
-        cmocka_unit_test(json_has_a_schema),
-        cmocka_unit_test(documents_are_well_formed),
-        cmocka_unit_test(inspects_files),
-        cmocka_unit_test(inspects_sources),
-        cmocka_unit_test(plans),
-        cmocka_unit_test(keeps_wisdom),
-    };
-    return cmocka_run_group_tests(tests, arrays_open, scratch_close);
-}
+RUN_TESTS_WITHIN(arrays_open, scratch_close, cmocka_unit_test(has_a_front_door),
+                 cmocka_unit_test(notices_lost_output),
+                 cmocka_unit_test(errors_are_json_where_it_was_asked_for),
+                 cmocka_unit_test(slips_are_told), cmocka_unit_test(pipes_are_files),
+                 cmocka_unit_test(stops_when_interrupted),
+                 cmocka_unit_test(colours_only_where_wanted), cmocka_unit_test(json_has_a_schema),
+                 cmocka_unit_test(documents_are_well_formed), cmocka_unit_test(inspects_files),
+                 cmocka_unit_test(inspects_sources), cmocka_unit_test(plans),
+                 cmocka_unit_test(keeps_wisdom))

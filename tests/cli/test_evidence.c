@@ -2,11 +2,7 @@
  * test_evidence.c - the trials that verbs add to the board: no field is empty that the verb could
  * fill
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -265,11 +261,5 @@ static void the_manifest_can_be_had(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_is_filled_in),
-        cmocka_unit_test(the_manifest_can_be_had),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(every_field_is_filled_in),
+                 cmocka_unit_test(the_manifest_can_be_had))

@@ -1,11 +1,7 @@
 /*
  * test_evolve.c - the `heed evolve` command: a champion, the board, interruptions, errors
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -479,23 +475,17 @@ static void test_refusals(void **state)
             run_heed_rows(state, &way, &rows[i], 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_long_interruptions, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_plan_is_champion, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_plan_is_ranked, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_shy_champion, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_device, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_cuda_source, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_cuda_sources, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_refusals, open_folder, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_long_interruptions, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_plan_is_champion, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_plan_is_ranked, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_shy_champion, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_device, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_cuda_source, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_bad_cuda_sources, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_refusals, open_folder, scratch_close))

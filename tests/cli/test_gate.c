@@ -1,11 +1,7 @@
 /*
  * test_gate.c - the `heed gate` command: champions that pass, fail, or cannot be judged
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -508,24 +504,11 @@ static void test_spills(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),
-        cmocka_unit_test(test_slower),
-        cmocka_unit_test(test_little_time),
-        cmocka_unit_test(test_ambiguous),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_source),
-        cmocka_unit_test(test_unsafe),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_criteria),
-        cmocka_unit_test(test_backends),
-        cmocka_unit_test(test_interrupted_count),
-        cmocka_unit_test(test_conflicts),
-        cmocka_unit_test(test_spills),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(test_same),
+                 cmocka_unit_test(test_slower), cmocka_unit_test(test_little_time),
+                 cmocka_unit_test(test_ambiguous), cmocka_unit_test(test_gone),
+                 cmocka_unit_test(test_wrong), cmocka_unit_test(test_nothing),
+                 cmocka_unit_test(test_source), cmocka_unit_test(test_unsafe),
+                 cmocka_unit_test(test_unknown), cmocka_unit_test(test_criteria),
+                 cmocka_unit_test(test_backends), cmocka_unit_test(test_interrupted_count),
+                 cmocka_unit_test(test_conflicts), cmocka_unit_test(test_spills))

@@ -2,11 +2,7 @@
  * test_gate_rebuild.c - champions built from the code of their time: a regression in one of heed's
  * kernels is found, whether it is slow or wrong
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -412,18 +408,10 @@ static void launches_are_read_as_written(void **state)
         assert_false(lab_launch_parse(&launched, refused[i], &bad));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_are_read_as_written),
-        cmocka_unit_test(refused_sources),
-        cmocka_unit_test(device_sources_of_another_day),
-        cmocka_unit_test(device_code_is_the_same),
-        cmocka_unit_test(device_code_of_other_problems),
-        cmocka_unit_test(regressions_are_found),
-        cmocka_unit_test(far_slower_in_no_time),
-        cmocka_unit_test(far_slower_than_a_small_library),
-        cmocka_unit_test(what_cannot_be_rebuilt),
-    };
-    return cmocka_run_group_tests(tests, open_board, scratch_close);
-}
+RUN_TESTS_WITHIN(open_board, scratch_close, cmocka_unit_test(launches_are_read_as_written),
+                 cmocka_unit_test(refused_sources), cmocka_unit_test(device_sources_of_another_day),
+                 cmocka_unit_test(device_code_is_the_same),
+                 cmocka_unit_test(device_code_of_other_problems),
+                 cmocka_unit_test(regressions_are_found), cmocka_unit_test(far_slower_in_no_time),
+                 cmocka_unit_test(far_slower_than_a_small_library),
+                 cmocka_unit_test(what_cannot_be_rebuilt))

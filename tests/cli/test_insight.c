@@ -2,11 +2,7 @@
  * test_insight.c - measurements of champions: written to the board and read back, time limits, and
  * the `heed evolve` command
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <string.h>
@@ -282,16 +278,8 @@ static void test_tune(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_board, scratch_open, scratch_close),
-        cmocka_unit_test(test_no_time),
-        cmocka_unit_test(test_effects),
-        cmocka_unit_test_setup_teardown(test_measured, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_less, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_resumed, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_tune, open_folder, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_board), cmocka_unit_test(test_no_time), cmocka_unit_test(test_effects),
+          cmocka_unit_test_setup_teardown(test_measured, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_less, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_resumed, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_tune, open_folder, scratch_close))

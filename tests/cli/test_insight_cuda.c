@@ -1,11 +1,7 @@
 /*
  * test_insight_cuda.c - counters of a champion: ncu is run on it, with the fake driver
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,15 +145,7 @@ static void test_launch(void **state)
     assert_int_equal(launch(path, words), CLI_ENVIRONMENT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_counters, begin, end),
-        cmocka_unit_test_setup_teardown(test_no_counters, begin, end),
-        cmocka_unit_test_setup_teardown(test_source, begin, end),
-        cmocka_unit_test_setup_teardown(test_launch, begin, end),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, cmocka_unit_test_setup_teardown(test_counters, begin, end),
+                 cmocka_unit_test_setup_teardown(test_no_counters, begin, end),
+                 cmocka_unit_test_setup_teardown(test_source, begin, end),
+                 cmocka_unit_test_setup_teardown(test_launch, begin, end))

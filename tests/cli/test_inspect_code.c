@@ -3,11 +3,9 @@
  *
  * Tests that need NVRTC and a real disassembler are skipped if these are missing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <stdarg.h>
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -332,22 +330,10 @@ static void test_a_device_has_its_plan(void **state)
     assert_said(result.out, "fwd_any_sm80_naive");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_counts_are_printed, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_counts_are_in_json, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_tools_that_do_not_work, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_without_a_tool, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_severities_decide, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_a_device_has_its_plan, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_each_is_found_when_compiled, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_how_threads_lie_is_said, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_kernels_are_judged_together, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_shipped_kernels_have_no_fault, scratch_open,
-                                        scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_counts_are_printed), SCRATCH_TEST(test_counts_are_in_json),
+          SCRATCH_TEST(test_tools_that_do_not_work), SCRATCH_TEST(test_without_a_tool),
+          SCRATCH_TEST(test_severities_decide), SCRATCH_TEST(test_a_device_has_its_plan),
+          SCRATCH_TEST(test_each_is_found_when_compiled),
+          SCRATCH_TEST(test_how_threads_lie_is_said),
+          SCRATCH_TEST(test_kernels_are_judged_together),
+          SCRATCH_TEST(test_shipped_kernels_have_no_fault))

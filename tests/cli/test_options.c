@@ -1,14 +1,12 @@
 /*
  * test_options.c - parsing a command line by an option table, and suggestions
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/suggest.h"
 #include "cli/base/cli.h"
@@ -226,12 +224,7 @@ static void maps_status_to_exit_code(void **state)
     assert_int_equal(cli_exit_of((heed_status)99), CLI_ENVIRONMENT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_every_kind),        cmocka_unit_test(knows_defaults),
-        cmocka_unit_test(accepts_the_usual_forms), cmocka_unit_test(refuses_with_a_reason),
-        cmocka_unit_test(suggests_the_nearest),    cmocka_unit_test(maps_status_to_exit_code),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(reads_every_kind),
+                 cmocka_unit_test(knows_defaults), cmocka_unit_test(accepts_the_usual_forms),
+                 cmocka_unit_test(refuses_with_a_reason), cmocka_unit_test(suggests_the_nearest),
+                 cmocka_unit_test(maps_status_to_exit_code))

@@ -195,13 +195,9 @@ static void test_cuda(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_right, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_piped, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_wrong, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_hang, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_arguments, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_duels, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_cuda, scratch_open, scratch_close),
+        SCRATCH_TEST(test_right), SCRATCH_TEST(test_piped),     SCRATCH_TEST(test_wrong),
+        SCRATCH_TEST(test_hang),  SCRATCH_TEST(test_arguments), SCRATCH_TEST(test_duels),
+        SCRATCH_TEST(test_cuda),
     };
     return can_hold_aloud() ? cmocka_run_group_tests(tests, NULL, NULL) : HOLD_SKIPPED;
 }

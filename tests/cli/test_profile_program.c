@@ -2,11 +2,7 @@
  * test_profile_program.c - the `heed profile` command, with an ncu that succeeds and fails in many
  * ways
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <glob.h>
 #include <stdbool.h>
@@ -419,15 +415,9 @@ static void test_timeline(void **state)
     must(state, "heed profile --timeline --device cuda " SPEC, 0, "in a graph");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters), cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_gate),     cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_trouble),  cmocka_unit_test(test_hang),
-        cmocka_unit_test(test_absent),   cmocka_unit_test(test_read),
-        cmocka_unit_test(test_usage),    cmocka_unit_test(test_scaling),
-        cmocka_unit_test(test_timeline),
-    };
-    return cmocka_run_group_tests(tests, open_folder, scratch_close);
-}
+RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_counters),
+                 cmocka_unit_test(test_launch), cmocka_unit_test(test_gate),
+                 cmocka_unit_test(test_missing), cmocka_unit_test(test_trouble),
+                 cmocka_unit_test(test_hang), cmocka_unit_test(test_absent),
+                 cmocka_unit_test(test_read), cmocka_unit_test(test_usage),
+                 cmocka_unit_test(test_scaling), cmocka_unit_test(test_timeline))

@@ -2,17 +2,15 @@
  * test_report.c - the `heed report` command: figures and warnings for one record, for several and
  * for the board
  */
+#include "run_tests.h"
+
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "lab/report/format.h"
 #include "record_scene.h"
@@ -457,22 +455,10 @@ static void shows_an_empty_board(void **state)
     EXPECT(state, lines);
 }
 
-int main(void)
-{
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(shows_the_figures_of_a_record),
-        IN_SCRATCH(json_has_the_same),
-        IN_SCRATCH(says_what_speaks_against),
-        IN_SCRATCH(claims_no_more_than_it_knows),
-        IN_SCRATCH(puts_two_beside_each_other),
-        IN_SCRATCH(takes_the_newest_of_a_folder),
-        IN_SCRATCH(shows_the_board),
-        IN_SCRATCH(shows_whom_nobody_beats),
-        IN_SCRATCH(shows_an_empty_board),
-        IN_SCRATCH(names_the_commits_of_its_rows),
-        IN_SCRATCH(begins_with_the_newest_rows),
-        IN_SCRATCH(keeps_times_behind_another_kernel_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(shows_the_figures_of_a_record), SCRATCH_TEST(json_has_the_same),
+          SCRATCH_TEST(says_what_speaks_against), SCRATCH_TEST(claims_no_more_than_it_knows),
+          SCRATCH_TEST(puts_two_beside_each_other), SCRATCH_TEST(takes_the_newest_of_a_folder),
+          SCRATCH_TEST(shows_the_board), SCRATCH_TEST(shows_whom_nobody_beats),
+          SCRATCH_TEST(shows_an_empty_board), SCRATCH_TEST(names_the_commits_of_its_rows),
+          SCRATCH_TEST(begins_with_the_newest_rows),
+          SCRATCH_TEST(keeps_times_behind_another_kernel_apart))

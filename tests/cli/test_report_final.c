@@ -2,16 +2,13 @@
  * test_report_final.c - `heed report --final`: the files in the directory, their contents, and
  * refused input
  */
+#include "run_tests.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/trial/launch.h"
 #include "record_scene.h"
@@ -202,13 +199,5 @@ static void leaves_nothing_half_written(void **state)
     EXPECT(state, lines);
 }
 
-int main(void)
-{
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(writes_what_the_board_knows),
-        IN_SCRATCH(says_what_is_missing),
-        IN_SCRATCH(leaves_nothing_half_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(writes_what_the_board_knows), SCRATCH_TEST(says_what_is_missing),
+          SCRATCH_TEST(leaves_nothing_half_written))

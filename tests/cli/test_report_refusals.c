@@ -1,16 +1,12 @@
 /*
  * test_report_refusals.c - records that `heed report` refuses, and odd but harmless ones
  */
+#include "run_tests.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "report_scene.h"
 #include "scratch.h"
@@ -285,13 +281,6 @@ static void looks_at_the_manifest(void **state)
     EXPECT(state, lines);
 }
 
-int main(void)
-{
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(escapes_hostile_names), IN_SCRATCH(escapes_hostile_names_of_the_board),
-        IN_SCRATCH(refuses_bad_fields),    IN_SCRATCH(refuses_bad_files),
-        IN_SCRATCH(looks_at_the_manifest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(escapes_hostile_names), SCRATCH_TEST(escapes_hostile_names_of_the_board),
+          SCRATCH_TEST(refuses_bad_fields), SCRATCH_TEST(refuses_bad_files),
+          SCRATCH_TEST(looks_at_the_manifest))

@@ -2,15 +2,10 @@
  * test_rerun.c - a leader of the board with a separate source is compared with heed's results: by
  * `heed tune`, and by both kinds of `heed evolve`
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -222,13 +217,7 @@ static void leader_that_will_not_run_loses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_one_is_beaten),
-        cmocka_unit_test(evolution_meets_it),
-        cmocka_unit_test(what_cannot_be_met_says_why),
-        cmocka_unit_test(leader_that_will_not_run_loses),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(a_slow_one_is_beaten),
+                 cmocka_unit_test(evolution_meets_it),
+                 cmocka_unit_test(what_cannot_be_met_says_why),
+                 cmocka_unit_test(leader_that_will_not_run_loses))

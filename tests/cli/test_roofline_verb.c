@@ -2,11 +2,7 @@
  * test_roofline_verb.c - the `heed roofline`, `heed doctor --lock` and `heed doctor --check`
  * commands
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -233,15 +229,5 @@ static void test_differences(void **state)
     run_heed_says(state, &way, "heed doctor lock.json", 2, "unexpected");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_measured, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_age, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_machines, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_judged, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_lock, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_differences, scratch_open, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_measured), SCRATCH_TEST(test_age), SCRATCH_TEST(test_machines),
+          SCRATCH_TEST(test_judged), SCRATCH_TEST(test_lock), SCRATCH_TEST(test_differences))

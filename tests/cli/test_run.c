@@ -1,16 +1,13 @@
 /*
  * test_run.c - the `heed run` command: results, errors, inputs and outputs
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "arrays.h"
 #include "lab/tensor/convert.h"
@@ -312,18 +309,9 @@ static void replaces_results_as_a_whole(void **state)
     EXPECT(state, lines);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_arrays_that_do_not_fit),
-        cmocka_unit_test(refuses_operands_that_do_not_fit),
-        cmocka_unit_test(computes_with_operands),
-        cmocka_unit_test(computes_attention),
-        cmocka_unit_test(knows_both_layouts),
-        cmocka_unit_test(agrees_with_a_real_model),
-        cmocka_unit_test(warns_of_what_is_not_finite),
-        cmocka_unit_test(reads_pipes),
-        cmocka_unit_test(replaces_results_as_a_whole),
-    };
-    return cmocka_run_group_tests(tests, arrays_open, scratch_close);
-}
+RUN_TESTS_WITHIN(arrays_open, scratch_close, cmocka_unit_test(refuses_arrays_that_do_not_fit),
+                 cmocka_unit_test(refuses_operands_that_do_not_fit),
+                 cmocka_unit_test(computes_with_operands), cmocka_unit_test(computes_attention),
+                 cmocka_unit_test(knows_both_layouts), cmocka_unit_test(agrees_with_a_real_model),
+                 cmocka_unit_test(warns_of_what_is_not_finite), cmocka_unit_test(reads_pipes),
+                 cmocka_unit_test(replaces_results_as_a_whole))

@@ -2,16 +2,13 @@
  * test_run_append.c - `heed run` with appended keys and values and with rotary embeddings: results,
  * output files, errors
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/npy.h"
@@ -631,17 +628,10 @@ static void refuses_pages_that_are_shared(void **state)
     EXPECT(state, lines);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appends_as_if_keys_were_there),
-        cmocka_unit_test(names_its_files),
-        cmocka_unit_test(reads_named_arrays),
-        cmocka_unit_test(takes_tables_of_each_type),
-        cmocka_unit_test(refuses_options_without_others),
-        cmocka_unit_test(refuses_new_keys_that_do_not_fit),
-        cmocka_unit_test(refuses_rotations_that_do_not_fit),
-        cmocka_unit_test(refuses_pages_that_are_shared),
-    };
-    return cmocka_run_group_tests(tests, open_arrays, scratch_close);
-}
+RUN_TESTS_WITHIN(open_arrays, scratch_close, cmocka_unit_test(appends_as_if_keys_were_there),
+                 cmocka_unit_test(names_its_files), cmocka_unit_test(reads_named_arrays),
+                 cmocka_unit_test(takes_tables_of_each_type),
+                 cmocka_unit_test(refuses_options_without_others),
+                 cmocka_unit_test(refuses_new_keys_that_do_not_fit),
+                 cmocka_unit_test(refuses_rotations_that_do_not_fit),
+                 cmocka_unit_test(refuses_pages_that_are_shared))

@@ -2,16 +2,13 @@
  * test_run_sequences.c - `heed run` with packed sequences, paged keys, and a V that is a part of K:
  * results, defaults and errors
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/npy.h"
@@ -286,12 +283,5 @@ static void computes_attention(void **state)
     free(result);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_what_does_not_fit),
-        cmocka_unit_test(says_what_arrays_mean),
-        cmocka_unit_test(computes_attention),
-    };
-    return cmocka_run_group_tests(tests, open_arrays, scratch_close);
-}
+RUN_TESTS_WITHIN(open_arrays, scratch_close, cmocka_unit_test(refuses_what_does_not_fit),
+                 cmocka_unit_test(says_what_arrays_mean), cmocka_unit_test(computes_attention))

@@ -4,11 +4,7 @@
  *
  * tests/suites/ tests the readers of tasks; this tests the program's use of them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -395,20 +391,8 @@ static void test_robust_kbench(void **state)
     check_solution(state, "plain_heed_cu_f16.cu", full);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_import, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_shape_file, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_odd_files, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_damaged, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_words, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_judge_refusals, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_unreadable_solutions, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_export, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_kernels, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_what_has_no_form, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_robust_kbench, scratch_open, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_import), SCRATCH_TEST(test_shape_file), SCRATCH_TEST(test_odd_files),
+          SCRATCH_TEST(test_damaged), SCRATCH_TEST(test_bad_words),
+          SCRATCH_TEST(test_judge_refusals), SCRATCH_TEST(test_unreadable_solutions),
+          SCRATCH_TEST(test_export), SCRATCH_TEST(test_kernels),
+          SCRATCH_TEST(test_what_has_no_form), SCRATCH_TEST(test_robust_kbench))

@@ -1,11 +1,7 @@
 /*
  * test_sweep.c - the `heed sweep` command: searches, records, resumed runs, replays, errors
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -225,13 +221,8 @@ static void test_refusals(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_search),        cmocka_unit_test(test_board),
-        cmocka_unit_test(test_record),        cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_impossible),    cmocka_unit_test(test_device),
-        cmocka_unit_test(test_pruned_record), cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, open_folder, scratch_close);
-}
+RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_search),
+                 cmocka_unit_test(test_board), cmocka_unit_test(test_record),
+                 cmocka_unit_test(test_interrupt), cmocka_unit_test(test_impossible),
+                 cmocka_unit_test(test_device), cmocka_unit_test(test_pruned_record),
+                 cmocka_unit_test(test_refusals))

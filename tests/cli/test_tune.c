@@ -2,11 +2,7 @@
  * test_tune.c - the `heed tune` command: it finds faster kernels, reports if there are none, and
  * loses nothing when interrupted
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -268,17 +264,8 @@ static void test_refusals(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_improvement),
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_nothing_to_search),
-        cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_all_spaces),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(test_improvement),
+                 cmocka_unit_test(test_none), cmocka_unit_test(test_nothing_to_search),
+                 cmocka_unit_test(test_interrupt), cmocka_unit_test(test_killed),
+                 cmocka_unit_test(test_all_spaces), cmocka_unit_test(test_budget),
+                 cmocka_unit_test(test_refusals))

@@ -2,17 +2,15 @@
  * test_verbs.c - every option of every verb: its table row, invalid values, help, manual and
  * completions
  */
+#include "run_tests.h"
+
 #include <ctype.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cli/base/cli.h"
 #include "lab/report/table.h"
@@ -343,16 +341,8 @@ static void progress_speaks_up_in_logs(void **state)
     assert_string_equal(strstr(text, " left"), " left  the third\n");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_sound),
-        cmocka_unit_test(bad_values_are_refused),
-        cmocka_unit_test(twice_is_refused),
-        cmocka_unit_test(slips_get_a_suggestion),
-        cmocka_unit_test(help_fits),
-        cmocka_unit_test(every_option_is_documented),
-        cmocka_unit_test(progress_speaks_up_in_logs),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(rows_are_sound),
+                 cmocka_unit_test(bad_values_are_refused), cmocka_unit_test(twice_is_refused),
+                 cmocka_unit_test(slips_get_a_suggestion), cmocka_unit_test(help_fits),
+                 cmocka_unit_test(every_option_is_documented),
+                 cmocka_unit_test(progress_speaks_up_in_logs))

@@ -114,10 +114,13 @@ static size_t toy_workspace(const heed_kernel *kernel, const heed_problem *probl
     return 100;
 }
 
-#define TOY(function)                                                                      \
-    {                                                                                      \
-        .knobs = { { 'x', "X", { 1, 0 } } }, .cost = toy_cost, .workspace = toy_workspace, \
-        .execute = (function)                                                              \
+#define TOY(function)                                          \
+    {                                                          \
+        .knobs = { { 'x', "X", { 1, 0 } } }, .cost = toy_cost, \
+        .plans = &(const heed_plan_functions)                  \
+        {                                                      \
+            .workspace = toy_workspace, .execute = (function)  \
+        }                                                      \
     }
 
 static const heed_algorithm algorithms[] = { TOY(honest),   TOY(writes_to_k),   TOY(past_o),

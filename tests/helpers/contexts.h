@@ -14,6 +14,12 @@
 heed_context *host_context(int threads);
 heed_context *host_context_of(int threads, const char *cpu);
 
+/* host_plan() returns a plan for @problem by estimate, or fails the test. */
+heed_plan *host_plan(heed_context *context, const heed_problem *problem);
+
+/* host_try() executes @plan on @buffers, with a workspace of its own, and returns the status. */
+heed_status host_try(const heed_plan *plan, heed_buffers buffers);
+
 /* host_execute() executes @plan on @buffers, with a workspace of its own, and host_compute() does
  * so with a plan of @kernel for @problem; false if that kernel cannot. Both fail the test at any
  * other error. */

@@ -41,6 +41,15 @@ def arrays(*shape, count=3):
     return [random.standard_normal(shape).astype(np.float32) for _ in range(count)]
 
 
+def run_threads(work):
+    """Runs work(0) to work(3), each in a thread."""
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def repeated(
     q, k, v, *, words=_fields.Words(), out=None
 ):
@@ -169,11 +178,7 @@ class Known(unittest.TestCase):
                 if heed.attention(*cases[case]).tobytes() != wanted[case]:
                     wrong.append(case)
 
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(work)
         self.assertEqual(wrong, [])
 
     def test_misuse_of_the_module(self):
@@ -461,11 +466,7 @@ class OnCuda(unittest.TestCase):
                 if (o - self.wanted[i]).abs().max().item() > 2e-3:
                     wrong.append(i)
 
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_threads(work)
         self.assertEqual(wrong, [])
 
     def test_devices_are_told_apart(self):

@@ -9,18 +9,26 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cuda_scene.h"
 #include "internal.h"
 
 fake_cuda *fake;
 
-bool scene_begin(void)
+int scene_begin(void **state)
 {
+    (void)state;
     fake = fake_cuda_take(FAKE_CUDA);
     if (!fake)
         fprintf(stderr, "%s\n", dlerror());
-    return fake != NULL;
+    return fake ? 0 : 1;
+}
+
+int scene_begin_uncached(void **state)
+{
+    setenv("HEED_CACHE_LIMIT", "0", 1);
+    return scene_begin(state);
 }
 
 int scene_reset(void **state)

@@ -11,13 +11,18 @@
 /* The controls of the fake. */
 extern fake_cuda *fake;
 
-/* scene_begin() installs the fake driver; false if it cannot. */
-bool scene_begin(void);
+/* cmocka's setup of a group: installs the fake driver; scene_begin_uncached() also keeps heed from
+ * caching the fake compiler's output, which is not machine code. */
+int scene_begin(void **state);
+int scene_begin_uncached(void **state);
 
 /* cmocka's setup: two devices in their initial state, without failures. And its teardown:
  * everything must have been released. */
 int scene_reset(void **state);
 int scene_check(void **state);
+
+/* A row of cmocka's table, with these two. */
+#define SCENE_TEST(function) cmocka_unit_test_setup_teardown(function, scene_reset, scene_check)
 
 /* scene_fail_at() makes call number @call of the entry @name, or of all entries if that is NULL,
  * return @result. */

@@ -5,11 +5,7 @@
  * limit, and must leave the caller's objects unchanged. test_problem_misuse.c does this for
  * problems.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -397,21 +393,9 @@ static void test_wisdom_paths(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_plan_arguments),
-        cmocka_unit_test(test_kernel_names),
-        cmocka_unit_test(test_unsupported_kernels),
-        cmocka_unit_test(test_kernel_listing),
-        cmocka_unit_test(test_candidates),
-        cmocka_unit_test(test_buffer_pointers),
-        cmocka_unit_test(test_nothing_to_ask),
-        cmocka_unit_test(test_workspace_size),
-        cmocka_unit_test(test_wisdom_arguments),
-        cmocka_unit_test(test_wisdom_paths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_options), cmocka_unit_test(test_environment),
+          cmocka_unit_test(test_plan_arguments), cmocka_unit_test(test_kernel_names),
+          cmocka_unit_test(test_unsupported_kernels), cmocka_unit_test(test_kernel_listing),
+          cmocka_unit_test(test_candidates), cmocka_unit_test(test_buffer_pointers),
+          cmocka_unit_test(test_nothing_to_ask), cmocka_unit_test(test_workspace_size),
+          cmocka_unit_test(test_wisdom_arguments), cmocka_unit_test(test_wisdom_paths))

@@ -3,14 +3,11 @@
  * result of one whose cache already contained them, and leaves the cache identical to it, byte for
  * byte
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "appended.h"
 #include "contexts.h"
@@ -126,31 +123,20 @@ static void test_step_after_step(void **state)
     static float q[2 * 8], k[2 * 6 * 8], v[2 * 6 * 8], k_new[2 * 8], v_new[2 * 8], o[2 * 8];
     heed_context *context = host_context(1);
     heed_problem problem = parsed("b2 h1 s1/6 d8 f32 lengths append=1");
-    heed_plan *plan;
-    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
-    void *workspace = aligned_alloc(HEED_ALIGNMENT,
-                                    heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
+    heed_plan *plan = host_plan(context, &problem);
     for (int step = 0; step < 6; step++) {
         const int32_t lengths[2] = { step + 1, 6 - step };
-        const heed_buffers buffers = { .size = sizeof buffers,
-                                       .q = q,
-                                       .k = k,
-                                       .v = v,
-                                       .o = o,
-                                       .lengths = lengths,
-                                       .k_new = k_new,
-                                       .v_new = v_new,
-                                       .workspace = workspace,
-                                       .workspace_size = heed_plan_workspace_size(plan) };
+        const heed_buffers buffers = {
+            .q = q, .k = k, .v = v, .o = o, .lengths = lengths, .k_new = k_new, .v_new = v_new
+        };
         for (int c = 0; c < 16; c++)
             k_new[c] = v_new[c] = (float)(100 * step + c);
-        assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+        host_execute(plan, buffers);
         for (int c = 0; c < 8; c++) {
             assert_true(k[step * 8 + c] == (float)(100 * step + c));
             assert_true(v[(6 + 5 - step) * 8 + c] == (float)(100 * step + 8 + c));
         }
     }
-    free(workspace);
     heed_plan_destroy(plan);
     heed_context_destroy(context);
 }
@@ -244,18 +230,14 @@ static void test_packed_lengths(void **state)
 {
     heed_context *context = host_context(1);
     appended a;
-    heed_plan *plan;
     appended_create(&a, "b4 h2 s5/9 d8 f32 varlen=20/0 lengths causal=br append=5:packed");
-    assert_int_equal(heed_plan_create(&plan, context, &a.problem, HEED_ESTIMATE), HEED_OK);
-    heed_buffers buffers = appended_buffers(&a);
-    buffers.workspace_size = heed_plan_workspace_size(plan);
-    buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
+    heed_plan *plan = host_plan(context, &a.problem);
+    const heed_buffers buffers = appended_buffers(&a);
     ((int32_t *)(void *)a.lengths.data)[0] = 0;
-    assert_int_equal(heed_execute(plan, &buffers), HEED_OK);
+    assert_int_equal(host_try(plan, buffers), HEED_OK);
     ((int32_t *)(void *)a.lengths.data)[1] = 4;
-    assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);
+    assert_int_equal(host_try(plan, buffers), HEED_ERR_INVALID);
     assert_string_equal(heed_message(), "lengths[1] is 4; it must be 5 to 9: it includes new keys");
-    free(buffers.workspace);
     heed_plan_destroy(plan);
     appended_destroy(&a);
     heed_context_destroy(context);
@@ -314,18 +296,8 @@ static void test_specs_are_printed(void **state)
     expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append_equals_concatenation),
-        cmocka_unit_test(test_long_pieces),
-        cmocka_unit_test(test_step_after_step),
-        cmocka_unit_test(test_bad_buffers),
-        cmocka_unit_test(test_wrong_ones_are_refused),
-        cmocka_unit_test(test_wrong_fields_are_refused),
-        cmocka_unit_test(test_packed_lengths),
-        cmocka_unit_test(test_rows_of_no_sequence),
-        cmocka_unit_test(test_specs_are_printed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_append_equals_concatenation), cmocka_unit_test(test_long_pieces),
+          cmocka_unit_test(test_step_after_step), cmocka_unit_test(test_bad_buffers),
+          cmocka_unit_test(test_wrong_ones_are_refused),
+          cmocka_unit_test(test_wrong_fields_are_refused), cmocka_unit_test(test_packed_lengths),
+          cmocka_unit_test(test_rows_of_no_sequence), cmocka_unit_test(test_specs_are_printed))

@@ -1,17 +1,14 @@
 /*
  * test_bounds.c - tile visibility derived from bounds, checked against every pair of the tile
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cpu/bounds.h"
 #include "cpu/cpu.h"
@@ -268,12 +265,6 @@ static void test_too_much_to_look_at(void **state)
     free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_expressions),  cmocka_unit_test(test_windows_as_expressions),
-        cmocka_unit_test(test_documents),           cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_too_much_to_look_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_random_expressions), cmocka_unit_test(test_windows_as_expressions),
+          cmocka_unit_test(test_documents), cmocka_unit_test(test_masks),
+          cmocka_unit_test(test_too_much_to_look_at))

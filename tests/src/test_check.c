@@ -2,14 +2,10 @@
  * test_check.c - on a CPU, out-of-range lengths, cumulative lengths and page table entries and
  * decreasing starts are found before each execution, and valid ones are accepted
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -18,7 +14,6 @@
 #define SPEC "b2 h1 s1/8 d4 f32 causal=br lengths paged=2/5 table=b@6:0:0"
 
 static float q[2 * 4], pool[5 * 2 * 4], o[2 * 4];
-static int32_t lengths[2], table[12];
 
 static const struct {
     int32_t lengths[2], table[12];
@@ -32,40 +27,29 @@ static const struct {
     { { 6, 3 }, { 0, 1, 2, 5, 0, 0, 0, -2 }, "table[1][1] is -2; it must be 0 to 4" },
 };
 
-static heed_status run(const heed_plan *plan, size_t index, void *workspace)
+static void expect(const heed_plan *plan, heed_buffers buffers, const char *fault)
 {
-    memcpy(lengths, cases[index].lengths, sizeof lengths);
-    memcpy(table, cases[index].table, sizeof table);
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = q,
-                                   .k = pool,
-                                   .v = pool,
-                                   .o = o,
-                                   .lengths = lengths,
-                                   .table = table,
-                                   .workspace = workspace,
-                                   .workspace_size = heed_plan_workspace_size(plan) };
-    return heed_execute(plan, &buffers);
+    assert_int_equal(host_try(plan, buffers), fault ? HEED_ERR_INVALID : HEED_OK);
+    if (fault)
+        assert_string_equal(heed_message(), fault);
 }
 
 static void test_faults_are_named(void **state)
 {
-    heed_context *context;
-    heed_plan *plan;
-    (void)state;
     unsetenv("HEED_CHECK");
-    context = host_context(1);
-    heed_problem problem = parsed(SPEC);
-    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
-    void *workspace = aligned_alloc(HEED_ALIGNMENT,
-                                    heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
+    heed_context *context = host_context(1);
+    const heed_problem problem = parsed(SPEC);
+    heed_plan *plan = host_plan(context, &problem);
+    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        heed_status status = run(plan, i, workspace);
-        assert_int_equal(status, cases[i].fault ? HEED_ERR_INVALID : HEED_OK);
-        if (cases[i].fault)
-            assert_string_equal(heed_message(), cases[i].fault);
+        const heed_buffers buffers = { .q = q,
+                                       .k = pool,
+                                       .v = pool,
+                                       .o = o,
+                                       .lengths = cases[i].lengths,
+                                       .table = cases[i].table };
+        expect(plan, buffers, cases[i].fault);
     }
-    free(workspace);
     heed_plan_destroy(plan);
     heed_context_destroy(context);
 }
@@ -85,31 +69,20 @@ static const struct {
 static void test_faults_of_packed_sequences_are_named(void **state)
 {
     static const int32_t cu_q[4] = { 0, 1, 1, 2 };
-    heed_context *context;
-    heed_plan *plan;
-    (void)state;
     unsetenv("HEED_CHECK");
-    context = host_context(1);
-    heed_problem problem = parsed("b3 h1 s1/4 d4 f32 varlen=2/7 cu_k=i64");
-    assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
-    void *workspace = aligned_alloc(HEED_ALIGNMENT,
-                                    heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
+    heed_context *context = host_context(1);
+    const heed_problem problem = parsed("b3 h1 s1/4 d4 f32 varlen=2/7 cu_k=i64");
+    heed_plan *plan = host_plan(context, &problem);
+    (void)state;
     for (size_t i = 0; i < sizeof packed_cases / sizeof *packed_cases; i++) {
-        const heed_buffers buffers = { .size = sizeof buffers,
-                                       .q = q,
+        const heed_buffers buffers = { .q = q,
                                        .k = pool,
                                        .v = pool,
                                        .o = o,
                                        .cu_seqlens_q = cu_q,
-                                       .cu_seqlens_k = packed_cases[i].cu,
-                                       .workspace = workspace,
-                                       .workspace_size = heed_plan_workspace_size(plan) };
-        heed_status status = heed_execute(plan, &buffers);
-        assert_int_equal(status, packed_cases[i].fault ? HEED_ERR_INVALID : HEED_OK);
-        if (packed_cases[i].fault)
-            assert_string_equal(heed_message(), packed_cases[i].fault);
+                                       .cu_seqlens_k = packed_cases[i].cu };
+        expect(plan, buffers, packed_cases[i].fault);
     }
-    free(workspace);
     heed_plan_destroy(plan);
     heed_context_destroy(context);
 }
@@ -154,12 +127,6 @@ static void test_decreasing_starts_are_named(void **state)
     assert_int_equal(run_starts("b2 h1 s2/8 d4 f32 starts=bq varlen=3/0", falling, cu), HEED_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults_are_named),
-        cmocka_unit_test(test_faults_of_packed_sequences_are_named),
-        cmocka_unit_test(test_decreasing_starts_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_faults_are_named),
+          cmocka_unit_test(test_faults_of_packed_sequences_are_named),
+          cmocka_unit_test(test_decreasing_starts_are_named))

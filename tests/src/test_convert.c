@@ -1,14 +1,11 @@
 /*
  * test_convert.c - elements to doubles and back, for all 65536 values of both half types
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
@@ -186,17 +183,8 @@ static void test_facts_of_types(void **state)
     (void)state;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_half_survives),
-        cmocka_unit_test(test_every_gap_rounds_to_nearest_even),
-        cmocka_unit_test(test_known_values),
-        cmocka_unit_test(test_the_ends_of_the_range),
-        cmocka_unit_test(test_nan_is_quiet),
-        cmocka_unit_test(test_load_is_get),
-        cmocka_unit_test(test_compiler_agrees),
-        cmocka_unit_test(test_facts_of_types),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_every_half_survives),
+          cmocka_unit_test(test_every_gap_rounds_to_nearest_even),
+          cmocka_unit_test(test_known_values), cmocka_unit_test(test_the_ends_of_the_range),
+          cmocka_unit_test(test_nan_is_quiet), cmocka_unit_test(test_load_is_get),
+          cmocka_unit_test(test_compiler_agrees), cmocka_unit_test(test_facts_of_types))

@@ -1,13 +1,9 @@
 /*
  * test_cpu_features.c - CPU features are a set: any combination of rows, some of which imply others
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "cpu/features.h"
 #include "plan.h"
@@ -173,15 +169,7 @@ static void test_context(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matrix_tiles_without_dot_product),
-        cmocka_unit_test(test_dot_product_without_matrix_tiles),
-        cmocka_unit_test(test_names_cap),
-        cmocka_unit_test(test_needs_what_it_implies),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_matrix_tiles_without_dot_product),
+          cmocka_unit_test(test_dot_product_without_matrix_tiles), cmocka_unit_test(test_names_cap),
+          cmocka_unit_test(test_needs_what_it_implies), cmocka_unit_test(test_table),
+          cmocka_unit_test(test_context))

@@ -5,18 +5,15 @@
  * rounded. The output is the mean over the keys with the larger logit, and the LSE is that logit
  * plus the logarithm of their number.
  */
+#include "run_tests.h"
+
 #include <fenv.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -259,14 +256,8 @@ static void test_every_finite_logit_counts(void **state)
     assert_true(runs >= (int)(sizeof extremes / sizeof *extremes));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_finite_logit_counts),
-        cmocka_unit_test(test_sums_of_large_values),
-        cmocka_unit_test(test_denormal_weights_are_zeros),
-        cmocka_unit_test(test_denormal_sums_are_zeros),
-        cmocka_unit_test(test_unwritten_workspace),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_every_finite_logit_counts),
+          cmocka_unit_test(test_sums_of_large_values),
+          cmocka_unit_test(test_denormal_weights_are_zeros),
+          cmocka_unit_test(test_denormal_sums_are_zeros),
+          cmocka_unit_test(test_unwritten_workspace))

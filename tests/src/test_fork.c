@@ -6,11 +6,7 @@
  * returns an error, and destroying works. A child that hangs is killed by its alarm, which fails
  * the test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -202,14 +198,5 @@ static void test_cuda(void **state)
     trial_end(&t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sleeping),
-        cmocka_unit_test(test_busy),
-        cmocka_unit_test_setup_teardown(test_cuda, scene_reset, scene_check),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, cmocka_unit_test(test_sleeping), cmocka_unit_test(test_busy),
+                 SCENE_TEST(test_cuda))

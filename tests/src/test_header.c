@@ -2,14 +2,9 @@
  * test_header.c - consistency of heed.h: every function is documented, and all version numbers
  * agree
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <ctype.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,11 +87,4 @@ static void test_version(void **state)
     assert_string_equal(version, HEED_PROJECT_VERSION);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_function_is_documented),
-        cmocka_unit_test(test_version),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_every_function_is_documented), cmocka_unit_test(test_version))

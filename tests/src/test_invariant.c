@@ -2,16 +2,13 @@
  * test_invariant.c - batch-invariant problems: every batch element and packed sequence has the same
  * bits in any batch
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "run_tests.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -228,13 +225,5 @@ static void test_refusals(void **state)
                      HEED_ERR_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thousand_batches),
-        cmocka_unit_test(test_word_matters),
-        cmocka_unit_test(test_wisdom_is_shared),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_thousand_batches), cmocka_unit_test(test_word_matters),
+          cmocka_unit_test(test_wisdom_is_shared), cmocka_unit_test(test_refusals))

@@ -2,15 +2,11 @@
  * test_machine.c - the laboratory's view of the machine: environment and ceilings. No test here
  * asserts a speed.
  */
+#include "run_tests.h"
+
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/measure/ceiling.h"
 #include "lab/measure/environment.h"
@@ -105,14 +101,5 @@ static void test_bad_arguments(void **state)
     assert_int_equal(lab_ceiling_copy(&bandwidth, 0), HEED_ERR_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_unknown_is_null),
-        cmocka_unit_test(test_ceilings),
-        cmocka_unit_test(test_bad_arguments),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_environment), cmocka_unit_test(test_unknown_is_null),
+          cmocka_unit_test(test_ceilings), cmocka_unit_test(test_bad_arguments))

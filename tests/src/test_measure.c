@@ -1,11 +1,7 @@
 /*
  * test_measure.c - the clock and the sampler
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 
@@ -111,15 +107,6 @@ static void test_failure(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clock),
-        cmocka_unit_test(test_single_calls),
-        cmocka_unit_test(test_budget_ends_at_the_room),
-        cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_warms_up),
-        cmocka_unit_test(test_failure),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_clock), cmocka_unit_test(test_single_calls),
+          cmocka_unit_test(test_budget_ends_at_the_room), cmocka_unit_test(test_repeats),
+          cmocka_unit_test(test_warms_up), cmocka_unit_test(test_failure))

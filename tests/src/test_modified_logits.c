@@ -4,17 +4,14 @@
  *
  * Each expression is also written in C here.
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "expect.h"
@@ -404,13 +401,7 @@ static void test_sinks_share_the_weight(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_features_as_defined),
-        cmocka_unit_test(test_hidden_keys_never_count),
-        cmocka_unit_test(test_features_are_their_expressions),
-        cmocka_unit_test(test_sinks_share_the_weight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_features_as_defined),
+          cmocka_unit_test(test_hidden_keys_never_count),
+          cmocka_unit_test(test_features_are_their_expressions),
+          cmocka_unit_test(test_sinks_share_the_weight))

@@ -2,17 +2,14 @@
  * test_modify.c - vectorized logit programs, in every instruction set of this machine, compared
  * with the meaning of each step
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cpu/cpu.h"
 #include "cpu/features.h"
@@ -595,13 +592,6 @@ static void test_the_longest_program_is_complete(void **state)
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_ERR_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_programs),
-        cmocka_unit_test(test_the_longest_program_is_complete),
-        cmocka_unit_test(test_divisions),
-        cmocka_unit_test(test_functions_to_the_last_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_random_programs),
+          cmocka_unit_test(test_the_longest_program_is_complete), cmocka_unit_test(test_divisions),
+          cmocka_unit_test(test_functions_to_the_last_places))

@@ -1,16 +1,13 @@
 /*
  * test_number.c - numbers are parsed strictly and printed in a form that reads back exactly
  */
+#include "run_tests.h"
+
 #include <float.h>
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/random.h"
 #include "number.h"
@@ -170,19 +167,10 @@ static void test_locale_makes_no_difference(void **state)
     assert_false(comma);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts_decimal_numbers),
-        cmocka_unit_test(test_refuses_everything_else),
-        cmocka_unit_test(test_refuses_what_a_float_cannot_hold),
-        cmocka_unit_test(test_refuses_long_numbers),
-        cmocka_unit_test(test_rounds_once),
-        cmocka_unit_test(test_floats_read_back),
-        cmocka_unit_test(test_doubles_read_back),
-        cmocka_unit_test(test_prints_no_more_digits_than_needed),
-        cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_locale_makes_no_difference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_accepts_decimal_numbers),
+          cmocka_unit_test(test_refuses_everything_else),
+          cmocka_unit_test(test_refuses_what_a_float_cannot_hold),
+          cmocka_unit_test(test_refuses_long_numbers), cmocka_unit_test(test_rounds_once),
+          cmocka_unit_test(test_floats_read_back), cmocka_unit_test(test_doubles_read_back),
+          cmocka_unit_test(test_prints_no_more_digits_than_needed),
+          cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_locale_makes_no_difference))

@@ -3,11 +3,7 @@
  *
  * A process looks for a tool once, so each case runs in a separate process.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -279,13 +275,5 @@ static void test_device(void **state)
     assert_int_equal(run_case(device, FAKE_NVTX_TOOL, "", NULL), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_watched),
-        cmocka_unit_test(test_unwatched),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_watched), cmocka_unit_test(test_unwatched),
+          cmocka_unit_test(test_threads), cmocka_unit_test(test_device))

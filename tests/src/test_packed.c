@@ -3,17 +3,14 @@
  * is written: lengths of 0, 1 and the maximum, equal and very unequal ones, cumulative lengths of
  * both types, on every kernel that supports them
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "arrays.h"
 #include "contexts.h"
@@ -273,14 +270,6 @@ static void test_specs_are_printed(void **state)
     expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_like_each_by_itself),
-        cmocka_unit_test(test_tasks_follow_tokens),
-        cmocka_unit_test(test_too_many_tasks_are_refused),
-        cmocka_unit_test(test_wrong_ones_are_refused),
-        cmocka_unit_test(test_specs_are_printed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_like_each_by_itself), cmocka_unit_test(test_tasks_follow_tokens),
+          cmocka_unit_test(test_too_many_tasks_are_refused),
+          cmocka_unit_test(test_wrong_ones_are_refused), cmocka_unit_test(test_specs_are_printed))

@@ -1,11 +1,7 @@
 /*
  * test_plan.c - the planner: its candidates, its choice, and the times that it learns
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -467,23 +463,10 @@ static void test_not_worthwhile_but_known(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_estimate),
-        cmocka_unit_test(test_problem_is_copied),
-        cmocka_unit_test(test_configs_differ),
-        cmocka_unit_test(test_knobs),
-        cmocka_unit_test(test_every_config),
-        cmocka_unit_test(test_not_worthwhile_but_right),
-        cmocka_unit_test(test_not_worthwhile_but_known),
-        cmocka_unit_test(test_measure),
-        cmocka_unit_test(test_patient),
-        cmocka_unit_test(test_measure_changed_logits),
-        cmocka_unit_test(test_stopped_within_a_call),
-        cmocka_unit_test(test_too_large_to_measure),
-        cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_extreme_problems),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_estimate), cmocka_unit_test(test_problem_is_copied),
+          cmocka_unit_test(test_configs_differ), cmocka_unit_test(test_knobs),
+          cmocka_unit_test(test_every_config), cmocka_unit_test(test_not_worthwhile_but_right),
+          cmocka_unit_test(test_not_worthwhile_but_known), cmocka_unit_test(test_measure),
+          cmocka_unit_test(test_patient), cmocka_unit_test(test_measure_changed_logits),
+          cmocka_unit_test(test_stopped_within_a_call), cmocka_unit_test(test_too_large_to_measure),
+          cmocka_unit_test(test_workspace), cmocka_unit_test(test_extreme_problems))

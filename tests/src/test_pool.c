@@ -5,11 +5,7 @@
  * below (--wrap). They simulate a system that leaves every thread where it is until it must move.
  * Nothing here depends on other load on the machine.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -311,19 +307,13 @@ static void test_leave_respects(void **state)
     assert_int_equal(atomic_load(&played.sets), 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_parts_from_caller, set_up),
-        cmocka_unit_test_setup(test_parts_from_workers, set_up),
-        cmocka_unit_test_setup(test_workers_part, set_up),
-        cmocka_unit_test_setup(test_idle_workers_yield, set_up),
-        cmocka_unit_test_setup(test_more_threads_than_cpus, set_up),
-        cmocka_unit_test_setup(test_one_cpu, set_up),
-        cmocka_unit_test_setup(test_moves_are_few, set_up),
-        cmocka_unit_test_setup(test_system_refuses, set_up),
-        cmocka_unit_test_setup(test_leave, set_up),
-        cmocka_unit_test_setup(test_leave_respects, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test_setup(test_parts_from_caller, set_up),
+          cmocka_unit_test_setup(test_parts_from_workers, set_up),
+          cmocka_unit_test_setup(test_workers_part, set_up),
+          cmocka_unit_test_setup(test_idle_workers_yield, set_up),
+          cmocka_unit_test_setup(test_more_threads_than_cpus, set_up),
+          cmocka_unit_test_setup(test_one_cpu, set_up),
+          cmocka_unit_test_setup(test_moves_are_few, set_up),
+          cmocka_unit_test_setup(test_system_refuses, set_up),
+          cmocka_unit_test_setup(test_leave, set_up),
+          cmocka_unit_test_setup(test_leave_respects, set_up))

@@ -2,14 +2,11 @@
  * test_prefix.c - shared key prefix: an execution that reads it once gives the same results as one
  * in which each batch element has a copy, and reads nothing else
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -422,17 +419,8 @@ static void test_plan_tells_of_both(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prefix_equals_keys_of_ones_own),
-        cmocka_unit_test(test_many_rows),
-        cmocka_unit_test(test_bad_numbers_are_named),
-        cmocka_unit_test(test_lengths_of_packed_queries),
-        cmocka_unit_test(test_wrong_ones_are_refused),
-        cmocka_unit_test(test_both_parts),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_plan_tells_of_both),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_prefix_equals_keys_of_ones_own), cmocka_unit_test(test_many_rows),
+          cmocka_unit_test(test_bad_numbers_are_named),
+          cmocka_unit_test(test_lengths_of_packed_queries),
+          cmocka_unit_test(test_wrong_ones_are_refused), cmocka_unit_test(test_both_parts),
+          cmocka_unit_test(test_bytes), cmocka_unit_test(test_plan_tells_of_both))

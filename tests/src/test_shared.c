@@ -2,14 +2,10 @@
  * test_shared.c - problems whose V is a part of K: errors, their normal form, and the results of
  * every kernel
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "internal.h"
 #include "problems.h"
@@ -157,13 +153,5 @@ static void test_kernels(void **state)
     free(s.o);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_normal_form),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_kernels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_limits), cmocka_unit_test(test_normal_form),
+          cmocka_unit_test(test_bytes), cmocka_unit_test(test_kernels))

@@ -5,11 +5,7 @@
  * that is followed by unmapped memory: an access past it crashes the test. A newer one has a field
  * that the library does not have.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -288,17 +284,7 @@ static void test_candidates_of_any_size(void **state)
     (void)state;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_layout_is_kept),
-        cmocka_unit_test(test_older_caller),
-        cmocka_unit_test(test_older_options),
-        cmocka_unit_test(test_newer_caller),
-        cmocka_unit_test(test_buffers),
-        cmocka_unit_test(test_caller_without_operands),
-        cmocka_unit_test(test_wrong_sizes),
-        cmocka_unit_test(test_candidates_of_any_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_the_first_layout_is_kept), cmocka_unit_test(test_older_caller),
+          cmocka_unit_test(test_older_options), cmocka_unit_test(test_newer_caller),
+          cmocka_unit_test(test_buffers), cmocka_unit_test(test_caller_without_operands),
+          cmocka_unit_test(test_wrong_sizes), cmocka_unit_test(test_candidates_of_any_size))

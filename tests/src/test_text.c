@@ -1,12 +1,9 @@
 /*
  * test_text.c - appending to a fixed buffer
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -50,12 +47,5 @@ static void test_counts_without_a_buffer(void **state)
     assert_int_equal(text.length, 7);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_appends),
-        cmocka_unit_test(test_counts_what_does_not_fit),
-        cmocka_unit_test(test_counts_without_a_buffer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_appends), cmocka_unit_test(test_counts_what_does_not_fit),
+          cmocka_unit_test(test_counts_without_a_buffer))

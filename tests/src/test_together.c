@@ -1,15 +1,11 @@
 /*
  * test_together.c - tasks with several key/value heads give the same bits as tasks with one head
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "run_tests.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "heed.h"
 #include "lab/verify/inputs.h"
@@ -132,11 +128,5 @@ static void test_adjacent_heads_are_together(void **state)
     lab_values_destroy(&rows);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_are_the_same),
-        cmocka_unit_test(test_adjacent_heads_are_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_bits_are_the_same),
+          cmocka_unit_test(test_adjacent_heads_are_together))

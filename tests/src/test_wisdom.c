@@ -1,14 +1,11 @@
 /*
  * test_wisdom.c - the table of choices, its text form, and the plans made from it
  */
+#include "run_tests.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "wisdom_scene.h"
 
@@ -210,18 +207,9 @@ static void test_useless_choices_leave_the_message(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_useless_choices_leave_the_message),
-        cmocka_unit_test(test_finds_what_was_added),
-        cmocka_unit_test(test_effort_decides),
-        cmocka_unit_test(test_many_problems),
-        cmocka_unit_test(test_many_threads),
-        cmocka_unit_test(test_text_comes_back),
-        cmocka_unit_test(test_text_of_nothing),
-        cmocka_unit_test(test_export_counts_what_does_not_fit),
-        cmocka_unit_test(test_wisdom_makes_plans),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_useless_choices_leave_the_message),
+          cmocka_unit_test(test_finds_what_was_added), cmocka_unit_test(test_effort_decides),
+          cmocka_unit_test(test_many_problems), cmocka_unit_test(test_many_threads),
+          cmocka_unit_test(test_text_comes_back), cmocka_unit_test(test_text_of_nothing),
+          cmocka_unit_test(test_export_counts_what_does_not_fit),
+          cmocka_unit_test(test_wisdom_makes_plans))

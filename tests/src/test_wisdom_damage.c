@@ -2,16 +2,13 @@
  * test_wisdom_damage.c - wisdom text that is damaged, for other machines or invented: lines that
  * are skipped, and texts that are refused
  */
+#include "run_tests.h"
+
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "wisdom_scene.h"
 
@@ -295,19 +292,12 @@ static void test_null_is_refused(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut_is_told),
-        cmocka_unit_test(test_every_changed_byte_is_told),
-        cmocka_unit_test(test_every_lost_or_doubled_byte_is_told),
-        cmocka_unit_test(test_lines_after_the_end_are_told),
-        cmocka_unit_test(test_lines_for_others_are_skipped),
-        cmocka_unit_test(test_bad_values_are_told),
-        cmocka_unit_test(test_other_texts_are_told),
-        cmocka_unit_test(test_null_bytes_are_told),
-        cmocka_unit_test(test_texts_without_bounds_are_refused),
-        cmocka_unit_test(test_null_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_every_cut_is_told),
+          cmocka_unit_test(test_every_changed_byte_is_told),
+          cmocka_unit_test(test_every_lost_or_doubled_byte_is_told),
+          cmocka_unit_test(test_lines_after_the_end_are_told),
+          cmocka_unit_test(test_lines_for_others_are_skipped),
+          cmocka_unit_test(test_bad_values_are_told), cmocka_unit_test(test_other_texts_are_told),
+          cmocka_unit_test(test_null_bytes_are_told),
+          cmocka_unit_test(test_texts_without_bounds_are_refused),
+          cmocka_unit_test(test_null_is_refused))

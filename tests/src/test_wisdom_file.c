@@ -1,21 +1,17 @@
 /*
  * test_wisdom_file.c - wisdom files: saved completely or not at all
  */
+#include "run_tests.h"
+
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "internal.h"
 #include "scratch.h"
@@ -220,21 +216,9 @@ static void test_null_is_refused(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_file_comes_back, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_links_and_pipes_stay, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_permissions_are_those_of_a_new_file, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_a_full_disk_leaves_the_old_file, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_places_that_cannot_be_written, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_files_that_cannot_be_read, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_files, scratch_open, scratch_close),
-        cmocka_unit_test(test_null_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_a_file_comes_back), SCRATCH_TEST(test_links_and_pipes_stay),
+          SCRATCH_TEST(test_permissions_are_those_of_a_new_file),
+          SCRATCH_TEST(test_a_full_disk_leaves_the_old_file),
+          SCRATCH_TEST(test_places_that_cannot_be_written),
+          SCRATCH_TEST(test_files_that_cannot_be_read), SCRATCH_TEST(test_bad_files),
+          cmocka_unit_test(test_null_is_refused))

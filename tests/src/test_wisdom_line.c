@@ -1,16 +1,12 @@
 /*
  * test_wisdom_line.c - wisdom line by line, and choices measured elsewhere
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "problems.h"
@@ -124,12 +120,4 @@ static void visits(void **state)
     heed_context_destroy(other);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(learns),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(visits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(learns), cmocka_unit_test(refuses), cmocka_unit_test(visits))

@@ -2,17 +2,12 @@
  * test_layers.c - the layering of the source tree: its #include lines compared with the table in
  * DESIGN.md
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <ctype.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,12 +410,5 @@ static void test_words(void **state)
     complaints = 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_tree),
-    };
-    return cmocka_run_group_tests(tests, read_table, NULL);
-}
+RUN_TESTS_WITHIN(read_table, NULL, cmocka_unit_test(test_rules), cmocka_unit_test(test_words),
+                 cmocka_unit_test(test_tree))

@@ -94,10 +94,10 @@ static void by_turns(mutant_memory *memory, const heed_problem *problem,
     answer(memory, problem, buffers, memory->since % 2 == 1);
 }
 
-/* Computes with the tensor @role of the first call, and the others of this one. */
-static void keep(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers,
-                 lab_role role)
+/* Computes with the tensor memory->role of the first call, and the others of this one. */
+static void keep(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers)
 {
+    const lab_role role = memory->role;
     lab_view view = lab_view_of(problem, role);
     size_t bytes = lab_view_bytes(&view);
     heed_buffers old = *buffers;
@@ -110,60 +110,6 @@ static void keep(mutant_memory *memory, const heed_problem *problem, const heed_
     if (memory->o)
         lab_buffers_set(&old, role, memory->o);
     mutant_plain(problem, &old);
-}
-
-static void old_queries(mutant_memory *memory, const heed_problem *problem,
-                        const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_Q);
-}
-
-static void old_keys(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_K);
-}
-
-static void old_bias(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_BIAS);
-}
-
-static void old_starts(mutant_memory *memory, const heed_problem *problem,
-                       const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_STARTS);
-}
-
-static void old_table(mutant_memory *memory, const heed_problem *problem,
-                      const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_TABLE);
-}
-
-static void old_sequences(mutant_memory *memory, const heed_problem *problem,
-                          const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_CU_K);
-}
-
-static void old_lengths(mutant_memory *memory, const heed_problem *problem,
-                        const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_LENGTHS);
-}
-
-static void old_mask(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_SHOWN);
-}
-
-static void old_array(mutant_memory *memory, const heed_problem *problem,
-                      const heed_buffers *buffers)
-{
-    keep(memory, problem, buffers, LAB_ARRAYS);
 }
 
 /* Marks its workspace once it holds the result, and looks for the mark. */
@@ -371,23 +317,23 @@ const lab_mutant lab_mutants_cheats[] = {
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
     { .name = "one-of-three", .does = "works in every third call", .behaviour.call = one_of_three,
       .spec = "b2 h4/2 s20/30 d16 f16", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-queries", .does = "keeps the queries of the first call", .behaviour.call = old_queries,
+    { .name = "old-queries", .does = "keeps the queries of the first call", .behaviour = { .call = keep, .role = LAB_Q },
       .spec = SPEC, .inputs = "normal", .gate = "fresh" },
-    { .name = "old-keys", .does = "keeps the keys of the first call", .behaviour.call = old_keys,
+    { .name = "old-keys", .does = "keeps the keys of the first call", .behaviour = { .call = keep, .role = LAB_K },
       .spec = "b1 h2 s20/200 d24 bf16", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-bias", .does = "keeps the bias of the first call", .behaviour.call = old_bias,
+    { .name = "old-bias", .does = "keeps the bias of the first call", .behaviour = { .call = keep, .role = LAB_BIAS },
       .spec = "b1 h2 s40 d24 f32 bias=f16:hqk", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-starts", .does = "keeps the starts of the first call", .behaviour.call = old_starts,
+    { .name = "old-starts", .does = "keeps the starts of the first call", .behaviour = { .call = keep, .role = LAB_STARTS },
       .spec = "b2 h2 s40 d24 f32 starts causal", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-sequences", .does = "keeps the cumulative lengths of the first call", .behaviour.call = old_sequences,
+    { .name = "old-sequences", .does = "keeps the cumulative lengths of the first call", .behaviour = { .call = keep, .role = LAB_CU_K },
       .spec = "b6 h2 s9/40 d24 f32 varlen=40/150", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-table", .does = "keeps the page table of the first call", .behaviour.call = old_table,
+    { .name = "old-table", .does = "keeps the page table of the first call", .behaviour = { .call = keep, .role = LAB_TABLE },
       .spec = "b3 h2 s4/40 d24 f32 paged=8/20", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-lengths", .does = "keeps the lengths of the first call", .behaviour.call = old_lengths,
+    { .name = "old-lengths", .does = "keeps the lengths of the first call", .behaviour = { .call = keep, .role = LAB_LENGTHS },
       .spec = "b3 h2 s4/40 d24 f32 lengths causal=br", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-mask", .does = "keeps the mask of the first call", .behaviour.call = old_mask,
+    { .name = "old-mask", .does = "keeps the mask of the first call", .behaviour = { .call = keep, .role = LAB_SHOWN },
       .spec = "b1 h2 s40 d24 f32 shown=bits", .inputs = "normal", .gate = "fresh" },
-    { .name = "old-array", .does = "keeps the array of the first call", .behaviour.call = old_array,
+    { .name = "old-array", .does = "keeps the array of the first call", .behaviour = { .call = keep, .role = LAB_ARRAYS },
       .spec = "b1 h2 s40 d24 f32 array=doc:i32:40 visible=doc[q]==doc[k]", .inputs = "normal", .gate = "fresh" },
     { .name = "in-workspace", .does = "returns the last result if its workspace is unchanged",
       .behaviour = { .call = in_workspace, .workspace = 64 },

@@ -112,12 +112,14 @@ void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers)
 /* Memories of a kernel                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Zero at first. O and LSE are those of the last mutant_remember(). */
+/* Zero at first, except for the behaviour's role. O and LSE are those of the last
+ * mutant_remember(). */
 struct mutant_memory {
     int64_t calls;     /* before this one */
     int64_t since;     /* those since the problem was prepared */
     heed_buffers last; /* of the last mutant_remember() */
     uint64_t print;    /* free for use */
+    lab_role role;     /* that of the behaviour */
     void *o;           /* [row][dim_v] in the element type; NULL: nothing is stored */
     float *lse;        /* [row]; NULL: not requested */
     int64_t rows, dim; /* of the stored outputs */

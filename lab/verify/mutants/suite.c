@@ -127,8 +127,10 @@ struct lab_actor {
 lab_actor *lab_actor_create(const lab_behaviour *behaviour)
 {
     lab_actor *actor = calloc(1, sizeof *actor);
-    if (actor)
-        actor->behaviour = behaviour;
+    if (!actor)
+        return NULL;
+    actor->behaviour = behaviour;
+    actor->memory.role = behaviour->role;
     return actor;
 }
 

@@ -331,9 +331,6 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
     .legal = legal,
     .worthwhile = worthwhile,
     .cost = heed_wgmma_cost,
-    .workspace = heed_cuda_workspace,
-    .prepare = heed_cuda_prepare,
-    .release = heed_cuda_release_plan,
-    .execute = heed_cuda_execute,
+    .plans = &heed_cuda_plans,
     .facts = facts,
 };

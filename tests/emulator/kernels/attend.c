@@ -7,12 +7,8 @@
 
 #include "lab/verify/mutants/attend.cu"
 
-static void run(const void *args)
-{
-    heed_attend(*(const heed_cuda_args *)args);
-}
+#include "emulator/kernels/entries.h"
 
-extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
     .type = 1,

@@ -8,17 +8,9 @@
 
 #include "src/cuda/kernels/attn_mla.cu"
 
-static void run(const void *args)
-{
-    heed_attend(*(const heed_cuda_mapped_args *)args);
-}
+#define KERNEL_ARGS heed_cuda_mapped_args
+#include "emulator/kernels/entries.h"
 
-static void combine(const void *args)
-{
-    heed_combine(*(const heed_cuda_args *)args);
-}
-
-extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
     .type = HEED_BF16 ? 2 : 1,

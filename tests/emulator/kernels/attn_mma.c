@@ -11,19 +11,8 @@
 #define STAGES_BYTES (HEED_KEY_GROUPS * HEED_STAGES * STAGE_BYTES)
 #define MERGE_BYTES ((HEED_KEY_GROUPS - 1) * GROUP_THREADS * ROWS16 * STATE_WORDS * 4)
 
-static void run(const void *args)
-{
-    heed_attend(*(const heed_cuda_args *)args);
-}
+#include "emulator/kernels/entries.h"
 
-static void combine(const void *args)
-{
-    heed_combine(*(const heed_cuda_args *)args);
-}
-
-#include "emulator/kernels/list.h"
-
-extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
     .type = HEED_F32    ? 0

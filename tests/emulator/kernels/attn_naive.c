@@ -7,12 +7,8 @@
 
 #include "src/cuda/kernels/attn_naive.cu"
 
-static void run(const void *args)
-{
-    heed_attend(*(const heed_cuda_args *)args);
-}
+#include "emulator/kernels/entries.h"
 
-extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
     .name = EMULATED_NAME,
     .type = HEED_TYPE,

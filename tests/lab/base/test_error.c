@@ -2,16 +2,14 @@
  * test_error.c - messages of the laboratory: errors about files, whose names and contents are
  * untrusted; messages and progress that reach the caller; and growing arrays
  */
-#include <setjmp.h>
+#include "run_tests.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/base/array.h"
 #include "lab/base/error.h"
@@ -161,16 +159,7 @@ static void test_an_array_grows(void **state)
     free(items);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control_characters_are_shown),
-        cmocka_unit_test(test_lines_stay_lines),
-        cmocka_unit_test(test_what_does_not_fit_is_cut),
-        cmocka_unit_test(test_a_sink_is_told),
-        cmocka_unit_test(test_a_caller_advises),
-        cmocka_unit_test(test_no_sink_is_needed),
-        cmocka_unit_test(test_an_array_grows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_control_characters_are_shown),
+          cmocka_unit_test(test_lines_stay_lines), cmocka_unit_test(test_what_does_not_fit_is_cut),
+          cmocka_unit_test(test_a_sink_is_told), cmocka_unit_test(test_a_caller_advises),
+          cmocka_unit_test(test_no_sink_is_needed), cmocka_unit_test(test_an_array_grows))

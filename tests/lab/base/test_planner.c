@@ -1,13 +1,9 @@
 /*
  * test_planner.c - the laboratory's queries to the library's planner
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
 
 #include "contexts.h"
 #include "cpu/features.h"
@@ -73,12 +69,6 @@ static void test_a_plan_has_chosen(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_are_the_librarys),
-        cmocka_unit_test(test_words_have_what_they_imply),
-        cmocka_unit_test(test_a_plan_has_chosen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_names_are_the_librarys),
+          cmocka_unit_test(test_words_have_what_they_imply),
+          cmocka_unit_test(test_a_plan_has_chosen))

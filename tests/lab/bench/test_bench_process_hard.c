@@ -2,14 +2,11 @@
  * test_bench_process_hard.c - hard values in timed calls change the answer, but not the verdict on
  * a correct kernel
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "lab/bench/hard.h"
@@ -174,13 +171,5 @@ static void test_spares_little(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),
-        cmocka_unit_test(test_shows),
-        cmocka_unit_test(test_spares_little),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_honest), cmocka_unit_test(test_shows),
+          cmocka_unit_test(test_spares_little))

@@ -1,14 +1,12 @@
 /*
  * test_bench_tensors.c - the tensors that `heed bench` times with, and its check of outputs
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "lab/bench/match.h"
@@ -282,21 +280,9 @@ static void refuses_more_than_the_machine_has(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(judges_outputs),
-        cmocka_unit_test(rotates_copies),
-        cmocka_unit_test(packs_strided_tensors),
-        cmocka_unit_test(repeats_values),
-        cmocka_unit_test(judges_rows),
-        cmocka_unit_test(judges_weightless_rows),
-        cmocka_unit_test(draws_lengths),
-        cmocka_unit_test(shares_no_page),
-        cmocka_unit_test(weighs_sequences),
-        cmocka_unit_test(draws_documents),
-        cmocka_unit_test(refuses_more_than_the_machine_has),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(judges_outputs), cmocka_unit_test(rotates_copies),
+          cmocka_unit_test(packs_strided_tensors), cmocka_unit_test(repeats_values),
+          cmocka_unit_test(judges_rows), cmocka_unit_test(judges_weightless_rows),
+          cmocka_unit_test(draws_lengths), cmocka_unit_test(shares_no_page),
+          cmocka_unit_test(weighs_sequences), cmocka_unit_test(draws_documents),
+          cmocka_unit_test(refuses_more_than_the_machine_has))

@@ -5,11 +5,9 @@
  * another one is certain to replace it. As soon as a kernel passes the gates, the others are slowed
  * down instead.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <stdarg.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -222,12 +220,6 @@ static int open_folder(void **state)
     return scratch_open(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_late_answer, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_no_answer, open_folder, scratch_close),
-        cmocka_unit_test_setup_teardown(test_no_time, open_folder, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test_setup_teardown(test_late_answer, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_no_answer, open_folder, scratch_close),
+          cmocka_unit_test_setup_teardown(test_no_time, open_folder, scratch_close))

@@ -1,15 +1,12 @@
 /*
  * test_final.c - the results of searches on a board, and the distance of kernels from their limits
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/final/final.h"
 #include "lab/trial/launch.h"
@@ -170,13 +167,6 @@ static void knows_occupancy(void **state)
     assert_int_equal(most, 0);
 }
 
-int main(void)
-{
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_open, scratch_close)
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(finds_searches),          IN_SCRATCH(sweeps_end_with_the_fastest),
-        IN_SCRATCH(knows_what_is_no_search), cmocka_unit_test(knows_limits),
-        cmocka_unit_test(knows_occupancy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(finds_searches), SCRATCH_TEST(sweeps_end_with_the_fastest),
+          SCRATCH_TEST(knows_what_is_no_search), cmocka_unit_test(knows_limits),
+          cmocka_unit_test(knows_occupancy))

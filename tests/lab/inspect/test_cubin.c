@@ -2,15 +2,11 @@
  * test_cubin.c - the resource usage of a compiled kernel, from its file and from the assembler's
  * log
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cuda/driver/nvrtc.h"
 #include "cuda/jit.h"
@@ -323,18 +319,10 @@ static void test_the_assembler_says_the_same(void **state)
         check_arch(archs[i], nvrtc->major);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_older_file_is_read),
-        cmocka_unit_test(test_a_newer_file_is_read),
-        cmocka_unit_test(test_a_required_shape_is_read),
-        cmocka_unit_test(test_a_reserve_without_a_section),
-        cmocka_unit_test(test_code_that_is_to_be_linked),
-        cmocka_unit_test(test_spills_are_in_the_log),
-        cmocka_unit_test(test_other_files_are_refused),
-        cmocka_unit_test(test_damage_is_survived),
-        cmocka_unit_test(test_the_assembler_says_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_an_older_file_is_read), cmocka_unit_test(test_a_newer_file_is_read),
+          cmocka_unit_test(test_a_required_shape_is_read),
+          cmocka_unit_test(test_a_reserve_without_a_section),
+          cmocka_unit_test(test_code_that_is_to_be_linked),
+          cmocka_unit_test(test_spills_are_in_the_log),
+          cmocka_unit_test(test_other_files_are_refused), cmocka_unit_test(test_damage_is_survived),
+          cmocka_unit_test(test_the_assembler_says_the_same))

@@ -1,11 +1,7 @@
 /*
  * test_disassembler.c - search for a disassembler, and its invocation
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -163,14 +159,8 @@ static void test_arguments(void **state)
     assert_string_equal(arguments[1], "-sass");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_wish_comes_first, begin, end),
-        cmocka_unit_test_setup_teardown(test_places, begin, end),
-        cmocka_unit_test_setup_teardown(test_the_second_choice, begin, end),
-        cmocka_unit_test_setup_teardown(test_odd_names, begin, end),
-        cmocka_unit_test_setup_teardown(test_arguments, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test_setup_teardown(test_the_wish_comes_first, begin, end),
+          cmocka_unit_test_setup_teardown(test_places, begin, end),
+          cmocka_unit_test_setup_teardown(test_the_second_choice, begin, end),
+          cmocka_unit_test_setup_teardown(test_odd_names, begin, end),
+          cmocka_unit_test_setup_teardown(test_arguments, begin, end))

@@ -3,11 +3,7 @@
  *
  * It reads recorded disassembly and needs no tools.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -222,17 +218,10 @@ static void test_the_gravest_comes_first(void **state)
     assert_string_equal(lab_severity_name(found[3].severity), "warning");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_finds_its_own),
-        cmocka_unit_test(test_every_rule_has_a_case),
-        cmocka_unit_test(test_every_rule_is_documented),
-        cmocka_unit_test(test_nothing_is_assumed),
-        cmocka_unit_test(test_few_warps_of_unknown_code),
-        cmocka_unit_test(test_stores_of_halves_want_no_tensor_cores),
-        cmocka_unit_test(test_more_threads_than_bounds),
-        cmocka_unit_test(test_the_gravest_comes_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_each_finds_its_own), cmocka_unit_test(test_every_rule_has_a_case),
+          cmocka_unit_test(test_every_rule_is_documented),
+          cmocka_unit_test(test_nothing_is_assumed),
+          cmocka_unit_test(test_few_warps_of_unknown_code),
+          cmocka_unit_test(test_stores_of_halves_want_no_tensor_cores),
+          cmocka_unit_test(test_more_threads_than_bounds),
+          cmocka_unit_test(test_the_gravest_comes_first))

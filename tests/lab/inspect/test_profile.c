@@ -4,11 +4,7 @@
  * The recordings in data/ncu are from an H200, trimmed to the columns that heed reads and a few
  * that it does not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -361,15 +357,8 @@ static void test_architectures(void **state)
     assert_int_equal(lab_profile_asynchronous(&p), -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_stalls),        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_shares),        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_wish),          cmocka_unit_test(test_trouble),
-        cmocka_unit_test(test_gates),         cmocka_unit_test(test_each),
-        cmocka_unit_test(test_architectures),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_tables), cmocka_unit_test(test_values),
+          cmocka_unit_test(test_stalls), cmocka_unit_test(test_text), cmocka_unit_test(test_shares),
+          cmocka_unit_test(test_cut), cmocka_unit_test(test_wish), cmocka_unit_test(test_trouble),
+          cmocka_unit_test(test_gates), cmocka_unit_test(test_each),
+          cmocka_unit_test(test_architectures))

@@ -1,11 +1,7 @@
 /*
  * test_profile_device.c - the resources of a launch, and a timeline of calls (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <string.h>
 
@@ -69,14 +65,5 @@ static void test_failures(void **state)
     scene_end(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_launch, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_timeline, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_launch), SCENE_TEST(test_timeline),
+                 SCENE_TEST(test_failures))

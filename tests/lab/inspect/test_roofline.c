@@ -2,11 +2,7 @@
  * test_roofline.c - floors computed by hand, ceilings in files, ranks, and whether the cost model
  * ranks the recorded sweep of 90 points correctly
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -319,18 +315,8 @@ static void test_features_of_a_cpu(void **state)
     assert_memory_equal(any.matrix, best.matrix, sizeof any.matrix);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_floors_by_hand),
-        cmocka_unit_test(test_floors_of_values),
-        cmocka_unit_test(test_what_binds),
-        cmocka_unit_test(test_features_of_a_cpu),
-        cmocka_unit_test_setup_teardown(test_file_comes_back, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_damage_is_told, scratch_open, scratch_close),
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_the_cost_model_ranks_the_recorded_sweep),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_floors_by_hand), cmocka_unit_test(test_floors_of_values),
+          cmocka_unit_test(test_what_binds), cmocka_unit_test(test_features_of_a_cpu),
+          SCRATCH_TEST(test_file_comes_back), SCRATCH_TEST(test_damage_is_told),
+          cmocka_unit_test(test_paths), cmocka_unit_test(test_ranks),
+          cmocka_unit_test(test_the_cost_model_ranks_the_recorded_sweep))

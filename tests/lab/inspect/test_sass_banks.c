@@ -1,11 +1,7 @@
 /*
  * test_sass_banks.c - shared memory addresses traced per lane, and their bank conflicts
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include "sass_scene.h"
 
@@ -109,12 +105,6 @@ static void test_banks_of_blocks_with_rows(void **state)
     lab_sass_free(&sass);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_banks_of_known_addresses),
-        cmocka_unit_test(test_banks_of_unknown_addresses),
-        cmocka_unit_test(test_banks_of_blocks_with_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_banks_of_known_addresses),
+          cmocka_unit_test(test_banks_of_unknown_addresses),
+          cmocka_unit_test(test_banks_of_blocks_with_rows))

@@ -3,11 +3,7 @@
  *
  * Times come from models of kernels, so their fault is known.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -192,12 +188,6 @@ static void test_missing(void **state)
     assert_int_equal(it.cause, LAB_SCALE_FINE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fine),  cmocka_unit_test(test_serial),  cmocka_unit_test(test_room),
-        cmocka_unit_test(test_waves), cmocka_unit_test(test_cache),   cmocka_unit_test(test_config),
-        cmocka_unit_test(test_noise), cmocka_unit_test(test_missing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_fine), cmocka_unit_test(test_serial), cmocka_unit_test(test_room),
+          cmocka_unit_test(test_waves), cmocka_unit_test(test_cache), cmocka_unit_test(test_config),
+          cmocka_unit_test(test_noise), cmocka_unit_test(test_missing))

@@ -2,11 +2,7 @@
  * test_ceiling_code.c - the kernels that measure a GPU compile for every architecture, and are not
  * optimised away
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -76,10 +72,4 @@ static void test_they_compile(void **state)
             }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_they_compile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_they_compile))

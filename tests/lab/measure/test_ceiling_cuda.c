@@ -2,14 +2,9 @@
  * test_ceiling_cuda.c - measuring ceilings: times give the right rates, on an imaginary GPU and on
  * this CPU
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,15 +160,5 @@ static void test_cpu_ceilings(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rates, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_interruptions_and_cpus, scene_reset, scene_check),
-        cmocka_unit_test(test_cpu_ceilings),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_rates), SCENE_TEST(test_failures),
+                 SCENE_TEST(test_interruptions_and_cpus), cmocka_unit_test(test_cpu_ceilings))

@@ -2,13 +2,10 @@
  * test_measure_compare.c - confidence intervals, interim looks and verdicts, compared with
  * independent figures
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "lab/measure/family.h"
 #include "lab/measure/looks.h"
@@ -399,17 +396,11 @@ static void pools_duels(void **state)
     assert_int_equal(lab_pooled_ratio(series, 1, 0.99, &one), HEED_ERR_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normal_numbers),      cmocka_unit_test(exact_intervals),
-        cmocka_unit_test(robust_estimates),    cmocka_unit_test(spends_by_plan),
-        cmocka_unit_test(peeking_is_paid_for), cmocka_unit_test(verdict_bounds),
-        cmocka_unit_test(refuses_nonsense),    cmocka_unit_test(stretches_and_looks),
-        cmocka_unit_test(drift_has_ends),      cmocka_unit_test(looks_while_it_grows),
-        cmocka_unit_test(serial_orders),       cmocka_unit_test(merges_what_is_alike),
-        cmocka_unit_test(dependence_is_seen),  cmocka_unit_test(intervals_follow),
-        cmocka_unit_test(pools_duels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(normal_numbers), cmocka_unit_test(exact_intervals),
+          cmocka_unit_test(robust_estimates), cmocka_unit_test(spends_by_plan),
+          cmocka_unit_test(peeking_is_paid_for), cmocka_unit_test(verdict_bounds),
+          cmocka_unit_test(refuses_nonsense), cmocka_unit_test(stretches_and_looks),
+          cmocka_unit_test(drift_has_ends), cmocka_unit_test(looks_while_it_grows),
+          cmocka_unit_test(serial_orders), cmocka_unit_test(merges_what_is_alike),
+          cmocka_unit_test(dependence_is_seen), cmocka_unit_test(intervals_follow),
+          cmocka_unit_test(pools_duels))

@@ -1,14 +1,11 @@
 /*
  * test_measure_duel.c - duels of scripted sides
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/measure/champion.h"
 #include "lab/measure/family.h"
@@ -476,21 +473,9 @@ static void test_succession(void **state)
     assert_true(lab_champion_decide(bouts + 2, 1, 1, 0.035, 1).ahead);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_stops_when_clear),
-        cmocka_unit_test(test_stops_in_time),
-        cmocka_unit_test(test_tries_typical),
-        cmocka_unit_test(test_luck),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_contest),
-        cmocka_unit_test(test_contest_each),
-        cmocka_unit_test(test_family_keeps_its_word),
-        cmocka_unit_test(test_family_steps_down),
-        cmocka_unit_test(test_succession),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_order), cmocka_unit_test(test_turns),
+          cmocka_unit_test(test_stops_when_clear), cmocka_unit_test(test_stops_in_time),
+          cmocka_unit_test(test_tries_typical), cmocka_unit_test(test_luck),
+          cmocka_unit_test(test_failures), cmocka_unit_test(test_contest),
+          cmocka_unit_test(test_contest_each), cmocka_unit_test(test_family_keeps_its_word),
+          cmocka_unit_test(test_family_steps_down), cmocka_unit_test(test_succession))

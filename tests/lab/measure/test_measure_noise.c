@@ -1,15 +1,12 @@
 /*
  * test_measure_noise.c - error rate and power of verdicts, on recorded noise
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/measure/power.h"
 #include "noise.h"
@@ -151,14 +148,6 @@ static void undetectable_difference(void **state)
     assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_ERR_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_kernel),
-        cmocka_unit_test(planted_difference),
-        cmocka_unit_test(planted_gain),
-        cmocka_unit_test(detectable_difference),
-        cmocka_unit_test(undetectable_difference),
-    };
-    return cmocka_run_group_tests(tests, read_recordings, NULL);
-}
+RUN_TESTS_WITHIN(read_recordings, NULL, cmocka_unit_test(same_kernel),
+                 cmocka_unit_test(planted_difference), cmocka_unit_test(planted_gain),
+                 cmocka_unit_test(detectable_difference), cmocka_unit_test(undetectable_difference))

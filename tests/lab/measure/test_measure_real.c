@@ -5,16 +5,13 @@
  * It asserts the rate of wrong verdicts, not any time; a busy machine may make verdicts AMBIGUOUS,
  * but not wrong.
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "lab/measure/duel.h"
@@ -213,11 +210,5 @@ static void planted_delay(void **state)
         skip();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_kernel),
-        cmocka_unit_test(planted_delay),
-    };
-    return cmocka_run_group_tests(tests, open_scene, close_scene);
-}
+RUN_TESTS_WITHIN(open_scene, close_scene, cmocka_unit_test(same_kernel),
+                 cmocka_unit_test(planted_delay))

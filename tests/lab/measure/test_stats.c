@@ -1,14 +1,11 @@
 /*
  * test_stats.c - order statistics compared with NumPy and SciPy, confidence intervals by simulation
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/measure/stats.h"
 
@@ -183,19 +180,8 @@ static void test_round(void **state)
     assert_true(lab_stats_round(1e-320) == 1e-320); /* the power of ten would overflow */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_spread_and_means),
-        cmocka_unit_test(test_mad_of_ties_and_one),
-        cmocka_unit_test(test_nothing_is_nan),
-        cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_median_interval),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_interval_coverage),
-        cmocka_unit_test(test_round),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_quantiles), cmocka_unit_test(test_spread_and_means),
+          cmocka_unit_test(test_mad_of_ties_and_one), cmocka_unit_test(test_nothing_is_nan),
+          cmocka_unit_test(test_summary), cmocka_unit_test(test_median_interval),
+          cmocka_unit_test(test_bad_options), cmocka_unit_test(test_interval_coverage),
+          cmocka_unit_test(test_round))

@@ -1,11 +1,7 @@
 /*
  * test_record.c - the leaderboard: rows are added once, read back, and never change
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -245,16 +241,8 @@ static void verdicts_have_words(void **state)
     assert_string_equal(lab_record_verdict_meaning(LAB_RECORD_VERDICTS), "unknown");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trial_comes_back),
-        cmocka_unit_test(shows_everything),
-        cmocka_unit_test(a_trial_is_there_once),
-        cmocka_unit_test(refuses_half_a_trial),
-        cmocka_unit_test(nothing_is_changed_or_dropped),
-        cmocka_unit_test(a_run_goes_on),
-        cmocka_unit_test(verdicts_have_words),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(a_trial_comes_back),
+                 cmocka_unit_test(shows_everything), cmocka_unit_test(a_trial_is_there_once),
+                 cmocka_unit_test(refuses_half_a_trial),
+                 cmocka_unit_test(nothing_is_changed_or_dropped), cmocka_unit_test(a_run_goes_on),
+                 cmocka_unit_test(verdicts_have_words))

@@ -1,11 +1,7 @@
 /*
  * test_record_board.c - the leaders of the leaderboard, and the results of filters
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdio.h>
 
@@ -274,16 +270,7 @@ static void filters(void **state)
     lab_record_close(record);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newest_figure_counts),
-        cmocka_unit_test(what_was_found_out),
-        cmocka_unit_test(a_leader_is_refuted),
-        cmocka_unit_test(what_is_ranked),
-        cmocka_unit_test(impossible_is_not_damaged),
-        cmocka_unit_test(a_failing_selftest_taints),
-        cmocka_unit_test(filters),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(the_newest_figure_counts),
+                 cmocka_unit_test(what_was_found_out), cmocka_unit_test(a_leader_is_refuted),
+                 cmocka_unit_test(what_is_ranked), cmocka_unit_test(impossible_is_not_damaged),
+                 cmocka_unit_test(a_failing_selftest_taints), cmocka_unit_test(filters))

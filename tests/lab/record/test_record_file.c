@@ -2,11 +2,7 @@
  * test_record_file.c - the file of the leaderboard: its location, write access, and files that are
  * refused
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -202,15 +198,8 @@ static void finds_its_place(void **state)
     record_refused(lab_record_path(long_name, path, &error), HEED_ERR_INVALID, &error, "1199");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_process_writes),
-        cmocka_unit_test(refused_places),
-        cmocka_unit_test(refused_files),
-        cmocka_unit_test(an_empty_file_becomes_one),
-        cmocka_unit_test(a_full_disk_takes_nothing_half),
-        cmocka_unit_test(finds_its_place),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(one_process_writes),
+                 cmocka_unit_test(refused_places), cmocka_unit_test(refused_files),
+                 cmocka_unit_test(an_empty_file_becomes_one),
+                 cmocka_unit_test(a_full_disk_takes_nothing_half),
+                 cmocka_unit_test(finds_its_place))

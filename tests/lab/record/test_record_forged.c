@@ -2,15 +2,13 @@
  * test_record_forged.c - boards that another program changed: each change is detected, and no
  * kernel gains from it
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "record_scene.h"
 #include "scratch.h"
@@ -158,11 +156,5 @@ static void a_lost_end_is_found_by_the_head(void **state)
     lab_record_close(record);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_forgery_is_found),
-        cmocka_unit_test(a_lost_end_is_found_by_the_head),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(every_forgery_is_found),
+                 cmocka_unit_test(a_lost_end_is_found_by_the_head))

@@ -2,11 +2,7 @@
  * test_record_library.c - versions 2 and 3 of the leaderboard: heed's sources, launches of device
  * code, manifests; and older files, which are read and upgraded
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -363,16 +359,9 @@ static void an_old_file_is_brought_up_to_date(void **state)
     expect_new(state, "e2.db", 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_come_back),
-        cmocka_unit_test(changed_sources_are_told),
-        cmocka_unit_test(launches_come_back),
-        cmocka_unit_test(manifests_come_back),
-        cmocka_unit_test(changed_manifests_are_told),
-        cmocka_unit_test(an_old_file_is_read_as_it_is),
-        cmocka_unit_test(an_old_file_is_brought_up_to_date),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(sources_come_back),
+                 cmocka_unit_test(changed_sources_are_told), cmocka_unit_test(launches_come_back),
+                 cmocka_unit_test(manifests_come_back),
+                 cmocka_unit_test(changed_manifests_are_told),
+                 cmocka_unit_test(an_old_file_is_read_as_it_is),
+                 cmocka_unit_test(an_old_file_is_brought_up_to_date))

@@ -1,15 +1,12 @@
 /*
  * test_diff.c - unified diffs: their text, and that applying one gives the new text
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/report/diff.h"
 
@@ -126,12 +123,5 @@ static void gives_up_on_large_texts(void **state)
     free(diff);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_what_changed),
-        cmocka_unit_test(leads_from_one_to_the_other),
-        cmocka_unit_test(gives_up_on_large_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(writes_what_changed), cmocka_unit_test(leads_from_one_to_the_other),
+          cmocka_unit_test(gives_up_on_large_texts))

@@ -1,16 +1,13 @@
 /*
  * test_report_html.c - pages and drawings with unusual texts and numbers
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/report/html.h"
 #include "lab/report/html_axis.h"
@@ -293,13 +290,8 @@ static void draws_to_scale(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(escapes_text),      cmocka_unit_test(knows_bad_pages),
-        cmocka_unit_test(makes_sound_pages), cmocka_unit_test(keeps_tables_of_markdown_whole),
-        cmocka_unit_test(draws_odd_numbers), cmocka_unit_test(draws_histories),
-        cmocka_unit_test(draws_points),      cmocka_unit_test(draws_to_scale),
-    };
-    return cmocka_run_group_tests(tests, make_hostile, NULL);
-}
+RUN_TESTS_WITHIN(make_hostile, NULL, cmocka_unit_test(escapes_text),
+                 cmocka_unit_test(knows_bad_pages), cmocka_unit_test(makes_sound_pages),
+                 cmocka_unit_test(keeps_tables_of_markdown_whole),
+                 cmocka_unit_test(draws_odd_numbers), cmocka_unit_test(draws_histories),
+                 cmocka_unit_test(draws_points), cmocka_unit_test(draws_to_scale))

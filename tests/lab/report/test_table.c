@@ -1,16 +1,14 @@
 /*
  * test_table.c - text tables, and human-readable times and sizes
  */
+#include "run_tests.h"
+
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/report/format.h"
 #include "lab/report/table.h"
@@ -191,13 +189,7 @@ static void formats_sizes(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_columns_up),        cmocka_unit_test(no_line_is_too_long),
-        cmocka_unit_test(long_texts_go_on_below),  cmocka_unit_test(long_texts_stand_below),
-        cmocka_unit_test(counts_terminal_columns), cmocka_unit_test(survives_misuse),
-        cmocka_unit_test(formats_times),           cmocka_unit_test(formats_sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(lines_columns_up), cmocka_unit_test(no_line_is_too_long),
+          cmocka_unit_test(long_texts_go_on_below), cmocka_unit_test(long_texts_stand_below),
+          cmocka_unit_test(counts_terminal_columns), cmocka_unit_test(survives_misuse),
+          cmocka_unit_test(formats_times), cmocka_unit_test(formats_sizes))

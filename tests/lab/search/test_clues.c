@@ -2,11 +2,7 @@
  * test_clues.c - clues about a kernel become findings, findings change the moves of evolution, and
  * the documents agree with the tables
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -336,13 +332,7 @@ static void test_advice(void **state)
     assert_int_equal(rows, rules);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_code),       cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_waiting),    cmocka_unit_test(test_effects),
-        cmocka_unit_test(test_recorded),   cmocka_unit_test(test_preferences),
-        cmocka_unit_test(test_vocabulary), cmocka_unit_test(test_advice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_code), cmocka_unit_test(test_rules), cmocka_unit_test(test_waiting),
+          cmocka_unit_test(test_effects), cmocka_unit_test(test_recorded),
+          cmocka_unit_test(test_preferences), cmocka_unit_test(test_vocabulary),
+          cmocka_unit_test(test_advice))

@@ -1,11 +1,7 @@
 /*
  * test_figures.c - the final figures of a search
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 
@@ -44,11 +40,4 @@ static void test_counts(void **state)
     assert_int_equal(figures.passed, 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_speedups),
-        cmocka_unit_test(test_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_speedups), cmocka_unit_test(test_counts))

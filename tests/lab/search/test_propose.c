@@ -1,11 +1,7 @@
 /*
  * test_propose.c - proposers: their requests, and the parts of their answers that are used
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -257,16 +253,6 @@ static void test_findings(void **state)
         lab_proposal_free(&proposals[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_insights),
-        cmocka_unit_test(test_logs),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test_setup_teardown(test_answers, scratch_open, scratch_close),
-        cmocka_unit_test(test_regions),
-        cmocka_unit_test(test_findings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_ways), cmocka_unit_test(test_insights), cmocka_unit_test(test_logs),
+          cmocka_unit_test(test_long), SCRATCH_TEST(test_answers), cmocka_unit_test(test_regions),
+          cmocka_unit_test(test_findings))

@@ -2,11 +2,7 @@
  * test_propose_openai.c - heed-propose-openai: answers of a model and their use, and secrecy of the
  * key
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -289,15 +285,5 @@ static void test_odd_key(void **state)
     assert_non_null(strstr(error.text, "control character"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_model, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_busy, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_large, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_settings, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_unsafe, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_odd_key, scratch_open, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_model), SCRATCH_TEST(test_busy), SCRATCH_TEST(test_large),
+          SCRATCH_TEST(test_settings), SCRATCH_TEST(test_unsafe), SCRATCH_TEST(test_odd_key))

@@ -1,11 +1,7 @@
 /*
  * test_search.c - search strategies keep to their budgets and can be resumed
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <errno.h>
 #include <math.h>
@@ -382,18 +378,8 @@ static void test_binary_trials(void **state)
     lab_space_free(&space);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_point),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_broken_off),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_finals),
-        cmocka_unit_test_setup_teardown(test_trials_file, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_trials, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_binary_trials, scratch_open, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_every_point), cmocka_unit_test(test_budget),
+          cmocka_unit_test(test_seeds), cmocka_unit_test(test_broken_off),
+          cmocka_unit_test(test_bad_options), cmocka_unit_test(test_finals),
+          SCRATCH_TEST(test_trials_file), SCRATCH_TEST(test_bad_trials),
+          SCRATCH_TEST(test_binary_trials))

@@ -2,11 +2,7 @@
  * test_search_evolve.c - evolution: quality of its results, changes of champion, and
  * reproducibility
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -312,12 +308,6 @@ static void test_bad_evolutions(void **state)
     lab_space_free(&space);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finds),      cmocka_unit_test(test_same_story),
-        cmocka_unit_test(test_succession), cmocka_unit_test(test_goes_on),
-        cmocka_unit_test(test_told),       cmocka_unit_test(test_bad_evolutions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_finds), cmocka_unit_test(test_same_story),
+          cmocka_unit_test(test_succession), cmocka_unit_test(test_goes_on),
+          cmocka_unit_test(test_told), cmocka_unit_test(test_bad_evolutions))

@@ -1,11 +1,7 @@
 /*
  * test_search_guide.c - the guide of evolution: weights of moves, and their effect
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <string.h>
 
@@ -160,13 +156,5 @@ static void test_spilling_champion(void **state)
     lab_space_free(&space);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spills),
-        cmocka_unit_test(test_findings),
-        cmocka_unit_test(test_history),
-        cmocka_unit_test(test_spilling_champion),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_spills), cmocka_unit_test(test_findings),
+          cmocka_unit_test(test_history), cmocka_unit_test(test_spilling_champion))

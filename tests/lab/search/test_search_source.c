@@ -1,11 +1,7 @@
 /*
  * test_search_source.c - sources with marked regions
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,11 +62,4 @@ static void test_bad_sources(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_source),
-        cmocka_unit_test(test_bad_sources),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_source), cmocka_unit_test(test_bad_sources))

@@ -1,11 +1,7 @@
 /*
  * test_search_trials.c - number of trials that strategies need
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <glob.h>
 #include <math.h>
@@ -224,12 +220,6 @@ static void test_replay(void **state)
     lab_space_free(&space);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replay),      cmocka_unit_test(test_trials_needed),
-        cmocka_unit_test(test_large_space), cmocka_unit_test(test_criterion),
-        cmocka_unit_test(test_recorded),    cmocka_unit_test(test_rugged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_replay), cmocka_unit_test(test_trials_needed),
+          cmocka_unit_test(test_large_space), cmocka_unit_test(test_criterion),
+          cmocka_unit_test(test_recorded), cmocka_unit_test(test_rugged))

@@ -1,11 +1,7 @@
 /*
  * test_space.c - search spaces: files, expressions and points
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -337,19 +333,8 @@ static void test_shipped(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_expressions),
-        cmocka_unit_test(test_bad_expressions),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_points),
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_pruning),
-        cmocka_unit_test(test_front),
-        cmocka_unit_test(test_shipped),
-        cmocka_unit_test_setup_teardown(test_loading, scratch_open, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_expressions), cmocka_unit_test(test_bad_expressions),
+          cmocka_unit_test(test_file), cmocka_unit_test(test_points),
+          cmocka_unit_test(test_bad_files), cmocka_unit_test(test_long_lines),
+          cmocka_unit_test(test_pruning), cmocka_unit_test(test_front),
+          cmocka_unit_test(test_shipped), SCRATCH_TEST(test_loading))

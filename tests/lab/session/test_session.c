@@ -1,11 +1,7 @@
 /*
  * test_session.c - runs of a search on the board: reuse of earlier results, and challenges
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -299,15 +295,6 @@ static void test_challenge_unread(void **state)
     lab_record_close(s.session.record);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_goes_on, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_entries, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_won, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_lost, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_refuted, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_challenge_unread, scratch_open, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_goes_on), SCRATCH_TEST(test_entries), SCRATCH_TEST(test_challenge_won),
+          SCRATCH_TEST(test_challenge_lost), SCRATCH_TEST(test_challenge_refuted),
+          SCRATCH_TEST(test_challenge_unread))

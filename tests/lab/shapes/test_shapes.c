@@ -1,15 +1,12 @@
 /*
  * test_shapes.c - shape files: the reader, and the files of this repository
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "internal.h"
 #include "lab/shapes/shapes.h"
@@ -221,19 +218,8 @@ static void test_the_grid_has_no_holes(void **state)
     lab_shapes_free(&list);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_comments_blanks_and_line_ends, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test_setup_teardown(test_many_lines, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_bad_files, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_long_lines, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_files_that_cannot_be_read, scratch_open,
-                                        scratch_close),
-        cmocka_unit_test(test_lines_read_back_and_differ),
-        cmocka_unit_test(test_the_work_is_bounded),
-        cmocka_unit_test(test_the_grid_has_no_holes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_comments_blanks_and_line_ends), SCRATCH_TEST(test_many_lines),
+          SCRATCH_TEST(test_bad_files), SCRATCH_TEST(test_long_lines),
+          SCRATCH_TEST(test_files_that_cannot_be_read),
+          cmocka_unit_test(test_lines_read_back_and_differ),
+          cmocka_unit_test(test_the_work_is_bounded), cmocka_unit_test(test_the_grid_has_no_holes))

@@ -6,15 +6,12 @@
  * without comments; their words are always included, whichever types and masks they are compiled
  * for.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <regex.h>
 
 #include "lab/suite/fill.h"
@@ -171,11 +168,5 @@ static void test_patterns(void **state)
             fail_msg("\"%s\" is refused", taken[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_sources),
-    };
-    return cmocka_run_group_tests(tests, compile_patterns, free_patterns);
-}
+RUN_TESTS_WITHIN(compile_patterns, free_patterns, cmocka_unit_test(test_patterns),
+                 cmocka_unit_test(test_sources))

@@ -1,11 +1,7 @@
 /*
  * test_watch.c - limits on a process group: memory, files, and what must stay free on the machine
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -111,12 +107,4 @@ static void test_group(void **state)
     assert_int_equal(lab_watch_others(pid), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_files, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_machine, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_group, scratch_open, scratch_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(SCRATCH_TEST(test_files), SCRATCH_TEST(test_machine), SCRATCH_TEST(test_group))

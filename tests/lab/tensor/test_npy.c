@@ -2,16 +2,14 @@
  * test_npy.c - .npy files: those written by NumPy are read, damaged ones are refused with a
  * specific message
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/npy.h"
@@ -317,19 +315,10 @@ static void tensors_convert(void **state)
     lab_tensor_free(&tensor);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_files_of_numpy),
-        cmocka_unit_test(reads_headers_in_other_words),
-        cmocka_unit_test(refuses_bad_headers),
-        cmocka_unit_test(refuses_a_file_cut_at_any_byte),
-        cmocka_unit_test(survives_any_flipped_bit),
-        cmocka_unit_test(refuses_other_files),
-        cmocka_unit_test(writes_what_it_reads),
-        cmocka_unit_test(replaces_files_with_care),
-        cmocka_unit_test(tensors_know_their_limits),
-        cmocka_unit_test(tensors_convert),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(reads_files_of_numpy),
+                 cmocka_unit_test(reads_headers_in_other_words),
+                 cmocka_unit_test(refuses_bad_headers),
+                 cmocka_unit_test(refuses_a_file_cut_at_any_byte),
+                 cmocka_unit_test(survives_any_flipped_bit), cmocka_unit_test(refuses_other_files),
+                 cmocka_unit_test(writes_what_it_reads), cmocka_unit_test(replaces_files_with_care),
+                 cmocka_unit_test(tensors_know_their_limits), cmocka_unit_test(tensors_convert))

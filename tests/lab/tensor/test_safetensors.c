@@ -1,15 +1,13 @@
 /*
  * test_safetensors.c - .safetensors files: strict parsing, and writing back what was read
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/safetensors.h"
 #include "scratch.h"
@@ -252,17 +250,10 @@ static void writes_what_it_reads(void **state)
     lab_safetensors_close(file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_arrays),
-        cmocka_unit_test(reads_the_committed_capture),
-        cmocka_unit_test(knows_what_it_cannot_read),
-        cmocka_unit_test(refuses_bad_headers),
-        cmocka_unit_test(refuses_a_file_cut_at_any_byte),
-        cmocka_unit_test(survives_any_flipped_bit),
-        cmocka_unit_test(refuses_long_headers_without_reading_them),
-        cmocka_unit_test(writes_what_it_reads),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
-}
+RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(reads_arrays),
+                 cmocka_unit_test(reads_the_committed_capture),
+                 cmocka_unit_test(knows_what_it_cannot_read), cmocka_unit_test(refuses_bad_headers),
+                 cmocka_unit_test(refuses_a_file_cut_at_any_byte),
+                 cmocka_unit_test(survives_any_flipped_bit),
+                 cmocka_unit_test(refuses_long_headers_without_reading_them),
+                 cmocka_unit_test(writes_what_it_reads))

@@ -84,9 +84,9 @@ static void test_all_of_it_goes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_place, scratch_open, scratch_close),
+        SCRATCH_TEST(test_place),
         cmocka_unit_test(test_no_place),
-        cmocka_unit_test_setup_teardown(test_all_of_it_goes, scratch_open, scratch_close),
+        SCRATCH_TEST(test_all_of_it_goes),
     };
 
     unsetenv("TMPDIR");

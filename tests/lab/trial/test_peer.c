@@ -1,9 +1,8 @@
 /*
  * test_peer.c - peers that behave and peers that misbehave: each is a small shell script
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lab/trial/peer/find.h"
 #include "lab/trial/peer/peer.h"
@@ -448,30 +445,16 @@ static void test_finding(void **state)
     unsetenv("HEED_PEERS");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conversation),
-        cmocka_unit_test(test_refusals_are_replies),
-        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_interpreter),
-        cmocka_unit_test(test_hanging),
-        cmocka_unit_test(test_children_are_killed),
-        cmocka_unit_test(test_crashing),
-        cmocka_unit_test(test_dying_with_a_request_under_way),
-        cmocka_unit_test(test_flooding),
-        cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_speaking_unasked),
-        cmocka_unit_test(test_last_words_are_tame),
-        cmocka_unit_test(test_stderr_is_kept_in_part),
-        cmocka_unit_test(test_closed_stderr_is_no_fault),
-        cmocka_unit_test(test_request_that_is_too_long),
-        cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_pause),
-        cmocka_unit_test(test_ending_the_deaf),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_finding),
-    };
-
-    return cmocka_run_group_tests(tests, open_folder, scratch_close);
-}
+RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_conversation),
+                 cmocka_unit_test(test_refusals_are_replies), cmocka_unit_test(test_absent),
+                 cmocka_unit_test(test_interpreter), cmocka_unit_test(test_hanging),
+                 cmocka_unit_test(test_children_are_killed), cmocka_unit_test(test_crashing),
+                 cmocka_unit_test(test_dying_with_a_request_under_way),
+                 cmocka_unit_test(test_flooding), cmocka_unit_test(test_garbage),
+                 cmocka_unit_test(test_speaking_unasked),
+                 cmocka_unit_test(test_last_words_are_tame),
+                 cmocka_unit_test(test_stderr_is_kept_in_part),
+                 cmocka_unit_test(test_closed_stderr_is_no_fault),
+                 cmocka_unit_test(test_request_that_is_too_long), cmocka_unit_test(test_interrupt),
+                 cmocka_unit_test(test_pause), cmocka_unit_test(test_ending_the_deaf),
+                 cmocka_unit_test(test_names), cmocka_unit_test(test_finding))

@@ -2,18 +2,15 @@
  * test_rival.c - the requests of the protocol, tested with misbehaving scripts and with the naive
  * peer
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
@@ -482,16 +479,10 @@ static void test_device(void **state)
     lab_rival_close(&rival);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hello),           cmocka_unit_test(test_bad_hellos),
-        cmocka_unit_test(test_refused_problem), cmocka_unit_test(test_bad_runs),
-        cmocka_unit_test(test_bad_check),       cmocka_unit_test(test_crashes_are_survived),
-        cmocka_unit_test(test_operands),        cmocka_unit_test(test_serving),
-        cmocka_unit_test(test_naive_peer),      cmocka_unit_test(test_requests_out_of_order),
-        cmocka_unit_test(test_unknown_words),   cmocka_unit_test(test_device),
-    };
-
-    return cmocka_run_group_tests(tests, open_folder, scratch_close);
-}
+RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_hello),
+                 cmocka_unit_test(test_bad_hellos), cmocka_unit_test(test_refused_problem),
+                 cmocka_unit_test(test_bad_runs), cmocka_unit_test(test_bad_check),
+                 cmocka_unit_test(test_crashes_are_survived), cmocka_unit_test(test_operands),
+                 cmocka_unit_test(test_serving), cmocka_unit_test(test_naive_peer),
+                 cmocka_unit_test(test_requests_out_of_order), cmocka_unit_test(test_unknown_words),
+                 cmocka_unit_test(test_device))

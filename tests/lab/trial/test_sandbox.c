@@ -1,11 +1,7 @@
 /*
  * test_sandbox.c - each protection of the sandbox: a child enters it and attempts the forbidden act
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -367,19 +363,8 @@ static void test_missing(void **state)
     assert_string_equal(text, "Land");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_landlock, scratch_open, scratch_close),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_device),
-        cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_network),
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_judgements),
-        cmocka_unit_test_setup_teardown(test_resources, scratch_open, scratch_close),
-        cmocka_unit_test(test_without_landlock),
-        cmocka_unit_test(test_missing),
-    };
-    return cmocka_run_group_tests(tests, name_outside, NULL);
-}
+RUN_TESTS_WITHIN(name_outside, NULL, SCRATCH_TEST(test_landlock), cmocka_unit_test(test_threads),
+                 cmocka_unit_test(test_device), cmocka_unit_test(test_processes),
+                 cmocka_unit_test(test_network), cmocka_unit_test(test_filters),
+                 cmocka_unit_test(test_judgements), SCRATCH_TEST(test_resources),
+                 cmocka_unit_test(test_without_landlock), cmocka_unit_test(test_missing))

@@ -406,18 +406,12 @@ static void test_evil_compiler(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_images),
-        cmocka_unit_test(test_no_day),
-        cmocka_unit_test(test_verdicts),
-        cmocka_unit_test_setup_teardown(test_existence, scratch_open, scratch_close),
-        cmocka_unit_test_setup_teardown(test_wrappers, scratch_open, scratch_close),
-        cmocka_unit_test(test_loading),
-        cmocka_unit_test(test_deadline),
-        cmocka_unit_test_setup_teardown(test_folder_is_removed, scratch_open, scratch_close),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_launches),
-        cmocka_unit_test(test_strip),
+        cmocka_unit_test(test_images),        cmocka_unit_test(test_no_day),
+        cmocka_unit_test(test_verdicts),      SCRATCH_TEST(test_existence),
+        SCRATCH_TEST(test_wrappers),          cmocka_unit_test(test_loading),
+        cmocka_unit_test(test_deadline),      SCRATCH_TEST(test_folder_is_removed),
+        cmocka_unit_test(test_options),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_launches),      cmocka_unit_test(test_strip),
         cmocka_unit_test(test_compilers),
 #ifndef __SANITIZE_ADDRESS__
         cmocka_unit_test(test_evil_compiler),

@@ -1,13 +1,10 @@
 /*
  * test_expect.c - rows selected for checking, and their error budgets
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdint.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/view.h"
@@ -460,26 +457,19 @@ static void test_a_sink_may_be_tied(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_problems_are_seen_whole),
-        cmocka_unit_test(test_large_ones_are_sampled),
-        cmocka_unit_test(test_threads_change_nothing),
-        cmocka_unit_test(test_budgets_are_tight),
-        cmocka_unit_test(test_long_sums_are_made_in_parts),
-        cmocka_unit_test(test_rounded_operands_have_their_own_budget),
-        cmocka_unit_test(test_half_precision_has_its_own_budget),
-        cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
-        cmocka_unit_test(test_the_mean_of_values_is_far_out),
-        cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
-        cmocka_unit_test(test_weightless_rows_have_no_budgets),
-        cmocka_unit_test(test_what_weightless_rows_may_give),
-        cmocka_unit_test(test_weightless_rows_in_half_precision),
-        cmocka_unit_test(test_weights_may_be_made_of_the_lse),
-        cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
-        cmocka_unit_test(test_either_key_of_a_tie_may_win),
-        cmocka_unit_test(test_a_sink_may_be_tied),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_small_problems_are_seen_whole),
+          cmocka_unit_test(test_large_ones_are_sampled),
+          cmocka_unit_test(test_threads_change_nothing), cmocka_unit_test(test_budgets_are_tight),
+          cmocka_unit_test(test_long_sums_are_made_in_parts),
+          cmocka_unit_test(test_rounded_operands_have_their_own_budget),
+          cmocka_unit_test(test_half_precision_has_its_own_budget),
+          cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
+          cmocka_unit_test(test_the_mean_of_values_is_far_out),
+          cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
+          cmocka_unit_test(test_weightless_rows_have_no_budgets),
+          cmocka_unit_test(test_what_weightless_rows_may_give),
+          cmocka_unit_test(test_weightless_rows_in_half_precision),
+          cmocka_unit_test(test_weights_may_be_made_of_the_lse),
+          cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
+          cmocka_unit_test(test_either_key_of_a_tie_may_win),
+          cmocka_unit_test(test_a_sink_may_be_tied))

@@ -1,11 +1,7 @@
 /*
  * test_fresh.c - fresh values keep the character of a tensor, and nothing else of it
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,12 +86,5 @@ static void test_no_two_alike(void **state)
     assert_true(same < 10); /* 3e6 pairs of 2^23 numbers: 0.36 expected by chance */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_character),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_no_two_alike),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_character), cmocka_unit_test(test_ends),
+          cmocka_unit_test(test_no_two_alike))

@@ -1,14 +1,11 @@
 /*
  * test_inputs.c - properties of the kinds of values
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/verify/inputs.h"
@@ -394,26 +391,13 @@ static void test_weightless_rows(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_list),
-        cmocka_unit_test(test_values_come_from_the_seed),
-        cmocka_unit_test(test_needle_finds_one_key),
-        cmocka_unit_test(test_impulse_shows_the_weights),
-        cmocka_unit_test(test_exact_answers),
-        cmocka_unit_test(test_large_logits),
-        cmocka_unit_test(test_equal_and_rising_logits),
-        cmocka_unit_test(test_tiny_outputs_are_subnormal_in_f16),
-        cmocka_unit_test(test_masked_and_visible),
-        cmocka_unit_test(test_huge_and_low_logits),
-        cmocka_unit_test(test_near_logits),
-        cmocka_unit_test(test_tails_count),
-        cmocka_unit_test(test_nan_in_one_column),
-        cmocka_unit_test(test_nan_in_the_first_key),
-        cmocka_unit_test(test_rows_of_all_sizes),
-        cmocka_unit_test(test_even_elements),
-        cmocka_unit_test(test_weightless_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_the_list), cmocka_unit_test(test_values_come_from_the_seed),
+          cmocka_unit_test(test_needle_finds_one_key),
+          cmocka_unit_test(test_impulse_shows_the_weights), cmocka_unit_test(test_exact_answers),
+          cmocka_unit_test(test_large_logits), cmocka_unit_test(test_equal_and_rising_logits),
+          cmocka_unit_test(test_tiny_outputs_are_subnormal_in_f16),
+          cmocka_unit_test(test_masked_and_visible), cmocka_unit_test(test_huge_and_low_logits),
+          cmocka_unit_test(test_near_logits), cmocka_unit_test(test_tails_count),
+          cmocka_unit_test(test_nan_in_one_column), cmocka_unit_test(test_nan_in_the_first_key),
+          cmocka_unit_test(test_rows_of_all_sizes), cmocka_unit_test(test_even_elements),
+          cmocka_unit_test(test_weightless_rows))

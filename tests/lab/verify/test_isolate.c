@@ -1,17 +1,14 @@
 /*
  * test_isolate.c - work that crashes, hangs or exits costs only that piece
  */
-#include <setjmp.h>
+#include "run_tests.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lab/verify/isolate.h"
 #include "lab/verify/stage/region.h"
@@ -258,17 +255,9 @@ static void test_sizes_that_overflow(void **state)
     assert_int_equal(lab_isolate(&isolation, NULL, NULL), HEED_ERR_NO_MEMORY);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces_share_a_process),
-        cmocka_unit_test(test_a_crash_costs_one_piece),
-        cmocka_unit_test(test_a_last_piece),
-        cmocka_unit_test(test_several_children),
-        cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_a_hang_has_a_deadline),
-        cmocka_unit_test(test_stopping_leaves_the_rest),
-        cmocka_unit_test(test_sizes_that_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_pieces_share_a_process),
+          cmocka_unit_test(test_a_crash_costs_one_piece), cmocka_unit_test(test_a_last_piece),
+          cmocka_unit_test(test_several_children), cmocka_unit_test(test_progress),
+          cmocka_unit_test(test_a_hang_has_a_deadline),
+          cmocka_unit_test(test_stopping_leaves_the_rest),
+          cmocka_unit_test(test_sizes_that_overflow))

@@ -1,15 +1,12 @@
 /*
  * test_logit.c - operations on logits worked by hand, and expressions compared with the library
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "helpers/random_expression.h"
 #include "lab/tensor/convert.h"
@@ -302,17 +299,30 @@ static void test_expressions_by_hand(void **state)
 /* Rows in doubt                                                              */
 /* -------------------------------------------------------------------------- */
 
-static int64_t left_out(const char *spec, int64_t *rows)
+/* A problem with normal values. */
+static heed_problem fill(lab_values *values, const char *spec)
 {
     heed_problem problem = parsed(spec);
-    lab_values values;
-    lab_expect *expect;
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
-    assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
-    lab_inputs_fill(lab_inputs_find("normal"), &values, 1);
-    heed_buffers data = lab_values_buffers(&values);
-    const lab_sampling sampling = { .seed = 1, .work = 1 << 24, .threads = 1, .own = true };
-    assert_int_equal(lab_expect_create(&expect, &problem, &data, &sampling), HEED_OK);
+    assert_int_equal(lab_values_create(values, &problem), HEED_OK);
+    lab_inputs_fill(lab_inputs_find("normal"), values, 1);
+    return problem;
+}
+
+static lab_expect *expect_all(const heed_problem *problem, const lab_values *values, bool own)
+{
+    lab_expect *expect;
+    const heed_buffers data = lab_values_buffers(values);
+    const lab_sampling sampling = { .seed = 1, .work = 1 << 24, .threads = 1, .own = own };
+    assert_int_equal(lab_expect_create(&expect, problem, &data, &sampling), HEED_OK);
+    return expect;
+}
+
+static int64_t left_out(const char *spec, int64_t *rows)
+{
+    lab_values values;
+    const heed_problem problem = fill(&values, spec);
+    lab_expect *expect = expect_all(&problem, &values, true);
     int64_t count = expect->left_out, judged = 0;
     *rows = expect->count;
     for (int64_t i = 0; i < expect->count; i++)
@@ -337,15 +347,10 @@ static void test_rows_near_a_step_are_left_out(void **state)
 /* Uncertain decisions that affect few weights are no excuse: the mean of V is far off. */
 static void test_rows_in_doubt_are_judged(void **state)
 {
-    heed_problem problem = parsed("b1 h2 s64 d32 f32 score=s-floor(float(k)*0.1)");
     lab_values values;
-    lab_expect *expect;
-    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
-    assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
-    lab_inputs_fill(lab_inputs_find("normal"), &values, 1);
-    heed_buffers data = lab_values_buffers(&values);
-    const lab_sampling sampling = { .seed = 1, .work = 1 << 24, .threads = 1 };
-    assert_int_equal(lab_expect_create(&expect, &problem, &data, &sampling), HEED_OK);
+    const heed_problem problem = fill(&values, "b1 h2 s64 d32 f32 score=s-floor(float(k)*0.1)");
+    lab_expect *expect = expect_all(&problem, &values, false);
+    const void *data = lab_values_data(&values, LAB_V);
     assert_int_equal(expect->left_out, 0);
     lab_view v = lab_view_of(&problem, LAB_V);
     int64_t far = 0;
@@ -354,7 +359,7 @@ static void test_rows_in_doubt_are_judged(void **state)
         for (int64_t d = 0; d < 32; d++) {
             double mean = 0, o = expect->o[i * 32 + d];
             for (int64_t j = 0; j < 64; j++)
-                mean += lab_element_get(v.type, data.v,
+                mean += lab_element_get(v.type, data,
                                         lab_view_at(&v, 0, j, expect->rows[i] / 64) + d) /
                         64;
             sum += (mean - o) * (mean - o);
@@ -371,17 +376,11 @@ static void test_rows_in_doubt_are_judged(void **state)
 /* The smallest error budget of a row, relative to its norm, with a sink of @sink. */
 static double relative_budget(float sink)
 {
-    heed_problem problem = parsed("b1 h1 s64/2 d16/1 f32 sinks scale=1");
     lab_values values;
-    lab_expect *expect;
     double least = INFINITY;
-    assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
-    assert_int_equal(lab_values_create(&values, &problem), HEED_OK);
-    lab_inputs_fill(lab_inputs_find("normal"), &values, 1);
+    const heed_problem problem = fill(&values, "b1 h1 s64/2 d16/1 f32 sinks scale=1");
     *(float *)lab_values_data(&values, LAB_SINKS) = sink;
-    heed_buffers data = lab_values_buffers(&values);
-    const lab_sampling sampling = { .seed = 1, .work = 1 << 24, .threads = 1, .own = true };
-    assert_int_equal(lab_expect_create(&expect, &problem, &data, &sampling), HEED_OK);
+    lab_expect *expect = expect_all(&problem, &values, true);
     assert_int_equal(expect->count, 64);
     for (int64_t i = 0; i < expect->count; i++)
         least = fmin(least, expect->o_budget[i] / fabs(expect->o[i]));
@@ -398,17 +397,9 @@ static void test_light_keys_beside_a_sink(void **state)
     assert_true(relative_budget(110) > 0.5);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logits_by_hand),
-        cmocka_unit_test(test_hidden_keys_by_hand),
-        cmocka_unit_test(test_sinks_by_hand),
-        cmocka_unit_test(test_expressions_by_hand),
-        cmocka_unit_test(test_expressions_as_the_library),
-        cmocka_unit_test(test_rows_near_a_step_are_left_out),
-        cmocka_unit_test(test_rows_in_doubt_are_judged),
-        cmocka_unit_test(test_light_keys_beside_a_sink),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_logits_by_hand), cmocka_unit_test(test_hidden_keys_by_hand),
+          cmocka_unit_test(test_sinks_by_hand), cmocka_unit_test(test_expressions_by_hand),
+          cmocka_unit_test(test_expressions_as_the_library),
+          cmocka_unit_test(test_rows_near_a_step_are_left_out),
+          cmocka_unit_test(test_rows_in_doubt_are_judged),
+          cmocka_unit_test(test_light_keys_beside_a_sink))

@@ -1,14 +1,11 @@
 /*
  * test_products.c - operands of products, rounded as a problem permits
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
@@ -94,13 +91,6 @@ static void test_errors_are_those_of_the_header(void **state)
     assert_true(lab_products_unit(HEED_PRODUCTS_FULL) == 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operands_of_tf32),
-        cmocka_unit_test(test_what_is_not_finite_stays),
-        cmocka_unit_test(test_products_of_two_bfloat16),
-        cmocka_unit_test(test_errors_are_those_of_the_header),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_operands_of_tf32), cmocka_unit_test(test_what_is_not_finite_stays),
+          cmocka_unit_test(test_products_of_two_bfloat16),
+          cmocka_unit_test(test_errors_are_those_of_the_header))

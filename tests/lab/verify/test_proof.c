@@ -2,15 +2,12 @@
  * test_proof.c - a ranked kernel has passed all gates on all kinds of values, and on neighbouring
  * problems
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/verify/mutants/steps.h"
 #include "lab/verify/proof.h"
@@ -226,15 +223,7 @@ static void test_refusals(void **state)
     assert_int_equal(prove_picky(100000, false), LAB_PASS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_kinds_are_tried),
-        cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_one_row_of_800_is_found),
-        cmocka_unit_test(test_other_sizes_are_tried),
-        cmocka_unit_test(test_other_values_are_tried),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_all_kinds_are_tried), cmocka_unit_test(test_neighbours),
+          cmocka_unit_test(test_one_row_of_800_is_found),
+          cmocka_unit_test(test_other_sizes_are_tried),
+          cmocka_unit_test(test_other_values_are_tried), cmocka_unit_test(test_refusals))

@@ -1,15 +1,12 @@
 /*
  * test_reference.c - the float64 reference and the naive implementation on cases worked by hand
  */
+#include "run_tests.h"
+
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
@@ -293,22 +290,14 @@ static void test_new_keys_are_rotated(void **state)
     assert_row(&result, 1, (double[]){ (8 * a + 2 * b) / (a + b) }, log(a + b));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_naive_in_half_precision),
-        cmocka_unit_test(test_naive_with_rounded_operands),
-        cmocka_unit_test(test_one_key_gives_its_value),
-        cmocka_unit_test(test_weights_of_one_and_three_quarters),
-        cmocka_unit_test(test_default_scale),
-        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_minus_infinity_for_every_key_is_an_empty_row),
-        cmocka_unit_test(test_visible_nan_reaches_the_output),
-        cmocka_unit_test(test_large_logits_do_not_overflow),
-        cmocka_unit_test(test_strides_and_grouped_heads),
-        cmocka_unit_test(test_naive_rounds_weights_and_output),
-        cmocka_unit_test(test_random_numbers),
-        cmocka_unit_test(test_new_keys_are_rotated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_naive_in_half_precision),
+          cmocka_unit_test(test_naive_with_rounded_operands),
+          cmocka_unit_test(test_one_key_gives_its_value),
+          cmocka_unit_test(test_weights_of_one_and_three_quarters),
+          cmocka_unit_test(test_default_scale), cmocka_unit_test(test_masks),
+          cmocka_unit_test(test_minus_infinity_for_every_key_is_an_empty_row),
+          cmocka_unit_test(test_visible_nan_reaches_the_output),
+          cmocka_unit_test(test_large_logits_do_not_overflow),
+          cmocka_unit_test(test_strides_and_grouped_heads),
+          cmocka_unit_test(test_naive_rounds_weights_and_output),
+          cmocka_unit_test(test_random_numbers), cmocka_unit_test(test_new_keys_are_rotated))

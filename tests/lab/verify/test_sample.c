@@ -1,15 +1,12 @@
 /*
  * test_sample.c - the expected answer of a few rows after an element was changed
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/verify/inputs.h"
@@ -219,12 +216,6 @@ static void test_nan_is_an_error(void **state)
     close_scene(&it);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_expectation_follows),   cmocka_unit_test(test_old_answers_fail),
-        cmocka_unit_test(test_elements_are_put_back), cmocka_unit_test(test_touches_differ),
-        cmocka_unit_test(test_what_cannot_be_judged), cmocka_unit_test(test_nan_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_expectation_follows), cmocka_unit_test(test_old_answers_fail),
+          cmocka_unit_test(test_elements_are_put_back), cmocka_unit_test(test_touches_differ),
+          cmocka_unit_test(test_what_cannot_be_judged), cmocka_unit_test(test_nan_is_an_error))

@@ -1,15 +1,12 @@
 /*
  * test_stage.c - guarded memory: writes to all places, and which of them are detected
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "lab/tensor/convert.h"
@@ -353,21 +350,13 @@ static void test_the_cache_is_watched(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regions_lie_against_a_wall),
-        cmocka_unit_test(test_regions_that_cannot_be),
-        cmocka_unit_test(test_paint_shows_every_byte),
-        cmocka_unit_test(test_a_fresh_stage_is_whole),
-        cmocka_unit_test(test_every_kind_of_damage_is_noticed),
-        cmocka_unit_test(test_poison),
-        cmocka_unit_test(test_outputs_are_taken_densely),
-        cmocka_unit_test(test_slices_are_parts_of_the_whole),
-        cmocka_unit_test(test_operands_are_sliced_along),
-        cmocka_unit_test(test_more_than_there_is_memory),
-        cmocka_unit_test(test_an_exact_mirror_moves),
-        cmocka_unit_test(test_the_cache_is_watched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_regions_lie_against_a_wall),
+          cmocka_unit_test(test_regions_that_cannot_be),
+          cmocka_unit_test(test_paint_shows_every_byte),
+          cmocka_unit_test(test_a_fresh_stage_is_whole),
+          cmocka_unit_test(test_every_kind_of_damage_is_noticed), cmocka_unit_test(test_poison),
+          cmocka_unit_test(test_outputs_are_taken_densely),
+          cmocka_unit_test(test_slices_are_parts_of_the_whole),
+          cmocka_unit_test(test_operands_are_sliced_along),
+          cmocka_unit_test(test_more_than_there_is_memory),
+          cmocka_unit_test(test_an_exact_mirror_moves), cmocka_unit_test(test_the_cache_is_watched))

@@ -2,13 +2,12 @@
  * test_cache.c - cache of compiled kernels on disk: entries are complete or absent, and the size
  * limit holds
  */
+#include "run_tests.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cuda/cache.h"
 #include "scratch.h"
@@ -451,24 +448,14 @@ static void test_threads_share_an_entry(void **state)
 
 #define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, scratch_close)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CACHE_TEST(test_a_key_knows_where_parts_end),
-        CACHE_TEST(test_the_folder_is_what_the_environment_says),
-        CACHE_TEST(test_the_limit_is_in_mebibytes),
-        CACHE_TEST(test_an_entry_comes_back),
-        CACHE_TEST(test_a_damaged_entry_is_made_again),
-        CACHE_TEST(test_what_is_no_file_is_left_alone),
-        CACHE_TEST(test_use_is_noted_once_a_day),
-        CACHE_TEST(test_what_was_not_used_goes_first),
-        CACHE_TEST(test_an_entry_larger_than_the_limit_is_not_stored),
-        CACHE_TEST(test_what_a_killed_process_left_is_removed),
-        CACHE_TEST(test_logs_are_kept_and_counted),
-        CACHE_TEST(test_a_missing_folder_is_made),
-        CACHE_TEST(test_a_folder_that_cannot_be_is_no_error),
-        CACHE_TEST(test_a_full_disk_leaves_nothing),
-        CACHE_TEST(test_threads_share_an_entry),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(CACHE_TEST(test_a_key_knows_where_parts_end),
+          CACHE_TEST(test_the_folder_is_what_the_environment_says),
+          CACHE_TEST(test_the_limit_is_in_mebibytes), CACHE_TEST(test_an_entry_comes_back),
+          CACHE_TEST(test_a_damaged_entry_is_made_again),
+          CACHE_TEST(test_what_is_no_file_is_left_alone), CACHE_TEST(test_use_is_noted_once_a_day),
+          CACHE_TEST(test_what_was_not_used_goes_first),
+          CACHE_TEST(test_an_entry_larger_than_the_limit_is_not_stored),
+          CACHE_TEST(test_what_a_killed_process_left_is_removed),
+          CACHE_TEST(test_logs_are_kept_and_counted), CACHE_TEST(test_a_missing_folder_is_made),
+          CACHE_TEST(test_a_folder_that_cannot_be_is_no_error),
+          CACHE_TEST(test_a_full_disk_leaves_nothing), CACHE_TEST(test_threads_share_an_entry))

@@ -3,11 +3,7 @@
  * times measured on an H200 (data/times-h200.txt, -changed for changed logits, and -pools for
  * sequences of different lengths)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -202,12 +198,5 @@ static void test_choices_for_pools(void **state)
     assert_true(all.longer.most < 0.06);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_choices_on_an_h200),
-        cmocka_unit_test(test_choices_for_pools),
-        cmocka_unit_test(test_choices_for_changed_logits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_choices_on_an_h200), cmocka_unit_test(test_choices_for_pools),
+          cmocka_unit_test(test_choices_for_changed_logits))

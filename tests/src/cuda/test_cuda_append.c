@@ -2,13 +2,8 @@
  * test_cuda_append.c - appended keys and values on a CUDA device: a launch before the kernel's, on
  * the same stream, without waiting, also in a captured graph (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
-
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,17 +169,6 @@ static void test_bad_pointers_launch_nothing(void **state)
     end_all(&t, &o);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_two_launches, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_rotated_queries, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_packed, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_any_address_will_do, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_bad_pointers_launch_nothing, scene_reset, scene_check),
-    };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_two_launches),
+                 SCENE_TEST(test_rotated_queries), SCENE_TEST(test_packed),
+                 SCENE_TEST(test_any_address_will_do), SCENE_TEST(test_bad_pointers_launch_nothing))

@@ -183,15 +183,10 @@ static void test_refused_question(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_faults_are_named, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_addresses_come_first, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_launches_of_graphs, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_captures, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_refused_question, scene_reset, scene_check),
+        SCENE_TEST(test_faults_are_named),   SCENE_TEST(test_addresses_come_first),
+        SCENE_TEST(test_launches_of_graphs), SCENE_TEST(test_captures),
+        SCENE_TEST(test_refused_question),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler produces no machine code */
     setenv("HEED_CHECK", "1", 1);
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin_uncached, NULL);
 }

@@ -1,11 +1,7 @@
 /*
  * test_cuda_device.c - memory, code, launches and replays on a CUDA device (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -437,25 +433,9 @@ static void test_cpu(void **state)
     assert_int_equal(fake->calls, 0); /* no driver was called */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_memory, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_walls, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_vast_range, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_pointers, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_shared_code, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_bad_code, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_launch, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_bad_launch, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_lost_device, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_replay, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_replay_of_failing_work, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_replay_of_waiting_work, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_cpu, scene_reset, scene_check),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_memory), SCENE_TEST(test_too_little_memory),
+                 SCENE_TEST(test_walls), SCENE_TEST(test_vast_range), SCENE_TEST(test_pointers),
+                 SCENE_TEST(test_shared_code), SCENE_TEST(test_bad_code), SCENE_TEST(test_launch),
+                 SCENE_TEST(test_bad_launch), SCENE_TEST(test_lost_device), SCENE_TEST(test_replay),
+                 SCENE_TEST(test_replay_of_failing_work), SCENE_TEST(test_replay_of_waiting_work),
+                 SCENE_TEST(test_cpu))

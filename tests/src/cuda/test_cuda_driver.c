@@ -286,16 +286,12 @@ static void test_current_context(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bad_drivers, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_oldest_driver, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_no_compiler, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_driver_that_does_not_start, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_results, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_facts, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_state, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_current_context, scene_reset, scene_check),
+        SCENE_TEST(test_bad_drivers), SCENE_TEST(test_oldest_driver),
+        SCENE_TEST(test_no_compiler), SCENE_TEST(test_driver_that_does_not_start),
+        SCENE_TEST(test_results),     SCENE_TEST(test_facts),
+        SCENE_TEST(test_state),       SCENE_TEST(test_current_context),
     };
-    if (!scene_begin())
+    if (scene_begin(NULL) != 0)
         return 1;
     program = argv[0];
     if (argc > 1)

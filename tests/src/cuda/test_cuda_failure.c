@@ -2,14 +2,9 @@
  * test_cuda_failure.c - every call to a CUDA driver fails once; many threads; a device that is lost
  * while threads use it (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,16 +206,6 @@ static void test_loss_among_threads(void **state)
     fake->renew();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_refusal, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_every_lack_of_memory, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_every_loss, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_threads, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_loss_among_threads, scene_reset, scene_check),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_every_refusal),
+                 SCENE_TEST(test_every_lack_of_memory), SCENE_TEST(test_every_loss),
+                 SCENE_TEST(test_threads), SCENE_TEST(test_loss_among_threads))

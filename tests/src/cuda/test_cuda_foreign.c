@@ -3,11 +3,7 @@
  *
  * One with the facts of a built-in kernel must produce the same launches.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -154,14 +150,5 @@ static void test_failures(void **state)
     trial_end(&t);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_like_a_built_in, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_unaligned, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_any_address, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_refusals, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
-    };
-    return scene_begin() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_like_a_built_in), SCENE_TEST(test_unaligned),
+                 SCENE_TEST(test_any_address), SCENE_TEST(test_refusals), SCENE_TEST(test_failures))

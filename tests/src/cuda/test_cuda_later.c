@@ -4,11 +4,7 @@
  *
  * The fake compiler is held back, so that the other kernel does serve.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -432,23 +428,9 @@ static void test_misuse(void **state)
 
 #define WITH_CACHE(test) cmocka_unit_test_setup_teardown(test, open_cache, close_cache)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_CACHE(test_another_kernel_serves),
-        WITH_CACHE(test_without_a_need),
-        WITH_CACHE(test_never_in_the_background),
-        WITH_CACHE(test_a_compilation_that_fails),
-        WITH_CACHE(test_destroyed_early),
-        WITH_CACHE(test_one_compiles_for_all),
-        WITH_CACHE(test_captures_are_not_disturbed),
-        WITH_CACHE(test_threads),
-        WITH_CACHE(test_fork),
-        WITH_CACHE(test_graph),
-        WITH_CACHE(test_prefix),
-        WITH_CACHE(test_misuse),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, WITH_CACHE(test_another_kernel_serves),
+                 WITH_CACHE(test_without_a_need), WITH_CACHE(test_never_in_the_background),
+                 WITH_CACHE(test_a_compilation_that_fails), WITH_CACHE(test_destroyed_early),
+                 WITH_CACHE(test_one_compiles_for_all), WITH_CACHE(test_captures_are_not_disturbed),
+                 WITH_CACHE(test_threads), WITH_CACHE(test_fork), WITH_CACHE(test_graph),
+                 WITH_CACHE(test_prefix), WITH_CACHE(test_misuse))

@@ -1,11 +1,7 @@
 /*
  * test_cuda_maps.c - tensor maps for the tensor memory accelerator (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -256,18 +252,7 @@ static void test_what_the_driver_refuses(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_is_mapped, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_narrow, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_groups_that_are_not_packed, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_what_cannot_be_mapped, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_far_rows, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_addresses, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_what_the_driver_refuses, scene_reset, scene_check),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_what_is_mapped), SCENE_TEST(test_narrow),
+                 SCENE_TEST(test_groups_that_are_not_packed),
+                 SCENE_TEST(test_what_cannot_be_mapped), SCENE_TEST(test_far_rows),
+                 SCENE_TEST(test_addresses), SCENE_TEST(test_what_the_driver_refuses))

@@ -4,11 +4,7 @@
  * Other tests check the results of kernels. This one checks the host's launches for different
  * problems and addresses, on the fast and the slow path.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -484,28 +480,12 @@ static void test_strides_that_break_16_bytes(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one_launch, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_lengths_share_code, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_invariant, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_invariant_lists, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_split_keys, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_not_worthwhile_by_name, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_overlap, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_counters_of_workspaces, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_long_rows, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_counters_among_threads, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_lists_of_tiles, scene_reset, scene_check),
-        cmocka_unit_test(test_large_lists_are_left_out),
-        cmocka_unit_test_setup_teardown(test_masks_have_no_lists, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_lse_at_any_float, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_strides_that_break_16_bytes, scene_reset, scene_check),
-    };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_one_launch),
+                 SCENE_TEST(test_lengths_share_code), SCENE_TEST(test_invariant),
+                 SCENE_TEST(test_invariant_lists), SCENE_TEST(test_split_keys),
+                 SCENE_TEST(test_not_worthwhile_by_name), SCENE_TEST(test_overlap),
+                 SCENE_TEST(test_counters_of_workspaces), SCENE_TEST(test_long_rows),
+                 SCENE_TEST(test_counters_among_threads), SCENE_TEST(test_misaligned_pointers),
+                 SCENE_TEST(test_lists_of_tiles), cmocka_unit_test(test_large_lists_are_left_out),
+                 SCENE_TEST(test_masks_have_no_lists), SCENE_TEST(test_lse_at_any_float),
+                 SCENE_TEST(test_strides_that_break_16_bytes))

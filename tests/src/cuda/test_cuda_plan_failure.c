@@ -2,13 +2,8 @@
  * test_cuda_plan_failure.c - plans for a CUDA device, and executions, that are invalid or fail
  * partway (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
-
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -219,21 +214,8 @@ static void test_lost_while_measuring(void **state)
     fake->renew();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_host_pointers, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_another_device, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_odd_addresses, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_compile_error, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_too_large, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_too_little_memory, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_every_call_fails_once, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_measure_changed_logits, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_lost_while_measuring, scene_reset, scene_check),
-    };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_host_pointers),
+                 SCENE_TEST(test_another_device), SCENE_TEST(test_odd_addresses),
+                 SCENE_TEST(test_compile_error), SCENE_TEST(test_too_large),
+                 SCENE_TEST(test_too_little_memory), SCENE_TEST(test_every_call_fails_once),
+                 SCENE_TEST(test_measure_changed_logits), SCENE_TEST(test_lost_while_measuring))

@@ -2,11 +2,7 @@
  * test_cuda_prefix.c - shared key prefix on a CUDA device: launches for the prefix, for the other
  * keys and for the merge on one stream, without waiting (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -186,18 +182,7 @@ static void test_bad_pointers(void **state)
     close_setting(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_three_launches, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_padded_tensors, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_packed_queries, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_any_address_will_do, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_new_keys_come_first, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_bad_pointers, scene_reset, scene_check),
-    };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_three_launches),
+                 SCENE_TEST(test_padded_tensors), SCENE_TEST(test_packed_queries),
+                 SCENE_TEST(test_any_address_will_do), SCENE_TEST(test_new_keys_come_first),
+                 SCENE_TEST(test_bad_pointers))

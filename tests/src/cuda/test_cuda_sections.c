@@ -1,11 +1,7 @@
 /*
  * test_cuda_sections.c - number of heads that the blocks of a GPU work on at a time (cuda/args.c)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdint.h>
 
@@ -72,13 +68,6 @@ static void test_no_tiles(void **state)
     assert_true(section_of_tiles("b4 h16 s4096 d64 f16 causal", 128, 0, true, 1) >= 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_items_are_shared_out),
-        cmocka_unit_test(test_blocks_that_run_at_once),
-        cmocka_unit_test(test_no_mask),
-        cmocka_unit_test(test_no_tiles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_items_are_shared_out),
+          cmocka_unit_test(test_blocks_that_run_at_once), cmocka_unit_test(test_no_mask),
+          cmocka_unit_test(test_no_tiles))

@@ -404,15 +404,12 @@ int main(void)
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_what_is_legal),
-        cmocka_unit_test_setup_teardown(test_one_launch, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_groups_that_are_not_packed, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_blocks_in_turn, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_misaligned_pointers, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_captured, scene_reset, scene_check),
-        cmocka_unit_test_setup_teardown(test_failures, scene_reset, scene_check),
+        SCENE_TEST(test_one_launch),
+        SCENE_TEST(test_groups_that_are_not_packed),
+        SCENE_TEST(test_blocks_in_turn),
+        SCENE_TEST(test_misaligned_pointers),
+        SCENE_TEST(test_captured),
+        SCENE_TEST(test_failures),
     };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scene_begin_uncached, NULL);
 }

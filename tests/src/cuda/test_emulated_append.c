@@ -2,13 +2,10 @@
  * test_emulated_append.c - append.cu on the emulator: the cache equals an independent definition,
  * byte for byte, rotated queries are bit-exact, and nothing else is written
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "append.h"
 #include "appended.h"
@@ -187,12 +184,5 @@ static void test_too_many(void **state)
     assert_non_null(strstr(heed_message(), "append is 2048"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_cache_is_written),
-        cmocka_unit_test(test_addresses_are_looked_at),
-        cmocka_unit_test(test_too_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_the_cache_is_written),
+          cmocka_unit_test(test_addresses_are_looked_at), cmocka_unit_test(test_too_many))

@@ -4,15 +4,11 @@
  * All values are equal, so partial sums are rounded in the same direction for long stretches: a
  * sequential sum has a larger error than is allowed for sums in parts.
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "emulated.h"
 #include "problem/problem.h"
@@ -77,10 +73,4 @@ static void test_sums_are_made_in_parts(void **state)
     assert_true(kernels > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_are_made_in_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_sums_are_made_in_parts))

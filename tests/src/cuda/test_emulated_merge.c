@@ -2,14 +2,11 @@
  * test_emulated_merge.c - merge.cu on the emulator: two partial results are merged by their LSEs as
  * in double precision, nothing else is written, and rows that see no key or have NaN are handled
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cuda/prefix.h"
 #include "emulator/emulator.h"
@@ -231,13 +228,5 @@ static void test_too_many(void **state)
     assert_non_null(strstr(heed_message(), "31 bits"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_both_are_weighed),
-        cmocka_unit_test(test_lse_in_place_or_not),
-        cmocka_unit_test(test_rows_behind_the_end),
-        cmocka_unit_test(test_too_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_both_are_weighed), cmocka_unit_test(test_lse_in_place_or_not),
+          cmocka_unit_test(test_rows_behind_the_end), cmocka_unit_test(test_too_many))

@@ -1,14 +1,11 @@
 /*
  * test_emulator.c - the emulator of CUDA kernels: numbers, threads and matrices
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "emulator/emulator.h"
 #include "emulator/ptx.cuh"
@@ -325,14 +322,8 @@ static void test_mma_tf32(void **state)
     assert_true(p.rounded == 1 + 0x1p-10f);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_16_bit_float), cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_special_values),     cmocka_unit_test(test_vectors_are_added),
-        cmocka_unit_test(test_a_tree_sums_up),     cmocka_unit_test(test_votes_are_counted),
-        cmocka_unit_test(test_ldmatrix),           cmocka_unit_test(test_mma),
-        cmocka_unit_test(test_mma_tf32),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_every_16_bit_float), cmocka_unit_test(test_rounding),
+          cmocka_unit_test(test_special_values), cmocka_unit_test(test_vectors_are_added),
+          cmocka_unit_test(test_a_tree_sums_up), cmocka_unit_test(test_votes_are_counted),
+          cmocka_unit_test(test_ldmatrix), cmocka_unit_test(test_mma),
+          cmocka_unit_test(test_mma_tf32))

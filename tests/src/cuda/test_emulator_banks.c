@@ -2,12 +2,7 @@
  * test_emulator_banks.c - the emulator of CUDA kernels: conflicts between the banks of shared
  * memory
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include "emulator/emulator.h"
 #include "emulator/ptx.cuh"
@@ -83,11 +78,5 @@ static void test_long_runs_without_meeting(void **state)
     assert_int_equal(report.conflicts, 2 * 2 * 3001 * 15);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bank_conflicts_are_counted),
-        cmocka_unit_test(test_long_runs_without_meeting),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_bank_conflicts_are_counted),
+          cmocka_unit_test(test_long_runs_without_meeting))

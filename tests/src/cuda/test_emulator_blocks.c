@@ -2,13 +2,10 @@
  * test_emulator_blocks.c - the emulator of CUDA kernels: shared and private state of a cluster's
  * blocks
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HEED_BF16 0
 
@@ -195,14 +192,7 @@ static void test_clusters_are_whole(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_has_left_is_not_awaited),
-        cmocka_unit_test(test_blocks_keep_to_themselves),
-        cmocka_unit_test(test_each_block_has_so_many_registers),
-        cmocka_unit_test(test_each_block_multiplies),
-        cmocka_unit_test(test_clusters_are_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_who_has_left_is_not_awaited),
+          cmocka_unit_test(test_blocks_keep_to_themselves),
+          cmocka_unit_test(test_each_block_has_so_many_registers),
+          cmocka_unit_test(test_each_block_multiplies), cmocka_unit_test(test_clusters_are_whole))

@@ -2,13 +2,10 @@
  * test_emulator_cluster.c - the emulator of CUDA kernels: blocks of a cluster that store to each
  * other's shared memory, and the mistakes it detects
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HEED_BF16 0
 
@@ -293,12 +290,6 @@ static void test_stores_take_their_time(void **state)
     assert_true(under_way > SEEDS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks_store_to_each_other),
-        cmocka_unit_test(test_mistakes_between_blocks),
-        cmocka_unit_test(test_stores_take_their_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_blocks_store_to_each_other),
+          cmocka_unit_test(test_mistakes_between_blocks),
+          cmocka_unit_test(test_stores_take_their_time))

@@ -2,14 +2,11 @@
  * test_emulator_hopper.c - the emulator of CUDA kernels: tensor copies and barriers of compute
  * capability 9.0, and the mistakes it detects
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HEED_BF16 0
 
@@ -303,12 +300,6 @@ static void test_stmatrix(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_box_is_loaded), cmocka_unit_test(test_boxes_that_cannot_be),
-        cmocka_unit_test(test_a_box_is_stored), cmocka_unit_test(test_one_thread_arrives),
-        cmocka_unit_test(test_turns),           cmocka_unit_test(test_stmatrix),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_a_box_is_loaded), cmocka_unit_test(test_boxes_that_cannot_be),
+          cmocka_unit_test(test_a_box_is_stored), cmocka_unit_test(test_one_thread_arrives),
+          cmocka_unit_test(test_turns), cmocka_unit_test(test_stmatrix))

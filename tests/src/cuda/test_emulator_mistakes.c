@@ -2,12 +2,7 @@
  * test_emulator_mistakes.c - the emulator of CUDA kernels: copies and barriers, and the mistakes it
  * detects
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include "emulator/emulator.h"
 #include "emulator/ptx.cuh"
@@ -365,17 +360,9 @@ static void test_parts_and_wholes(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_copy_arrives),
-        cmocka_unit_test(test_a_missing_wait_is_caught),
-        cmocka_unit_test(test_a_missing_barrier_is_caught),
-        cmocka_unit_test(test_groups_arrive_in_order),
-        cmocka_unit_test(test_mistakes_are_caught),
-        cmocka_unit_test(test_launches_that_cannot_be),
-        cmocka_unit_test(test_matrices_and_other_accesses),
-        cmocka_unit_test(test_parts_and_wholes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_a_copy_arrives), cmocka_unit_test(test_a_missing_wait_is_caught),
+          cmocka_unit_test(test_a_missing_barrier_is_caught),
+          cmocka_unit_test(test_groups_arrive_in_order), cmocka_unit_test(test_mistakes_are_caught),
+          cmocka_unit_test(test_launches_that_cannot_be),
+          cmocka_unit_test(test_matrices_and_other_accesses),
+          cmocka_unit_test(test_parts_and_wholes))

@@ -2,14 +2,11 @@
  * test_emulator_pipeline.c - the emulator of CUDA kernels: a pipeline of tensor copies and
  * warpgroup products, and every mistake that can be made in one
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HEED_BF16 0
 
@@ -266,11 +263,4 @@ static void test_mistakes_in_a_pipeline(void **state)
     free(p);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_pipeline),
-        cmocka_unit_test(test_mistakes_in_a_pipeline),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_a_pipeline), cmocka_unit_test(test_mistakes_in_a_pipeline))

@@ -1,14 +1,10 @@
 /*
  * test_emulator_wgmma.c - the emulator of CUDA kernels: warpgroup products and their registers
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define HEED_BF16 0
 
@@ -246,15 +242,8 @@ static void test_registers_are_shared(void **state)
     assert_report(&report, "", "warps of a warpgroup set registers here and at ");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_product_from_registers),
-        cmocka_unit_test(test_specials_in_a_product),
-        cmocka_unit_test(test_stores_before_a_product),
-        cmocka_unit_test(test_a_product_across_rows),
-        cmocka_unit_test(test_registers_are_shared),
-        cmocka_unit_test(test_a_block_has_its_registers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_a_product_from_registers),
+          cmocka_unit_test(test_specials_in_a_product),
+          cmocka_unit_test(test_stores_before_a_product),
+          cmocka_unit_test(test_a_product_across_rows), cmocka_unit_test(test_registers_are_shared),
+          cmocka_unit_test(test_a_block_has_its_registers))

@@ -2,13 +2,10 @@
  * test_gpu.c - occupancy of a multiprocessor by the rules of the CUDA occupancy calculator, and the
  * bound of a problem
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
+
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cuda/gpu.h"
 
@@ -118,13 +115,7 @@ static void test_the_roofline_is_the_higher_of_two(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_known_architectures_are_known),
-        cmocka_unit_test(test_limits_are_known_of_more),
-        cmocka_unit_test(test_what_binds_is_named),
-        cmocka_unit_test(test_the_roofline_is_the_higher_of_two),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_only_known_architectures_are_known),
+          cmocka_unit_test(test_limits_are_known_of_more),
+          cmocka_unit_test(test_what_binds_is_named),
+          cmocka_unit_test(test_the_roofline_is_the_higher_of_two))

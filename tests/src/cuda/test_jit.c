@@ -1,18 +1,14 @@
 /*
  * test_jit.c - kernels compiled on demand, if NVRTC is available
  */
+#include "run_tests.h"
+
 #include <dirent.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cuda/append.h"
 #include "cuda/prefix.h"
@@ -476,25 +472,14 @@ static void test_threads_build_at_once(void **state)
         heed_cubin_free(&workers[i].cubin);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        JIT_TEST(test_every_device_source_is_carried),
-        JIT_TEST(test_each_architecture_gets_its_code),
-        JIT_TEST(test_what_appends_compiles),
-        JIT_TEST(test_what_merges_compiles),
-        JIT_TEST(test_the_second_time_is_cached),
-        JIT_TEST(test_a_fresh_build_is_compiled_each_time),
-        JIT_TEST(test_everything_is_part_of_the_key),
-        JIT_TEST(test_registers_can_be_capped),
-        JIT_TEST(test_an_unknown_architecture_gets_ptx),
-        JIT_TEST(test_an_error_is_shown_and_the_log_kept),
-        JIT_TEST(test_without_a_cache_it_is_compiled_again),
-        JIT_TEST(test_a_damaged_entry_is_compiled_again),
-        JIT_TEST(test_a_bad_build_is_refused),
-        JIT_TEST(test_only_kernels_that_are_carried_have_a_name),
-        JIT_TEST(test_headers_are_the_embedded_ones),
-        JIT_TEST(test_threads_build_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(JIT_TEST(test_every_device_source_is_carried),
+          JIT_TEST(test_each_architecture_gets_its_code), JIT_TEST(test_what_appends_compiles),
+          JIT_TEST(test_what_merges_compiles), JIT_TEST(test_the_second_time_is_cached),
+          JIT_TEST(test_a_fresh_build_is_compiled_each_time),
+          JIT_TEST(test_everything_is_part_of_the_key), JIT_TEST(test_registers_can_be_capped),
+          JIT_TEST(test_an_unknown_architecture_gets_ptx),
+          JIT_TEST(test_an_error_is_shown_and_the_log_kept),
+          JIT_TEST(test_without_a_cache_it_is_compiled_again),
+          JIT_TEST(test_a_damaged_entry_is_compiled_again), JIT_TEST(test_a_bad_build_is_refused),
+          JIT_TEST(test_only_kernels_that_are_carried_have_a_name),
+          JIT_TEST(test_headers_are_the_embedded_ones), JIT_TEST(test_threads_build_at_once))

@@ -2,14 +2,10 @@
  * test_machines.c - the GPUs of machines.def: their names, consistency of their figures, and the
  * cost model's predictions for them
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "cuda/facts.h"
 #include "cuda/gpu.h"
@@ -192,13 +188,7 @@ static void test_rows(void **state)
     assert_true(heed_gpu_limits(&gpu, 87) && gpu.costs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_figures),     cmocka_unit_test(test_architectures),
-        cmocka_unit_test(test_predictions), cmocka_unit_test(test_a_row_more),
-        cmocka_unit_test(test_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_names), cmocka_unit_test(test_rates),
+          cmocka_unit_test(test_figures), cmocka_unit_test(test_architectures),
+          cmocka_unit_test(test_predictions), cmocka_unit_test(test_a_row_more),
+          cmocka_unit_test(test_rows))

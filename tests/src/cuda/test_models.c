@@ -2,15 +2,11 @@
  * test_models.c - every line of tests/external/models.txt is planned, on all kinds of CPUs and on a
  * CUDA device (fake_cuda.h), and the number of families is as documented there
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cuda_scene.h"
 
@@ -20,11 +16,11 @@
 static char specs[LINES_MAX][512];
 static int lines, families, said;
 
-static int read_file(void **state)
+/* cmocka's setup of the group. */
+static int begin(void **state)
 {
     FILE *file = fopen(FILE_NAME, "r");
     char line[512], before = '\n';
-    (void)state;
     if (!file)
         return -1;
     while (fgets(line, sizeof line, file) && lines < LINES_MAX) {
@@ -38,7 +34,7 @@ static int read_file(void **state)
         before = line[0];
     }
     fclose(file);
-    return 0;
+    return scene_begin(state);
 }
 
 static void test_families_are_counted(void **state)
@@ -87,14 +83,5 @@ static void test_gpu_plans_each(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_families_are_counted),
-        cmocka_unit_test(test_cpu_plans_each),
-        cmocka_unit_test_setup_teardown(test_gpu_plans_each, scene_reset, scene_check),
-    };
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, read_file, NULL);
-}
+RUN_TESTS_WITHIN(begin, NULL, cmocka_unit_test(test_families_are_counted),
+                 cmocka_unit_test(test_cpu_plans_each), SCENE_TEST(test_gpu_plans_each))

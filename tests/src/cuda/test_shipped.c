@@ -2,19 +2,15 @@
  * test_shipped.c - compiled kernels shipped with the library: plans use them without a compiler,
  * and reject damaged ones, those of other kernels, and those of other sources (fake_cuda.h)
  */
+#include "run_tests.h"
+
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "cuda/shipped.h"
 #include "cuda_trial.h"
@@ -344,24 +340,16 @@ static void test_no_compiler_is_needed(void **state)
     assert_int_equal(wait_for(child), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_no_compiler_is_needed, open_folder, close_folder),
-        cmocka_unit_test_setup_teardown(test_what_came_along_is_not_compiled, open_folder,
-                                        close_folder),
-        cmocka_unit_test_setup_teardown(test_what_is_for_something_else_is_compiled, open_folder,
-                                        close_folder),
-        cmocka_unit_test_setup_teardown(test_what_is_damaged_is_refused, open_folder, close_folder),
-        cmocka_unit_test_setup_teardown(test_what_is_anothers_is_refused, open_folder,
-                                        close_folder),
-        cmocka_unit_test_setup_teardown(test_a_folder_must_be_signed, open_folder, close_folder),
-        cmocka_unit_test_setup_teardown(test_packing_is_reproducible, open_folder, close_folder),
-        cmocka_unit_test_setup_teardown(test_what_cannot_be_packed, open_folder, close_folder),
-        cmocka_unit_test_setup_teardown(test_features_say_so, open_folder, close_folder),
-    };
-    setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake's output is not machine code */
-    if (!scene_begin())
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS_WITHIN(
+    scene_begin_uncached, NULL,
+    cmocka_unit_test_setup_teardown(test_no_compiler_is_needed, open_folder, close_folder),
+    cmocka_unit_test_setup_teardown(test_what_came_along_is_not_compiled, open_folder,
+                                    close_folder),
+    cmocka_unit_test_setup_teardown(test_what_is_for_something_else_is_compiled, open_folder,
+                                    close_folder),
+    cmocka_unit_test_setup_teardown(test_what_is_damaged_is_refused, open_folder, close_folder),
+    cmocka_unit_test_setup_teardown(test_what_is_anothers_is_refused, open_folder, close_folder),
+    cmocka_unit_test_setup_teardown(test_a_folder_must_be_signed, open_folder, close_folder),
+    cmocka_unit_test_setup_teardown(test_packing_is_reproducible, open_folder, close_folder),
+    cmocka_unit_test_setup_teardown(test_what_cannot_be_packed, open_folder, close_folder),
+    cmocka_unit_test_setup_teardown(test_features_say_so, open_folder, close_folder))

@@ -1,14 +1,11 @@
 /*
  * test_problem.c - limits of a problem, and its normal form
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "internal.h"
 #include "problems.h"
@@ -466,25 +463,14 @@ static void test_types(void **state)
     assert_string_equal(heed_type_name((heed_type)3), "unknown");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_have_limits),
-        cmocka_unit_test(test_largest_sizes_are_allowed),
-        cmocka_unit_test(test_options_have_limits),
-        cmocka_unit_test(test_operands_have_limits),
-        cmocka_unit_test(test_arrays_have_limits),
-        cmocka_unit_test(test_strides_have_limits),
-        cmocka_unit_test(test_elements_have_limits),
-        cmocka_unit_test(test_output_has_no_overlap),
-        cmocka_unit_test(test_null_is_refused),
-        cmocka_unit_test(test_normal_form_of_lengths),
-        cmocka_unit_test(test_normal_form_writes_defaults_out),
-        cmocka_unit_test(test_unused_strides_do_not_count),
-        cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),
-        cmocka_unit_test(test_every_field_tells_problems_apart),
-        cmocka_unit_test(test_masks_have_one_form),
-        cmocka_unit_test(test_types),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_sizes_have_limits),
+          cmocka_unit_test(test_largest_sizes_are_allowed),
+          cmocka_unit_test(test_options_have_limits), cmocka_unit_test(test_operands_have_limits),
+          cmocka_unit_test(test_arrays_have_limits), cmocka_unit_test(test_strides_have_limits),
+          cmocka_unit_test(test_elements_have_limits), cmocka_unit_test(test_output_has_no_overlap),
+          cmocka_unit_test(test_null_is_refused), cmocka_unit_test(test_normal_form_of_lengths),
+          cmocka_unit_test(test_normal_form_writes_defaults_out),
+          cmocka_unit_test(test_unused_strides_do_not_count),
+          cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),
+          cmocka_unit_test(test_every_field_tells_problems_apart),
+          cmocka_unit_test(test_masks_have_one_form), cmocka_unit_test(test_types))

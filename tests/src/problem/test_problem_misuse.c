@@ -4,11 +4,7 @@
  * Every function that takes the problem refuses it with a message that names the field, the value
  * and the limit, and leaves the caller's objects unchanged.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <limits.h>
 #include <math.h>
@@ -275,13 +271,7 @@ static void test_enum_names(void **state)
     assert_int_equal(heed_type_size((heed_type)3), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_problem_sizes),    cmocka_unit_test(test_problem_enums_and_scale),
-        cmocka_unit_test(test_problem_strides),  cmocka_unit_test(test_problem_overlap_and_extent),
-        cmocka_unit_test(test_problem_pointers), cmocka_unit_test(test_enum_names),
-        cmocka_unit_test(test_operand_strides),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_problem_sizes), cmocka_unit_test(test_problem_enums_and_scale),
+          cmocka_unit_test(test_problem_strides), cmocka_unit_test(test_problem_overlap_and_extent),
+          cmocka_unit_test(test_problem_pointers), cmocka_unit_test(test_enum_names),
+          cmocka_unit_test(test_operand_strides))

@@ -1,14 +1,11 @@
 /*
  * test_problem_work.c - amount of work in a problem: visible pairs, operations and bytes
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "internal.h"
 #include "problems.h"
@@ -160,14 +157,6 @@ static void test_bytes_of_operands(void **state)
     assert_true(fabs(bytes_of("causal=tl bias=f32:q") - 4 * 36) < 1e-9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flops_and_visible_by_counting),
-        cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_flops_of_the_largest),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_bytes_of_operands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_flops_and_visible_by_counting), cmocka_unit_test(test_pools),
+          cmocka_unit_test(test_flops_of_the_largest), cmocka_unit_test(test_bytes),
+          cmocka_unit_test(test_bytes_of_operands))

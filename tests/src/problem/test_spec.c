@@ -1,14 +1,11 @@
 /*
  * test_spec.c - problem specs: strict parsing, canonical printing, and round trips
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "helpers/random_expression.h"
 #include "internal.h"
@@ -628,18 +625,11 @@ static void test_null_is_refused(void **state)
     assert_string_equal(heed_message(), "spec is NULL");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_specs_read_back),
-        cmocka_unit_test(test_equal_problems_print_the_same),
-        cmocka_unit_test(test_canonical_form),
-        cmocka_unit_test(test_the_longest_spec_fits),
-        cmocka_unit_test(test_print_counts_what_does_not_fit),
-        cmocka_unit_test(test_bad_problems_can_be_printed),
-        cmocka_unit_test(test_errors_point_at_the_character),
-        cmocka_unit_test(test_long_specs_are_shown_in_part),
-        cmocka_unit_test(test_null_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(cmocka_unit_test(test_specs_read_back),
+          cmocka_unit_test(test_equal_problems_print_the_same),
+          cmocka_unit_test(test_canonical_form), cmocka_unit_test(test_the_longest_spec_fits),
+          cmocka_unit_test(test_print_counts_what_does_not_fit),
+          cmocka_unit_test(test_bad_problems_can_be_printed),
+          cmocka_unit_test(test_errors_point_at_the_character),
+          cmocka_unit_test(test_long_specs_are_shown_in_part),
+          cmocka_unit_test(test_null_is_refused))
