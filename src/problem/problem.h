@@ -64,7 +64,7 @@ typedef enum heed_part {
 typedef struct heed_fault {
     heed_part part;
     size_t at;      /* in an expression: the offending character */
-    char text[192]; /* names field, value and limit */
+    char text[256]; /* names field, value and limit */
 } heed_fault;
 
 /* Writes a fault; returns true, as heed_problem_find_fault() does. */
