@@ -172,7 +172,17 @@ def compute(
     pointers = {name: x.pointer for name, x in views.items()}
     plan._run(like, pointers, [x.pointer for x in array_views])
     plan._record().count += 1
+    if lse is not None and packed_q and fields.tokens_q < o_size[1]:
+        lse = _with_columns(like, lse, o_size[1])
     return out, lse, plan
+
+
+def _with_columns(like: View, lse: Any, tokens: int) -> Any:
+    """The LSE of packed queries, with a column for each row of q: the problem has no more rows than
+    its sequences may have."""
+    whole = empty(like, (lse.shape[0], tokens), "f32")
+    whole[:, : lse.shape[1]] = lse
+    return whole
 
 
 def attend(
@@ -235,8 +245,10 @@ def _attend(
         found, lse = result_for(q, found), result_for(q, lse)
     shapes = (found.shape if out is None else None, None if lse is None else lse.shape)
     makers = makers_of(q, *shapes)
-    # C does not repeat calls without a V or calls that write to arrays that may be read-only.
-    if v is None or (new and fast_of(q) is NUMPY):
+    widened = lse is not None and 0 < plan.problem._c.tokens_q < lse.shape[-1]
+    # C does not repeat calls without a V, calls that write to arrays that may be read-only, or calls
+    # whose LSE has more columns than the problem.
+    if v is None or (new and fast_of(q) is NUMPY) or widened:
         return found if lse is None else (found, lse)
     if plain and _calls.learn(words, (q, k, v, out, *given), OPERANDS, plan, *makers, keep=plan):
         pass

@@ -61,6 +61,12 @@ size_t heed_data_size(heed_data type)
     return (size_t)type < TYPES ? types[type].size : 0;
 }
 
+/* True if @type, which may be any number, is in @set. */
+static bool is_among(heed_data type, unsigned set)
+{
+    return (size_t)type < TYPES && set & BIT(type);
+}
+
 const char *heed_data_name(heed_data type)
 {
     return (size_t)type < TYPES && types[type].name ? types[type].name : "none";
@@ -85,11 +91,20 @@ heed_operand *heed_problem_operand_of(heed_problem *problem, int index)
     return (heed_operand *)(void *)((char *)problem + heed_operand_rows[index].operand);
 }
 
+/* a * b, or INT64_MAX if that is too large, as it may be in a problem with a fault. */
+static int64_t product(int64_t a, int64_t b)
+{
+    return __builtin_mul_overflow(a, b, &a) ? INT64_MAX : a;
+}
+
+int64_t heed_problem_all_pages(const heed_problem *problem)
+{
+    return problem->page > 0 ? product(problem->batch, problem->seq_k / problem->page) : 0;
+}
+
 int64_t heed_problem_pages(const heed_problem *problem)
 {
-    if (problem->page == 0 || problem->pages != 0)
-        return problem->pages;
-    return problem->batch * (problem->seq_k / problem->page);
+    return problem->pages != 0 ? problem->pages : heed_problem_all_pages(problem);
 }
 
 bool heed_problem_has_operands(const heed_problem *problem)
@@ -110,12 +125,13 @@ static int64_t row_size(const heed_problem *problem, const heed_operand *operand
     if (operand->along & HEED_ALONG_PAGE)
         return problem->seq_k / (problem->page > 0 ? problem->page : 1);
     if (operand->along & HEED_ALONG_SEQUENCE)
-        return problem->batch + 1;
+        return problem->batch < INT64_MAX ? problem->batch + 1 : INT64_MAX;
     if (operand->along & HEED_ALONG_POSITION)
-        return problem->seq_k * (problem->rotary / 2);
+        return product(problem->seq_k, problem->rotary / 2);
     if (!(operand->along & HEED_ALONG_KEY))
         return 1;
-    return operand->type == HEED_DATA_BITS ? heed_div_up(problem->seq_k, 32) : problem->seq_k;
+    const int64_t words = problem->seq_k / 32 + (problem->seq_k % 32 != 0);
+    return operand->type == HEED_DATA_BITS ? words : problem->seq_k;
 }
 
 /* Elements along another dimension. */
@@ -262,14 +278,17 @@ static const char *along_names(unsigned along, char text[64])
     return length ? text : "none";
 }
 
-/* Writes the numbers and names of the types of @set. */
+/* Writes the numbers and names of the types of @set, such as "4 (i32) or 7 (i64)". */
 static const char *type_names(unsigned set, char text[64])
 {
     size_t length = 0;
-    for (unsigned i = 0; i < TYPES; i++)
-        if (set & BIT(i))
-            length += (size_t)snprintf(text + length, 64 - length, "%s%u (%s)",
-                                       length ? " or " : "", i, types[i].name);
+    for (unsigned i = 0; i < TYPES; i++) {
+        if (!(set & BIT(i)))
+            continue;
+        const char *between = !length ? "" : set >> (i + 1) ? ", " : " or ";
+        length += (size_t)snprintf(text + length, 64 - length, "%s%u (%s)", between, i,
+                                   heed_data_name((heed_data)i));
+    }
     return text;
 }
 
@@ -280,7 +299,7 @@ static bool operand_fault(const heed_problem *problem, const heed_operand_row *r
     char is[64], needs[64], may[64];
     if (operand->type == HEED_DATA_NONE && !operand->along && !s->batch && !s->seq && !s->head)
         return false;
-    if ((size_t)operand->type >= TYPES || !(row->types & BIT(operand->type)))
+    if (!is_among(operand->type, row->types))
         return heed_fault_set(fault, row->part, "%s.type is %d (%s); it must be %s", row->name,
                               (int)operand->type, heed_data_name(operand->type),
                               type_names(row->types, needs));
@@ -296,10 +315,12 @@ static bool operand_fault(const heed_problem *problem, const heed_operand_row *r
                               (long long)s->batch, (long long)s->seq, (long long)s->head);
     if (stride_fault(problem, row, operand, fault))
         return true;
-    if (heed_operand_extent(problem, operand) > HEED_EXTENT_MAX)
-        return heed_fault_set(fault, row->part, "%s spans more than %lld elements", row->name,
-                              (long long)HEED_EXTENT_MAX);
-    return false;
+    if (heed_operand_extent(problem, operand) <= HEED_EXTENT_MAX)
+        return false;
+    const heed_strides all = strides_of(problem, operand);
+    return heed_fault_set(
+        fault, row->part, "%s strides %lld:%lld:%lld span more than %lld elements", row->name,
+        (long long)all.batch, (long long)all.seq, (long long)all.head, (long long)HEED_EXTENT_MAX);
 }
 
 static bool is_name(const char name[HEED_ARRAY_NAME_SIZE])
@@ -488,7 +509,7 @@ static bool rotary_fault(const heed_problem *problem, heed_fault *fault)
             fault, HEED_PART_COS,
             "rotary_cos.type is 0 (none); with rotary it must be 1 (f32), 2 (f16) "
             "or 3 (bf16)");
-    if (cos != sin && FLOATS & BIT(cos))
+    if (cos != sin && is_among(cos, FLOATS))
         return heed_fault_set(fault, HEED_PART_SIN,
                               "rotary_sin.type is %d (%s); it must be that of rotary_cos, %d (%s)",
                               (int)sin, heed_data_name(sin), (int)cos, heed_data_name(cos));

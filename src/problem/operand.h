@@ -91,8 +91,10 @@ int64_t heed_array_elements(const heed_array *array);
  * intervals, or adds sinks. */
 bool heed_problem_has_operands(const heed_problem *problem);
 
-/* heed_problem_pages() returns the number of pages, even where the field is 0 for the default. */
+/* heed_problem_pages() returns the number of pages, even where the field is 0 for the default,
+ * which heed_problem_all_pages() returns: those that seq_k keys of all batch elements take. */
 int64_t heed_problem_pages(const heed_problem *problem);
+int64_t heed_problem_all_pages(const heed_problem *problem);
 
 /* heed_operands_bytes() returns the minimum bytes of a problem's operands and arrays that must be
  * read: elements of pairs outside the queries' intervals are not counted. */

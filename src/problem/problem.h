@@ -65,7 +65,7 @@ typedef struct heed_fault {
     heed_part part;
     const char *expression; /* of the problem, if it has the fault, */
     size_t at;              /* and the offending character; else NULL and 0 */
-    char text[192];         /* names field, value and limit */
+    char text[256];         /* names field, value and limit */
 } heed_fault;
 
 /* Writes a fault; returns true, as heed_problem_find_fault() does. */

@@ -48,7 +48,7 @@ static bool needs_alignment(const heed_problem *problem)
 static void print_pages(heed_text *text, const heed_problem *problem)
 {
     heed_text_add(text, " paged=%lld", (long long)problem->page);
-    if (problem->page == 0 || problem->pages != problem->batch * (problem->seq_k / problem->page))
+    if (problem->pages != heed_problem_all_pages(problem))
         heed_text_add(text, "/%lld", (long long)problem->pages);
 }
 
@@ -104,8 +104,9 @@ static void print_array(heed_text *text, const heed_array *array)
 {
     if (array->name[0] == '\0')
         return;
-    heed_text_add(text, " array=%s:%s", array->name, heed_data_name(array->type));
-    for (int i = 0; i < array->rank; i++)
+    heed_text_add(text, " array=%.*s:%s", HEED_ARRAY_NAME_SIZE, array->name,
+                  heed_data_name(array->type));
+    for (int i = 0; i < array->rank && i < HEED_ARRAY_RANK_MAX; i++)
         heed_text_add(text, "%c%lld", i == 0 ? ':' : 'x', (long long)array->size[i]);
 }
 
@@ -126,9 +127,9 @@ static void print_modifiers(heed_text *text, const heed_problem *problem)
     for (int i = 0; i < HEED_ARRAYS_MAX; i++)
         print_array(text, &problem->arrays[i]);
     if (problem->score[0] != '\0')
-        heed_text_add(text, " score=%s", problem->score);
+        heed_text_add(text, " score=%.*s", HEED_EXPRESSION_SIZE, problem->score);
     if (problem->visible[0] != '\0')
-        heed_text_add(text, " visible=%s", problem->visible);
+        heed_text_add(text, " visible=%.*s", HEED_EXPRESSION_SIZE, problem->visible);
     if (needs_alignment(problem))
         heed_text_add(text, problem->align == HEED_ALIGN_BOTTOM_RIGHT ? " align=br" : " align=tl");
 }

@@ -80,6 +80,7 @@ static void try_struct(const uint8_t *data, size_t size)
     char text[2 * HEED_SPEC_SIZE];
     memset(&problem, 0, sizeof problem);
     memcpy(&problem, data, size < sizeof problem ? size : sizeof problem);
+    problem.size = sizeof problem; /* a smaller one would hide fields, a larger one is a lie */
     if (heed_problem_check(&problem) == HEED_OK)
         check_valid(&problem);
     else

@@ -129,6 +129,19 @@ class Attention(Case):
             self.near(mine[None, rows], formula(*own, change=lambda t: t + seen)[0])
             self.near(sized[None, rows], formula(*own)[0])
 
+    def test_lse_of_more_rows_than_the_sequences_may_have(self):
+        """q has rows that no sequence can have: the LSE still has a column for each, in calls that C repeats too."""
+        q, k, v = (x[0] for x in self.tensors(queries=9, keys=9))
+        cu = np.int32([0, 3, 5])
+        words = {"cu_seqlens_q": cu, "cu_seqlens_k": cu, "max_seqlen_q": 3, "max_seqlen_k": 3}
+        for _ in range(3):
+            mine, lse = heed.attention(q, k, v, return_lse=True, **words)
+            self.assertEqual((mine.shape, lse.shape), ((9, 4, 40), (4, 9)))
+            for rows in (slice(0, 3), slice(3, 5)):
+                o, own = formula(q[None, rows], k[None, rows], v[None, rows])
+                self.near(mine[None, rows], o)
+                self.near(lse[None, :, rows], own)
+
     def test_rows_without_keys(self):
         q, k, v = self.tensors(queries=53, keys=37)
         mine, own = heed.attention(q, k, v, causal="bottom-right", return_lse=True)

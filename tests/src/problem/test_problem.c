@@ -138,7 +138,7 @@ static heed_problem with_bias(heed_data type, unsigned along)
 static void test_operands_have_limits(void **state)
 {
     heed_problem problem = with_bias(HEED_DATA_I32, HEED_ALONG_KEY);
-    assert_refused(&problem, "bias.type is 4 (i32); it must be 1 (f32) or 2 (f16) or 3 (bf16)");
+    assert_refused(&problem, "bias.type is 4 (i32); it must be 1 (f32), 2 (f16) or 3 (bf16)");
     problem = with_bias((heed_data)8, HEED_ALONG_KEY);
     assert_refused(&problem, "bias.type is 8 (none)");
     problem = with_bias(HEED_DATA_F16, HEED_ALONG_HEAD);
@@ -151,7 +151,7 @@ static void test_operands_have_limits(void **state)
     problem.bias.strides.head = -1;
     assert_refused(&problem, "bias strides are 0:0:-1; they must be 0 or more");
     problem.bias.strides.head = HEED_EXTENT_MAX;
-    assert_refused(&problem, "bias spans more than");
+    assert_refused(&problem, "bias strides 0:0:70368744177664 span more than 70368744177664");
     problem.bias.strides.head = 100;
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
     problem = plain_problem();
@@ -163,6 +163,18 @@ static void test_operands_have_limits(void **state)
     problem.starts = (heed_operand){ .type = HEED_DATA_NONE };
     problem.lengths = (heed_operand){ .type = HEED_DATA_I32, .along = HEED_ALONG_QUERY };
     assert_refused(&problem, "lengths.along");
+    problem = plain_problem();
+    problem.tokens_q = 1;
+    problem.cu_seqlens_q = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_SEQUENCE };
+    assert_refused(&problem, "cu_seqlens_q.type is 1 (f32); it must be 4 (i32) or 7 (i64)");
+    problem = plain_problem();
+    problem.lengths = (heed_operand){ .type = HEED_DATA_I32, .along = HEED_ALONG_BATCH };
+    problem.append = 1;
+    problem.rotary = 2;
+    problem.rotary_cos = problem.rotary_sin = (heed_operand){ .along = HEED_ALONG_POSITION,
+                                                              .type = HEED_DATA_F32 };
+    problem.rotary_cos.type = (heed_data)-1;
+    assert_refused(&problem, "rotary_cos.type is -1 (none); it must be 1 (f32), 2 (f16) or 3");
     static const float caps[] = { -1, NAN, INFINITY };
     for (int i = 0; i < 3; i++) {
         problem = plain_problem();
@@ -240,6 +252,20 @@ static void test_strides_have_limits(void **state)
     assert_refused(&problem, "span more than 70368744177664 elements");
     problem.v = (heed_strides){ INT64_MAX / 2, INT64_MAX / 7, 1 };
     assert_refused(&problem, "span more than 70368744177664 elements");
+}
+
+/* The longest message about strides is not cut. */
+static void test_strides_with_a_prefix(void **state)
+{
+    heed_problem problem = plain_problem();
+    problem.q = (heed_strides){ 1000000000001, 3000000001, 700001 };
+    problem.batch = 3;
+    problem.seq_q = 2;
+    problem.seq_k = 8;
+    problem.page = problem.prefix = 4;
+    problem.table = (heed_operand){ HEED_DATA_I32, .along = HEED_ALONG_BATCH | HEED_ALONG_PAGE };
+    assert_refused(&problem, "q strides are 1000000000001:3000000001:700001; with a prefix");
+    assert_refused(&problem, "or the seq stride batch times the batch stride");
 }
 
 static void test_elements_have_limits(void **state)
@@ -467,8 +493,9 @@ RUN_TESTS(cmocka_unit_test(test_sizes_have_limits),
           cmocka_unit_test(test_largest_sizes_are_allowed),
           cmocka_unit_test(test_options_have_limits), cmocka_unit_test(test_operands_have_limits),
           cmocka_unit_test(test_arrays_have_limits), cmocka_unit_test(test_strides_have_limits),
-          cmocka_unit_test(test_elements_have_limits), cmocka_unit_test(test_output_has_no_overlap),
-          cmocka_unit_test(test_null_is_refused), cmocka_unit_test(test_normal_form_of_lengths),
+          cmocka_unit_test(test_strides_with_a_prefix), cmocka_unit_test(test_elements_have_limits),
+          cmocka_unit_test(test_output_has_no_overlap), cmocka_unit_test(test_null_is_refused),
+          cmocka_unit_test(test_normal_form_of_lengths),
           cmocka_unit_test(test_normal_form_writes_defaults_out),
           cmocka_unit_test(test_unused_strides_do_not_count),
           cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),

@@ -388,6 +388,34 @@ static void test_bad_problems_can_be_printed(void **state)
     assert_non_null(strstr(text, "unknown"));
 }
 
+/* Sizes that would overflow, trap or be read out of bounds. */
+static void test_operands_of_bad_problems_can_be_printed(void **state)
+{
+    heed_problem problem = { .size = sizeof problem,
+                             .page = -1,
+                             .lengths = { HEED_DATA_F32 }, /* a byte of 1 behind visible */
+                             .table = { HEED_DATA_I32, .along = HEED_ALONG_PAGE },
+                             .shown = { HEED_DATA_BITS, .along = HEED_ALONG_KEY },
+                             .rotary = INT64_MAX,
+                             .rotary_cos = { HEED_DATA_F32, .along = HEED_ALONG_POSITION },
+                             .cu_seqlens_q = { HEED_DATA_I64, .along = HEED_ALONG_SEQUENCE } };
+    char text[HEED_SPEC_SIZE];
+    problem.arrays[0] = (heed_array){ .name = "sixteen_letters_", .rank = 1 << 30 };
+    memset(problem.visible, 'v', sizeof problem.visible);
+    problem.batch = INT64_MAX;
+    problem.seq_k = INT64_MIN;
+    heed_problem_print(&problem, text, sizeof text);
+    assert_non_null(strstr(text, " paged=-1"));
+    assert_non_null(strstr(text, " array=sixteen_letters_:none:0x0x0 "));
+    assert_null(strstr(text, "vv\1"));
+
+    problem.page = 1;
+    problem.seq_k = INT64_MAX;
+    heed_problem_print(&problem, text, sizeof text);
+    assert_non_null(strstr(text, "s0/9223372036854775807 "));
+    assert_non_null(strstr(text, " paged=1/0 "));
+}
+
 /* -------------------------------------------------------------------------- */
 /* Errors                                                                     */
 /* -------------------------------------------------------------------------- */
@@ -446,7 +474,7 @@ static const struct {
       "(batch, "
       "head)",
       "b1 h8 s4 d4 f16 alibi=q", "                ^" },
-    { "rotary_cos.type is 4 (i32); it must be 1 (f32) or 2 (f16) or 3 (bf16)",
+    { "rotary_cos.type is 4 (i32); it must be 1 (f32), 2 (f16) or 3 (bf16)",
       "b1 h8 s4 d4 f16 lengths append=1 rotary=2 cos=i32",
       "                                          ^" },
     { "shared must be given once", "b1 h8 s4 d4 f16 shared shared", "                       ^" },
@@ -630,6 +658,7 @@ RUN_TESTS(cmocka_unit_test(test_specs_read_back),
           cmocka_unit_test(test_canonical_form), cmocka_unit_test(test_the_longest_spec_fits),
           cmocka_unit_test(test_print_counts_what_does_not_fit),
           cmocka_unit_test(test_bad_problems_can_be_printed),
+          cmocka_unit_test(test_operands_of_bad_problems_can_be_printed),
           cmocka_unit_test(test_errors_point_at_the_character),
           cmocka_unit_test(test_long_specs_are_shown_in_part),
           cmocka_unit_test(test_null_is_refused))
