@@ -53,7 +53,7 @@ def operand(name, shape):
     if name == "mask":
         return draw(*shape) > -0.5
     if name == "starts":
-        return np.random.default_rng(1).integers(0, 3, shape, dtype=np.int32)
+        return np.sort(np.random.default_rng(1).integers(0, 3, shape, dtype=np.int32))
     if name == "lengths":
         return np.array([6, 3], np.int32)
     return np.abs(draw(*shape)) if name == "slopes" else draw(*shape)
