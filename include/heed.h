@@ -36,7 +36,8 @@
  *    the rows from cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1, between 0 and seq_q rows; the same
  *    holds for K and V where keys are packed. Rows after the last sequence are not written, and
  *    their contents never affect a result; with a prefix those of Q are read. Bottom right is then
- *    p = i + the sequence's keys - its queries. Masks, operands and expressions number queries and
+ *    p = i + the sequence's keys - its queries; with lengths too, these are the first lengths[b] of
+ *    its keys, or all of them if it has fewer. Masks, operands and expressions number queries and
  *    keys within their sequence. (This is the layout of FlashAttention's varlen functions; the LSE
  *    is [heads_q, tokens_q], as theirs is.)
  *  - With pages, K and V are pools of pages. A page holds page keys of one batch element: K is

@@ -208,6 +208,45 @@ static void test_like_each_by_itself(void **state)
     heed_context_destroy(context);
 }
 
+/* Lengths beyond the keys of a sequence mean all of them. */
+static void test_lengths_beyond_a_sequence(void **state)
+{
+    static float o[2][TOKENS_Q * HEADS_Q * DIM];
+    static int32_t lengths[SEQUENCES_MAX];
+    heed_context *context = host_context(2);
+    const packing p = pack(0);
+    size_t tried = 0;
+    (void)state;
+    fill(q, sizeof q / sizeof *q, 1);
+    fill(k, sizeof k / sizeof *k, 2);
+    fill(v, sizeof v / sizeof *v, 3);
+    for (int b = 0; b < p.sequences; b++)
+        lengths[b] = p.seq_k;
+    for (size_t n = 0; heed_kernel_name(n); n++) {
+        bool ran[2];
+        memset(o, 0, sizeof o);
+        for (int i = 0; i < 2; i++) {
+            char spec[160];
+            snprintf(spec, sizeof spec, "b%d h%d/%d s%d/%d d%d f32 varlen=%d/%d causal=br%s",
+                     p.sequences, HEADS_Q, HEADS_KV, p.seq_q, p.seq_k, DIM, p.tokens_q, p.tokens_k,
+                     i ? " lengths" : "");
+            ran[i] = run(context, heed_kernel_name(n), spec,
+                         (heed_buffers){ .q = q,
+                                         .k = k,
+                                         .v = v,
+                                         .o = o[i],
+                                         .lengths = lengths,
+                                         .cu_seqlens_q = p.cu_q,
+                                         .cu_seqlens_k = p.cu_k });
+        }
+        assert_int_equal(ran[0], ran[1]);
+        tried += ran[0];
+        compare(o[1], o[0], sizeof o[0] / sizeof o[0][0], heed_kernel_name(n));
+    }
+    assert_true(tried > 0);
+    heed_context_destroy(context);
+}
+
 /* Work and memory depend on the number of tokens, however long a sequence may be. */
 static void test_tasks_follow_tokens(void **state)
 {
@@ -270,6 +309,8 @@ static void test_specs_are_printed(void **state)
     expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
-RUN_TESTS(cmocka_unit_test(test_like_each_by_itself), cmocka_unit_test(test_tasks_follow_tokens),
+RUN_TESTS(cmocka_unit_test(test_like_each_by_itself),
+          cmocka_unit_test(test_lengths_beyond_a_sequence),
+          cmocka_unit_test(test_tasks_follow_tokens),
           cmocka_unit_test(test_too_many_tasks_are_refused),
           cmocka_unit_test(test_wrong_ones_are_refused), cmocka_unit_test(test_specs_are_printed))
