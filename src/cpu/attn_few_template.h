@@ -170,7 +170,7 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
         v_transpose(acc);
         for (int width = LANES / 2; width > 0; width /= 2)
             for (int i = 0; i < width; i++)
-                acc[i] += acc[i + width];
+                acc[i] = v_add(acc[i], acc[i + width]);
         v_store(sums, acc[0]);
         for (int r = 0; r < rows; r++)
             memcpy(s[r] + j, sums + r * group, (size_t)group * sizeof *sums);
@@ -204,7 +204,7 @@ static __attribute__((noinline)) void modify_logits(const few_state *t, heed_int
 {
     float *s = patch->logits;
     for (int64_t j = 0; j < FEW_KEYS; j += LANES)
-        v_store(s + j, v_load(s + j) * v_set(t->job->factor));
+        v_store(s + j, v_mul(v_load(s + j), v_set(t->job->factor)));
     for (int64_t j = 0; j < seen.begin; j++)
         s[j] = 0;
     for (int64_t j = seen.end; j < FEW_KEYS; j++)
@@ -221,7 +221,7 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     vf top = v_set(*m);
     vf sum = v_zero();
     for (int j = 0; j < FEW_KEYS; j += LANES)
-        v_store(s + j, v_load(s + j) * v_set(t->factor));
+        v_store(s + j, v_mul(v_load(s + j), v_set(t->factor)));
     for (int64_t j = 0; j < seen.begin; j++)
         s[j] = -INFINITY;
     for (int64_t j = seen.end; j < FEW_KEYS; j++)
@@ -232,9 +232,9 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite even if no key was seen yet */
     for (int j = 0; j < FEW_KEYS; j += LANES) {
-        vf weight = power_of_two(v_load(s + j) - v_set(now));
+        vf weight = power_of_two(v_sub(v_load(s + j), v_set(now)));
         v_store(s + j, weight);
-        sum += weight;
+        sum = v_add(sum, weight);
     }
     float alpha = exp2f(*m - now);
     *m = now;
@@ -328,7 +328,7 @@ static bool all_finite(const few_state *t, int64_t keys)
         for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES)
             for (int i = 0; i < CHUNK; i++)
                 sums[i] = v_fma(v_load(v + j * stride + c + i * LANES), v_zero(), sums[i]);
-    vf sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    vf sum = v_add(v_add(sums[0], sums[1]), v_add(sums[2], sums[3]));
     return v_sum(sum) == 0;
 }
 
@@ -376,7 +376,7 @@ static void store_rows(const few_state *t, int64_t rows)
         vf inverse = v_set(1 / heed_job_total(t->job, t->task, row, t->base[t->y.all_m + r], l));
         for (int64_t c = 0; c < t->y.dim_v;
              c += LANES) /* an empty O may contain 0 times a NaN of V */
-            v_store(o + c, empty ? v_zero() : (vf)(v_load(o + c) * inverse));
+            v_store(o + c, empty ? v_zero() : v_mul(v_load(o + c), inverse));
         store_row(target.o, o, p->dim_v, target.partial ? HEED_F32 : p->type);
         if (lse)
             heed_job_set_sums(t->job, t->task, row, t->base[t->y.all_m + r], l);

@@ -287,7 +287,7 @@ static void strip_to_rows(float *rows, const float *strip, int64_t row, int64_t 
             vf block[LANES];
             for (int i = 0; i < LANES; i++)
                 block[i] = c + i < steps
-                               ? (vf)(v_load(strip + (c + i) * WIDTH + v * LANES) * factor[v])
+                               ? v_mul(v_load(strip + (c + i) * WIDTH + v * LANES), factor[v])
                                : v_zero();
             v_transpose(block);
             for (int i = 0; i < LANES; i++)

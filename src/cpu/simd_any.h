@@ -70,6 +70,11 @@ static inline vf v_min(vf a, vf b)
     return v_choose((vf)(a < b), a, b);
 }
 
+static inline vf v_sub(vf a, vf b)
+{
+    return a - b;
+}
+
 static inline vf v_sqrt(vf x)
 {
     return (vf){ sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3]) };

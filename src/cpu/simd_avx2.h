@@ -14,17 +14,15 @@
 
 typedef __m256 vf;
 
+static inline vf v_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
 static inline vf v_set(float x)
 {
     return _mm256_set1_ps(x);
 }
-
-static inline vf v_fma(vf a, vf b, vf c)
-{
-    return _mm256_fmadd_ps(a, b, c);
-}
-
-#include "simd_float.h"
 
 static inline vf v_load(const float *from)
 {
@@ -36,6 +34,21 @@ static inline void v_store(float *to, vf x)
     _mm256_storeu_ps(to, x);
 }
 
+static inline vf v_add(vf a, vf b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+static inline vf v_sub(vf a, vf b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+static inline vf v_mul(vf a, vf b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
 static inline vf v_max(vf a, vf b)
 {
     return _mm256_max_ps(a, b);
@@ -44,6 +57,11 @@ static inline vf v_max(vf a, vf b)
 static inline vf v_min(vf a, vf b)
 {
     return _mm256_min_ps(a, b);
+}
+
+static inline vf v_fma(vf a, vf b, vf c)
+{
+    return _mm256_fmadd_ps(a, b, c);
 }
 
 static inline vf v_choose(vf condition, vf a, vf b)
@@ -86,14 +104,20 @@ static inline float v_top(vf x)
 
 /* Subtracting almost 1/2 and adding POWER_BITS rounds t down to an integer n, and shifting the sum
  * leaves an exponent field. For t below -126 that is zero, and so is the product: denormal weights
- * would make all products with them about a hundred times slower. */
+ * would make all products with them about a hundred times slower. The polynomial is that of
+ * simd_avx512.h. */
 static inline vf v_exp2(vf t)
 {
     t = v_max(v_set(-126.75f), t);
-    vf n = t - v_set(0.49999f) + v_set(POWER_BITS);
-    vf f = t - (n - v_set(POWER_BITS));
-    vf p = v_exp2_fraction(f);
-    return p * _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(n), 23));
+    vf n = v_add(v_sub(t, v_set(0.49999f)), v_set(POWER_BITS));
+    vf f = v_sub(t, v_sub(n, v_set(POWER_BITS)));
+    vf p = v_set(0x1.e974fap-10f);
+    p = v_fma(p, f, v_set(0x1.277856p-7f));
+    p = v_fma(p, f, v_set(0x1.c91ce6p-5f));
+    p = v_fma(p, f, v_set(0x1.ebdb56p-3f));
+    p = v_fma(p, f, v_set(0x1.62e4bap-1f));
+    p = v_fma(p, f, v_set(1.0f));
+    return v_mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(n), 23)));
 }
 
 static inline vf v_keep_below(vf x, vf index, vf limit)

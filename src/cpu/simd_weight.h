@@ -15,7 +15,7 @@ static inline vf power_of_two(vf x)
         return x;
     if (heed_cpu_mispredicts(&x)) {
         __asm__ volatile(""); /* otherwise the branches would be merged */
-        return v_set(2) * v_exp2(x - v_set(1));
+        return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
     }
     return v_exp2(x);
 }

@@ -57,7 +57,7 @@ static inline void add_part(vf acc[NR][MV], const float *sums)
 {
     for (int r = 0; r < NR; r++)
         for (int v = 0; v < MV; v++)
-            acc[r][v] += v_load(sums + r * WIDTH + v * LANES);
+            acc[r][v] = v_add(acc[r][v], v_load(sums + r * WIDTH + v * LANES));
 }
 
 /* Leaves the result in @sums. */

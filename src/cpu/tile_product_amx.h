@@ -104,7 +104,7 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
         add_products(t, k, q, part, heed_min(part + PART_LONG, steps));
         store_sums(part == 0 ? s : sums);
         for (int i = 0; i < NR * WIDTH && part > 0; i += LANES)
-            v_store(s + i, v_load(s + i) + v_load(sums + i));
+            v_store(s + i, v_add(v_load(s + i), v_load(sums + i)));
     }
     for (int r = 0; r < NR && plain; r++)
         for (int v = 0; v < MV; v++)

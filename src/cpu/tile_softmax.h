@@ -60,7 +60,7 @@ static void mask_logits(const tile_state *t, const strip_keys *seen, int64_t beg
 static void scale_logits(float *s, int64_t keys, vf factor)
 {
     for (int64_t j = 0; j < keys; j++)
-        v_store(s + j * WIDTH, v_load(s + j * WIDTH) * factor);
+        v_store(s + j * WIDTH, v_mul(v_load(s + j * WIDTH), factor));
 }
 
 /* Turns the rows of logits from @begin to @end into weights, and returns their sum. */
@@ -72,7 +72,7 @@ static inline vf weigh_run(float *s, int64_t begin, int64_t end, vf factor, vf m
         for (int64_t u = 0; u < UNIT; u++) {
             const float *from = s + (j + u) * WIDTH;
             weights[u] = j + u < end ? power_of_two(v_fma(v_load(from), factor, minus)) : v_zero();
-            sum += weights[u];
+            sum = v_add(sum, weights[u]);
         }
         unit_store_weights(s + j / UNIT * WIDTH, weights);
     }
@@ -90,17 +90,18 @@ static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end
         float *m = t->base + t->y.m + strip * WIDTH + v * LANES;
         float *l = t->base + t->y.l + strip * WIDTH + v * LANES;
         vf old = v_load(m);
-        vf now = v_max(top[v] * factor, old);
+        vf now = v_max(v_mul(top[v], factor), old);
         vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite even if no key was seen yet */
-        vf shrink = v_exp2(old - shift);
-        vf minus = v_zero() - shift;
+        vf shrink = v_exp2(v_sub(old, shift));
+        vf minus = v_sub(v_zero(), shift);
         if ((UNIT > 1 || t->factor != 1) && v_any_beyond(shift, FAR)) {
             scale_logits(s + begin * WIDTH + v * LANES, end - begin, factor);
             factor = v_set(1);
         }
         vf sum = v_zero();
         for (int64_t j = begin; j < end; j += PART_LONG / 2)
-            sum += weigh_run(s + v * LANES, j, heed_min(j + PART_LONG / 2, end), factor, minus);
+            sum = v_add(
+                sum, weigh_run(s + v * LANES, j, heed_min(j + PART_LONG / 2, end), factor, minus));
         v_store(m, now);
         v_store(l, v_fma(v_load(l), shrink, sum));
         v_store(alpha + v * LANES, shrink);

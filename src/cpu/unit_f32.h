@@ -23,7 +23,7 @@ static inline void unit_load_row(float *units, const void *from, int64_t count, 
 /* Units of Q times the logit factor, or the part of it that they can represent; */
 static inline vf unit_scale(vf units, float factor)
 {
-    return units * v_set(factor);
+    return v_mul(units, v_set(factor));
 }
 
 /* and the remaining factor, not negative. The difference of a logit to the maximum is then
