@@ -90,9 +90,8 @@ typedef bool heed_config_test(const heed_kernel *kernel, const heed_problem *pro
                               const heed_machine *machine, const heed_config *config,
                               const char **why);
 
-/* The parts that all instantiations of an algorithm share. Problems passed to these functions are
+/* How plans are made and executed: the same for all kernels of a backend. Problems are
  * normalized. */
-/* How plans are made and executed: the same for all kernels of a backend. */
 typedef struct heed_plan_functions {
     /* Bytes of workspace of one execution. */
     size_t (*workspace)(const heed_kernel *kernel, const heed_problem *problem,
@@ -107,6 +106,8 @@ typedef struct heed_plan_functions {
     heed_status (*execute)(const heed_plan *plan, const heed_buffers *buffers);
 } heed_plan_functions;
 
+/* The parts that all instantiations of an algorithm share. Problems passed to these functions are
+ * normalized. */
 typedef struct heed_algorithm {
     heed_knob knobs[HEED_KNOBS_MAX]; /* ends with letter 0 */
     unsigned quiet; /* bits of knobs that config names omit where they have their first value, so
