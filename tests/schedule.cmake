@@ -1,4 +1,4 @@
-# Order and concurrency of tests: `make test` runs one more at a time than there are CPUs.
+# Order and concurrency of tests: `make test` runs two more at a time than there are CPUs.
 #
 # The longest come first, by these seconds on a machine with two CPUs, until ctest has its own times. A test that keeps
 # two CPUs busy counts as two, and one that checks speed or deadlines runs alone. The kernels' threads are not counted:
