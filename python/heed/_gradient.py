@@ -11,10 +11,17 @@ from typing import Any, Callable, Optional, Tuple, Union
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ._arrays import has_tangent
 from ._errors import UnsupportedError
+
+if tuple(int(x) for x in torch.__version__.split(".")[:2]) < (2, 5):
+    raise ImportError(
+        f"heed's operators need PyTorch 2.5 or later, this is {torch.__version__}; heed.attention() "
+        "takes tensors of older versions"
+    )
+
+from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 
 of_torch = functional.scaled_dot_product_attention
 

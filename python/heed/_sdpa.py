@@ -19,12 +19,6 @@ from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
 
-if tuple(int(x) for x in torch.__version__.split(".")[:2]) < (2, 5):
-    raise ImportError(
-        f"heed's operators need PyTorch 2.5 or later, this is {torch.__version__}; heed.attention() "
-        "and heed.flash_attn take tensors of any version"
-    )
-
 calls = _again.Calls(256)
 repeat = _again.module.again_plain if _again.module else None
 any_autocast = torch._C._is_any_autocast_enabled
@@ -255,16 +249,22 @@ def cast(
     return q, k, v, mask
 
 
-def is_cast(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> bool:
-    """Whether these are tensors that cast() leaves as they are."""
+def are_plain(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> bool:
+    """Whether these are tensors, none of a type derived from Tensor."""
     own = (query, key, value) if mask is None else (query, key, value, mask)
-    if any(type(x) is not Tensor for x in own):
+    return all(type(x) is Tensor for x in own)
+
+
+def is_cast(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> bool:
+    """Whether these are plain tensors that cast() leaves as they are."""
+    if not are_plain(query, key, value, mask):
         return False
     kind = query.device.type
     if not torch.is_autocast_enabled(kind):
         return True
     dtype = torch.get_autocast_dtype(kind)
-    return all(x.dtype is dtype or (x is mask and x.dtype is torch.bool) for x in own)
+    same = all(x.dtype is dtype for x in (query, key, value))
+    return same and (mask is None or mask.dtype in (dtype, torch.bool))
 
 
 def _learn(
@@ -321,9 +321,7 @@ def scaled_dot_product_attention(
     """
     said = (dropout_p, is_causal, scale, enable_gqa)
     if repeat is not None and not torch.compiler.is_compiling():
-        if any_autocast() and type(query) is Tensor and type(key) is Tensor and (
-            type(value) is Tensor and (attn_mask is None or type(attn_mask) is Tensor)
-        ):
+        if any_autocast() and are_plain(query, key, value, attn_mask):
             query, key, value, attn_mask = cast(query, key, value, attn_mask)
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:

@@ -310,7 +310,8 @@ class Workspaces(unittest.TestCase):
     """A CPU plan that claims to be a GPU's: its workspace is allocated per call."""
 
     def setUp(self):
-        _again.knows(torch.Tensor)
+        if not _again.knows(torch.Tensor):
+            self.skipTest("this torch has no __dlpack_c_exchange_api__")
         self.q, self.k, self.v = (torch.randn(1, n, 2, 64) for n in (1, 300, 300))
         self.plan = heed.Plan("b1 h2 s1/300 d64 f32")
         self.size = self.plan.workspace_size

@@ -697,10 +697,11 @@ class Enable(Case):
 
 class Mistakes(Case):
     def test_old_versions(self):
-        lines = 'import torch; torch.__version__ = "2.4.1"; import heed; heed.attention; import heed.torch'
-        ended = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
-        self.assertEqual(ended.returncode, 1)
-        self.assertRegex(ended.stderr, "ImportError: heed's operators need PyTorch 2.5 or later, this is 2.4.1")
+        for module in ("torch", "flash_attn", "flash_attn_3"):
+            lines = f'import torch; torch.__version__ = "2.4.1"; import heed; heed.attention; import heed.{module}'
+            ended = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 1)
+            self.assertRegex(ended.stderr, "ImportError: heed's operators need PyTorch 2.5 or later, this is 2.4.1")
 
     def test_arguments(self):
         q, k, v = draw(2, 4, 9, 16), draw(2, 2, 9, 16), draw(2, 2, 9, 16)
