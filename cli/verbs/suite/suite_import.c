@@ -1,6 +1,8 @@
 /*
  * suite_import.c - `heed suite import`: the attention in the tasks of a suite
  */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -141,29 +143,24 @@ static cli_exit print_table(const importing *it)
 
 /* ---- The shape file ---- */
 
-static void write_line(lab_output *output, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void write_line(lab_output *output, const char *format, ...)
-{
-    char line[HEED_SPEC_SIZE + 2 * LAB_TASK_TEXT];
-    va_list list;
-    va_start(list, format);
-    int length = vsnprintf(line, sizeof line, format, list);
-    va_end(list);
-    lab_output_write(output, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
-}
-
-static void write_task(importing *it, lab_output *output, const lab_task *task)
+static void write_task(importing *it, FILE *file, const lab_task *task)
 {
     char label[160];
     lab_task_label(task, label, sizeof label);
     for (size_t i = 0; i < task->attention_count; i++) {
         const lab_task_attention *one = &task->attention[i];
         const char *why = *one->unfit ? one->unfit : one->refusal;
-        write_line(output, "\n# %s, %s, line %d, %d layers%s%s\n%s%s\n", label, task->name,
-                   one->line, one->layers, *why ? ": " : "", why, *why ? "# " : "", one->spec);
+        fprintf(file, "\n# %s, %s, line %d, %d layers%s%s\n%s%s\n", label, task->name, one->line,
+                one->layers, *why ? ": " : "", why, *why ? "# " : "", one->spec);
         it->problems += *why == '\0';
     }
+}
+
+static void write_tasks(importing *it, FILE *file)
+{
+    fprintf(file, "# The attention in tasks of KernelBench %s.\n", version_of(it));
+    for (size_t i = 0; i < it->suite.count; i++)
+        write_task(it, file, &it->suite.tasks[i]);
 }
 
 /* "-" is stdout, which has no table then. */
@@ -178,14 +175,16 @@ static cli_exit write_shapes(importing *it)
     const char *path = cli_args_text(it->args, "out");
     lab_output output;
     lab_error error;
-    if (!path)
+    if (on_stdout(it))
+        write_tasks(it, stdout);
+    if (!path || on_stdout(it))
         return CLI_OK;
-    heed_status status = lab_output_begin(&output, on_stdout(it) ? "/dev/stdout" : path, &error);
+    heed_status status = lab_output_begin(&output, path, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
-    write_line(&output, "# The attention in tasks of KernelBench %s.\n", version_of(it));
-    for (size_t i = 0; i < it->suite.count; i++)
-        write_task(it, &output, &it->suite.tasks[i]);
+    write_tasks(it, output.file);
+    if (ferror(output.file))
+        output.reason = EIO; /* the stream does not keep the error number */
     status = lab_output_commit(&output, &error);
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
