@@ -19,7 +19,6 @@ and writes flashinfer_bench_report.json; the exit status is 1 if a workload fail
 
 import argparse
 import array
-import datetime
 import json
 import math
 import os
@@ -29,6 +28,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import kernelbench
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "integrations" / "flashinfer_bench" / "heed_solution.py"
@@ -465,11 +466,12 @@ def evaluate(args, out, entries):
 def report_run(args, dataset, out, entries):
     before = {} if "--resume" in args.own else {path: len(x) for path, x in lines_of(out, "traces").items()}
     command, status = evaluate(args, out, entries)
-    rows = rows_of(out, entries, before)
+    rows, library = rows_of(out, entries, before), args.library or os.environ.get("HEED_LIBRARY")
     print_rows(rows)
     write_json(out / "flashinfer_bench_report.json", {
-        "schema": SCHEMA, "suite": "flashinfer-bench", "dataset": str(dataset), "workloads": args.workloads,
-        "command": command, "time": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        "schema": SCHEMA, "suite": "flashinfer-bench", "dataset": dataset.name, "workloads": args.workloads,
+        "heed": kernelbench.version_beside(library) if library else None,
+        "command": kernelbench.command_of(command.split(" ")), "time": kernelbench.now(),
         "status": status, "rows": rows})
     own = [row for row in rows if row["solution"] == f"{AUTHOR}_{row['definition']}"]
     passed = sum(row["status"] == "PASSED" for row in own)

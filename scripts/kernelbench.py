@@ -8,7 +8,8 @@ CHECKOUT is an unmodified checkout of KernelBench: eval_kernel_against_ref() jud
 measure_ref_program_time() the suite's own model, once for each task and precision, validate_kernel_static() checks the
 source, and fastp() computes the score. Each evaluation runs in a separate process. kernelbench_report.json in FOLDER
 has their results, heed's own measurement of the attention in the task (`heed bench --cold`), and the source of the
-difference. Evaluations that are already in the report are kept, so that a run can be resumed; --again repeats them.
+difference. Evaluations that are already in the report are kept, and completed where they lack a figure, so that a run
+can be resumed; --again repeats them.
 
 Rows are ways to multiply float32 tensors, each with its label:
 
@@ -225,6 +226,17 @@ def version_of(heed):
     return found[0] if found else None
 
 
+def version_beside(library):
+    """Returns version_of() the program that was built or installed with a library; None if there is no program."""
+    folder = pathlib.Path(library).resolve().parent.parent
+    programs = [folder / name / "heed" for name in ("cli", "bin") if (folder / name / "heed").is_file()]
+    return version_of(programs[0]) if programs else None
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat()
+
+
 def command_of(arguments):
     """Returns a command for a report, with only the last part of absolute paths."""
     return " ".join(pathlib.Path(a).name if a.startswith("/") else a for a in map(str, arguments))
@@ -240,6 +252,12 @@ def own_measurement(args, spec, kind, made):
                                  args.seconds, problem)
         made[problem] = {"problem": problem, "exit": code, "bench": answer}
     return made[problem]
+
+
+def is_compared(args, entry):
+    """Returns whether an entry has heed's own measurement, with rivals if they are asked for."""
+    own = entry.get("own", {})
+    return own.get("exit") == 0 and (args.peers == "none" or all(row["rivals"] for row in own["bench"]["rows"]))
 
 
 def seconds_of(own):
@@ -335,7 +353,7 @@ def job_of(args, entry, work):
 
 def build_all(args, entries, work):
     """Compiles the kernels, several at a time."""
-    todo = [e for e in entries if e["form"] == "kernel" and "_solution" in e]
+    todo = [e for e in entries if e["form"] == "kernel" and "_solution" in e and "result" not in e]
     for i in range(0, len(todo), args.jobs):
         running = [run_job(job_of(args, e, work), "--build", args.timeout) for e in todo[i : i + args.jobs]]
         for entry, (process, seconds) in zip(todo[i : i + args.jobs], running):
@@ -353,18 +371,20 @@ def ask(args, entry, work, name):
 
 
 def measure(args, entry, work, made, references):
-    """@made caches heed's own figures by problem, @references the suite's figures of its model by task and
-    precision."""
-    entry.update(ask(args, entry, work, "--evaluate"))
+    """Adds the figures that an entry lacks. @made caches heed's own figures by problem, @references the suite's figures
+    of its model by task and precision."""
+    if "result" not in entry:
+        entry.update(ask(args, entry, work, "--evaluate"), time=now())
     if args.dry_run or "failed" in entry:
         return
     key = entry["task"], entry["precision"]
-    if key not in references:
+    if not references.get(key, {}).keys() >= args.references:
         references[key] = ask(args, entry, work, "--reference")
-    entry.update(references[key])
+    entry.update({name: value for name, value in references[key].items() if name not in entry})
     if "failed" in entry:
         return
-    entry["own"] = own_measurement(args, entry["_task"]["attention"][0]["problem"], ROWS[entry["row"]][2], made)
+    if not is_compared(args, entry):
+        entry["own"] = own_measurement(args, entry["_task"]["attention"][0]["problem"], ROWS[entry["row"]][2], made)
     add_difference(entry, entry["_task"])
 
 
@@ -404,7 +424,7 @@ def public(entry):
 def write_report(args, entries):
     report = {
         "schema": SCHEMA, "suite": "KernelBench", "suite_commit": commit_of(args.checkout),
-        "heed": version_of(args.heed), "time": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+        "heed": version_of(args.heed), "time": now(),
         "command": command_of(sys.argv), "dry_run": args.dry_run,
         "notes": [
             "Library solutions have no kernel in the file: the suite's check of sources refuses them, and was off.",
@@ -424,7 +444,7 @@ def known(args):
     report = json.loads(path.read_text())
     if report.get("schema") != SCHEMA:
         raise SystemExit(f"kernelbench: {path} is not a report of this script")
-    return {(e["task"], e["row"], e["form"]): e for e in report["evaluations"]
+    return {(e["task"], e["row"], e["form"]): {"time": report["time"], **e} for e in report["evaluations"]
             if "result" in e and "failed" not in e}
 
 
@@ -456,6 +476,7 @@ def parse(arguments):
             parser.error(f"{option}: {unknown[0]!r} is not one of {', '.join(there)}")
     if not (args.checkout / "src" / "kernelbench" / "eval.py").is_file():
         parser.error(f"{args.checkout} is not a checkout of KernelBench: it has no src/kernelbench/eval.py")
+    args.references = {"eager", "compiled"} if args.compiled else {"eager"}
     args.checkout = args.checkout.resolve()
     beside = args.heed.resolve().parent.parent / "src" / "libheed.so"
     args.library = args.library or (beside if beside.exists() else None)
@@ -469,11 +490,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = (args.work or pathlib.Path(folder)).resolve()
         entries, done = prepare(args, work), known(args)
-        entries = [done.get((e["task"], e["row"], e["form"]), e) for e in entries]
-        others = [e for key, e in done.items() if e not in entries]
-        made = {e["own"]["problem"]: e["own"] for e in done.values() if e.get("own", {}).get("exit") == 0}
+        for entry in entries:
+            entry.update(done.pop((entry["task"], entry["row"], entry["form"]), {}))
+        others = list(done.values())
+        made = {e["own"]["problem"]: e["own"] for e in others + entries if is_compared(args, e)}
         references = {(e["task"], e["precision"]): {name: e[name] for name in ("eager", "compiled") if name in e}
-                      for e in done.values() if "eager" in e}
+                      for e in others + entries if "eager" in e}
         if not args.dry_run:
             build_all(args, entries, work)
         for entry in entries:

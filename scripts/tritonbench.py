@@ -14,7 +14,6 @@ FLASH_ATTENTION, unless --native-sdpa is given; cudnn runs because --only names 
 """
 
 import argparse
-import datetime
 import json
 import os
 import pathlib
@@ -101,10 +100,11 @@ def main():
         command = [sys.executable, __file__, "--inside", str(args.checkout), *words, "--output-json", str(answer)]
         status, early = listen(command, environment)
         figures = json.loads(answer.read_text()) if answer.exists() else {}
+    library = args.library or os.environ.get("HEED_LIBRARY")
     report = {"schema": SCHEMA, "suite": "tritonbench", "suite_commit": kernelbench.commit_of(args.checkout),
-              "heed_commit": kernelbench.commit_of(ROOT), "command": " ".join(sys.argv), "options": words,
-              "time": datetime.datetime.now(datetime.timezone.utc).isoformat(), "status": status, "ended_early": early,
-              "shapes": rows_of(figures)}
+              "heed": kernelbench.version_beside(library) if library else None,
+              "command": kernelbench.command_of(sys.argv), "options": words, "time": kernelbench.now(),
+              "status": status, "ended_early": early, "shapes": rows_of(figures)}
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "tritonbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
     missing = [f"{shape}: no time" for shape, rows in report["shapes"].items() if "latency" not in rows.get("heed", {})]

@@ -73,7 +73,9 @@ class cuda:
 #: The program, except heed bench, which has no GPU here.
 WRAPPER = """#!/bin/sh
 [ "$1" = bench ] || exec "{heed}" "$@"
-echo '{{"rows": [{{"outcome": "ok", "seconds": {{"p50": 0.0005}}}}]}}'
+echo bench >> "$TIMED"
+case "$*" in *"--peers none"*) rivals= ;; *) rivals='{{"name": "torch-math", "outcome": "ok"}}' ;; esac
+echo '{{"rows": [{{"outcome": "ok", "seconds": {{"p50": 0.0005}}, "rivals": ['"$rivals"']}}]}}'
 """
 #: Of a torch without a GPU: nn is used by the solutions when they are compiled.
 FILES = {
@@ -154,7 +156,7 @@ class Script(unittest.TestCase):
         self.assertIn("WRONG", done.stdout)
         # The suite's model is timed once for each precision.
         timed = (self.folder / "timed").read_text().split("\n")
-        self.assertEqual(timed, ["fp32 False", "fp32 True", "fp16 False", "fp16 True", ""])
+        self.assertEqual(timed, ["fp32 False", "fp32 True", "bench", "bench", "fp16 False", "fp16 True", ""])
         self.assertEqual(rows["3/43", "f32-f16", "kernel"]["eager"], wrong["eager"])
         # A later run keeps existing results, and adds to them.
         path = self.folder / "suite/src/kernelbench/eval.py"
@@ -163,6 +165,26 @@ class Script(unittest.TestCase):
         self.assertEqual(more["3/43", "f16", "kernel"]["result"], right["result"])
         done, _, failed = self.report(*words, "--again", status=1)
         self.assertIn("not evaluated again", failed["3/43", "f16", "kernel"]["failed"])
+
+    def test_a_report_is_completed(self):
+        words = ("--tasks", "3/43", "--rows", "f16", "--forms", "kernel", "--trials", "7")
+        _, _, rows = self.report(*words, "--no-compiled", "--peers", "none")
+        first = rows["3/43", "f16", "kernel"]
+        self.assertNotIn("compiled", first)
+        self.assertEqual(first["own"]["bench"]["rows"][0]["rivals"], [])
+        (self.folder / "suite/src/kernelbench/eval.py").write_text("raise RuntimeError('not evaluated again')\n")
+        timing = self.folder / "suite/src/kernelbench/timing.py"
+        timing.write_text(timing.read_text().replace("5.0", "6.0"))
+        _, report, rows = self.report(*words)
+        second = rows["3/43", "f16", "kernel"]
+        for name in ("result", "time", "eager", "speedup_eager"):  # one run measured these
+            self.assertEqual(second[name], first[name])
+        self.assertLess(second["time"], report["time"])
+        self.assertEqual((second["compiled"], second["speedup_compiled"]), ({"mean": 3.0}, 1.5))
+        self.assertEqual(second["own"]["bench"]["rows"][0]["rivals"][0]["name"], "torch-math")
+        timed = (self.folder / "timed").read_text()
+        self.report(*words)  # there is nothing to add
+        self.assertEqual((self.folder / "timed").read_text(), timed)
 
     def test_bad_words(self):
         for words, checkout, text in (
