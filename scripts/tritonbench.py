@@ -30,7 +30,8 @@ SCHEMA = "heed.tritonbench/1"
 ROWS = "sdpa,cudnn,heed"
 EARLY = "Caught exception, terminating early"
 METRICS = "latency,tflops,accuracy,speedup"
-FIGURE = re.compile(r"\[x_(?P<shape>\([^)]*\))-(?P<row>.+)\]_(?P<metric>\w+)$")
+# The suite ends a row's name at its first hyphen: the latency of "cudnn-91900" is "...-cudnn]_91900-latency".
+FIGURE = re.compile(r"\[x_(?P<shape>\([^)]*\))-(?P<row>[^-]+)\]_(?P<rest>.+-)?(?P<metric>\w+)$")
 NUMBER = re.compile(r"[-+0-9.e]+")
 
 
@@ -53,7 +54,8 @@ def rows_of(figures):
         if not found:
             continue
         number = NUMBER.match(value) if isinstance(value, str) else None
-        row = shapes.setdefault(found["shape"], {}).setdefault(found["row"], {})
+        name = "-".join(filter(None, [found["row"], (found["rest"] or "").rstrip("-")]))
+        row = shapes.setdefault(found["shape"], {}).setdefault(name, {})
         row[found["metric"]] = float(number.group()) if number else value
     return shapes
 

@@ -22,7 +22,7 @@ sys.path.pop(0)
 CHECKOUT = os.environ.get("HEED_TRITONBENCH")
 FIGURES = {
     "tritonbench_flash_attention_fwd[x_(1, 2, 128, 128, 64)-sdpa]_latency": "10.966 (±0.03%)",
-    "tritonbench_flash_attention_fwd[x_(1, 2, 128, 128, 64)-cudnn-91002]_tflops": 2.5,
+    "tritonbench_flash_attention_fwd[x_(1, 2, 128, 128, 64)-cudnn]_91002-tflops": 2.5,
     "tritonbench_flash_attention_fwd[x_(1, 2, 128, 128, 64)-heed]_latency": "5e-2",
     "tritonbench_flash_attention_fwd[x_(1, 2, 128, 128, 64)-heed]_accuracy": 1.0,
     "tritonbench_flash_attention_fwd[x_average-heed]_latency": None,
