@@ -289,24 +289,22 @@ def add_difference(entry, task):
 
 
 def scores(checkout, entries):
-    """Returns the suite's fast_p of each row and form, over the evaluated tasks."""
+    """Returns the suite's fast_p of each row and form, over the tasks whose model was timed in that way."""
     open_suite(checkout)
     import numpy
     from kernelbench.score import fastp
 
-    made = {}
-    entries = [e for e in entries if "result" in e]
-    for key in sorted({(e["row"], e["form"]) for e in entries}):
-        mine = [e for e in entries if (e["row"], e["form"]) == key]
-        right = numpy.array([bool((e["result"] or {}).get("correctness")) for e in mine])
-        actual = numpy.array([max((e["result"] or {}).get("runtime", -1.0), 1e-9) for e in mine])
-        made["/".join(key)] = {}
+    made, entries = {}, [e for e in entries if "result" in e]
+    for row, form in sorted({(e["row"], e["form"]) for e in entries}):
         for which in ("eager", "compiled"):
-            times = [(e.get(which) or {}).get("mean") or 0.0 for e in mine]
-            if not any(times):
+            mine = [e for e in entries if (e["row"], e["form"]) == (row, form) and (e.get(which) or {}).get("mean")]
+            if not mine:
                 continue  # the suite's model was not timed this way
-            base = numpy.array(times)
-            made["/".join(key)][which] = {str(p): float(fastp(right, base, actual, len(mine), p)) for p in TARGETS}
+            right = numpy.array([bool((e["result"] or {}).get("correctness")) for e in mine])
+            actual = numpy.array([max((e["result"] or {}).get("runtime", -1.0), 1e-9) for e in mine])
+            base = numpy.array([e[which]["mean"] for e in mine])
+            score = {str(p): float(fastp(right, base, actual, len(mine), p)) for p in TARGETS}
+            made.setdefault(f"{row}/{form}", {})[which] = {"tasks": [e["task"] for e in mine], **score}
     return made
 
 

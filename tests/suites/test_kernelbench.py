@@ -149,7 +149,7 @@ class Script(unittest.TestCase):
         self.assertEqual((right["difference"]["attention_ms"], right["difference"]["rest_ms"]), (0.5, 1.5))
         self.assertFalse(wrong["result"]["correctness"])
         self.assertNotIn("speedup_eager", wrong)
-        self.assertEqual(report["fast_p"]["f16/kernel"]["eager"], {"0.0": 1.0, "1.0": 1.0, "1.5": 1.0, "2.0": 1.0})
+        self.assertEqual(report["fast_p"]["f16/kernel"]["eager"], {"tasks": ["3/43"], "0.0": 1.0, "1.0": 1.0, "1.5": 1.0, "2.0": 1.0})
         self.assertEqual(report["fast_p"]["f16/kernel"]["compiled"]["1.5"], 0.0)
         self.assertEqual(report["fast_p"]["f32/kernel"]["eager"]["0.0"], 0.0)
         self.assertIn("right, 2.0 ms, 2.50x eager, 1.50x torch.compile", done.stdout)
@@ -172,7 +172,8 @@ class Script(unittest.TestCase):
         first = rows["3/43", "f16", "kernel"]
         self.assertNotIn("compiled", first)
         self.assertEqual(first["own"]["bench"]["rows"][0]["rivals"], [])
-        (self.folder / "suite/src/kernelbench/eval.py").write_text("raise RuntimeError('not evaluated again')\n")
+        evaluator = self.folder / "suite/src/kernelbench/eval.py"
+        evaluator.write_text("raise RuntimeError('not evaluated again')\n")
         timing = self.folder / "suite/src/kernelbench/timing.py"
         timing.write_text(timing.read_text().replace("5.0", "6.0"))
         _, report, rows = self.report(*words)
@@ -185,6 +186,13 @@ class Script(unittest.TestCase):
         timed = (self.folder / "timed").read_text()
         self.report(*words)  # there is nothing to add
         self.assertEqual((self.folder / "timed").read_text(), timed)
+        # A task without a figure does not count in its score.
+        evaluator.write_text(EVAL)
+        _, report, _ = self.report("--tasks", "1/97", *words[2:], "--no-compiled")
+        scores = report["fast_p"]["f16/kernel"]
+        self.assertEqual({which: set(score["tasks"]) for which, score in scores.items()},
+                         {"eager": {"1/97", "3/43"}, "compiled": {"3/43"}})
+        self.assertEqual(scores["compiled"]["1.0"], 1.0)
 
     def test_bad_words(self):
         for words, checkout, text in (
