@@ -486,7 +486,8 @@ def main():
     args = parse(sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         work = (args.work or pathlib.Path(folder)).resolve()
-        entries, done = prepare(args, work), known(args)
+        done = known(args)
+        entries = prepare(args, work)
         for entry in entries:
             entry.update(done.pop((entry["task"], entry["row"], entry["form"]), {}))
         others = list(done.values())
