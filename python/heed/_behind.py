@@ -19,7 +19,7 @@ from ._sdpa import (
     any_autocast,
     calls,
     cast,
-    is_broadcast,
+    is_dense,
     is_cast,
     repeat,
     result_like,
@@ -111,13 +111,20 @@ def _either(
         o = try_heed(*given, **words)
         if o is None:
             o = of_torch(*given, **words)
-        promised = _promise(o, query, key, value, enable_gqa)
+        promised = _promise(o, query, key, value, mask, enable_gqa)
         return o if o.stride() == promised.stride() else promised.copy_(o)
 
 
-def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
+def _promise(
+    o: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    enable_gqa: bool,
+) -> Tensor:
     """An empty tensor with the strides of _either()'s result for @o."""
-    dense = o.shape[:-1] != query.shape[:-1] or is_broadcast(query, key, value, enable_gqa)
+    dense = is_dense(query, key, value, mask, enable_gqa) or o.shape[:-1] != query.shape[:-1]
     return o.new_empty(o.shape) if dense else result_like(query, value, False)
 
 
@@ -125,7 +132,7 @@ def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: b
 def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
     mask, causal, scale, enable_gqa = rest
     o = of_torch(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=enable_gqa)
-    return _promise(o, query, key, value, enable_gqa)
+    return _promise(o, query, key, value, mask, enable_gqa)
 
 
 @_either.register_vmap
@@ -156,7 +163,7 @@ def _tensors(*given: Any) -> Tuple[Any, ...]:
     return given[:3] if given[3] is None else given
 
 
-@functools.wraps(of_torch)
+@functools.wraps(of_torch, assigned=("__name__", "__doc__"))  # pickled by its own module
 def _instead(
     query: Tensor,
     key: Tensor,

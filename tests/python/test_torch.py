@@ -9,6 +9,7 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exi
 import contextlib
 import gc
 import pathlib
+import pickle
 import subprocess
 import sys
 import unittest
@@ -140,6 +141,11 @@ class Forward(Case):
         for tensors in ((q, k[:, :, :0], k[:, :, :0]), (q, k, k[..., :0])):
             mine, wanted = of_heed(*tensors), of_torch(*tensors)
             self.assertTrue(torch.equal(mine, wanted))
+        none = k[:, :, :0]
+        for other, words in ((none[:1].expand(3, -1, -1, -1), {}), (none[:, :3], {"enable_gqa": True}),
+                             (none[:, :0], {"enable_gqa": True})):  # batch and heads that do not fit the query's
+            with self.assertRaisesRegex(heed.InvalidError, "^key: shape is"):
+                of_heed(q, other, other, **words)
         q.requires_grad_()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -201,6 +207,9 @@ class Forward(Case):
             )
             if DEVICE == "cpu":  # torch's result for broadcast keys has the strides of a backend
                 cases += (((q, k[:, :1], v[:, :1]), {}), ((q, k[:1], v[:1]), {}))
+                # no fused kernel has such a mask
+                cases += (((q, k, v, draw(4, q.shape[2], 7)), {}),
+                          ((q, k, v, draw(q.shape[2], 7).requires_grad_()), {}))
             for tensors, words in cases:
                 for _ in range(2):
                     self.laid_out_as_of_torch(*tensors, **words)
@@ -602,6 +611,12 @@ class Enable(Case):
                 warnings.simplefilter("ignore")
                 of_heed(wanting, self.k, self.v).sum().backward()
         self.assertEqual(self.rows(), [(1, True, None)])  # the gradient is not a call of the program
+
+    def test_it_is_pickled(self):
+        with heed.torch.enable():
+            function = torch.nn.functional.scaled_dot_product_attention
+            self.assertIs(pickle.loads(pickle.dumps(function)), function)
+            self.assertEqual(function.__name__, "scaled_dot_product_attention")
 
     def test_modes(self):
         from torch.overrides import TorchFunctionMode
