@@ -569,7 +569,7 @@ class Enable(Case):
             self.near(self.call(thin, thin, thin), of_torch(thin, thin, thin))
         reasons = sorted(reason or "" for _, _, reason in self.rows())
         for reason, part in zip(reasons, (
-            "a gradient is wanted", "a tensor of shape (2, 4, 0, 16) is empty", "dropout_p is 0.5",
+            "a gradient is wanted", "key is empty", "dropout_p is 0.5",
             "dtype torch.float64", "key: head dim is 3, that of query 16",
             "query: the elements of a head vector",
         ), strict=True):
@@ -678,6 +678,15 @@ class Enable(Case):
                         (row,) = self.rows()
                         self.assertEqual(row[:2], (1, reason is None))
                         self.assertIn(reason or "", row[2] or "")
+        for wanted, dropout in ((True, 0.0), (False, 0.5), (False, 0.25)):  # sizes and floats without values
+            heed.torch.report(clear=True)
+            with heed.torch.enable(), self.subTest(dropout=dropout):
+                compiled = torch.compile(lambda q, p: self.call(q, q, q, dropout_p=p), fullgraph=True, dynamic=True,
+                                         backend="aot_eager")
+                o = compiled(draw(2, 4, 7, 16).requires_grad_(wanted), dropout)
+                self.assertEqual(o.requires_grad, wanted)
+                reason = "dropout_p is not 0, and heed" if dropout else "a gradient is wanted"
+                self.assertTrue(all(reason in row[2] for row in self.rows()) and self.rows(), self.rows())
         with heed.torch.enable():
             mask = causal_lower_right(5, 9)
             shown = torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)
