@@ -266,6 +266,20 @@ class Gradients(Case):
         self.check(of_heed)
         self.check(of_heed, draw(2, 4, 33, 50))
 
+    def test_negative_scale(self):
+        """torch's fused kernel for CPUs has NaN under a causal mask."""
+        ours, theirs = ([draw(1, 2, 9, 16).requires_grad_() for _ in range(3)] for _ in range(2))
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            for x, y in zip(theirs, ours):
+                x.copy_(y)
+            with torch.enable_grad():
+                of_heed(*ours, is_causal=True, scale=-0.3).square().sum().backward()
+                with torch.nn.attention.sdpa_kernel(SDPBackend.MATH):
+                    of_torch(*theirs, is_causal=True, scale=-0.3).square().sum().backward()
+        for x, y in zip(ours, theirs):
+            self.near(x.grad, y.grad, 1e-4)
+
     def test_means(self):
         """With a scale of 0 torch's own gradients are NaN under a causal mask."""
         q, k, v = (draw(2, 4, 9, 16).requires_grad_() for _ in range(3))
