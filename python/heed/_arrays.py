@@ -43,7 +43,7 @@ def require_dense(name: str, x: View) -> None:
     """Raise unless the array is dense."""
     for size, stride, wanted in zip(x.shape, x.strides, dense(x.shape)):
         if size > 1 and stride != wanted:
-            raise InvalidError(f"{name}: the array is not dense")
+            raise InvalidError(f"{name}: the array is not dense; pass a contiguous copy")
 
 
 # ---- NumPy ---------------------------------------------------------------------------------------

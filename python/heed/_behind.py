@@ -19,12 +19,15 @@ from ._sdpa import (
     any_autocast,
     calls,
     cast,
-    is_broadcast,
+    is_dense,
     is_cast,
     repeat,
     result_like,
     scaled_dot_product_attention,
 )
+
+
+_NAMES = ("query", "key", "value", "attn_mask")
 
 
 class _Call(NamedTuple):
@@ -36,8 +39,7 @@ class _Call(NamedTuple):
     is_causal: bool
 
     def __str__(self) -> str:
-        names = ("query", "key", "value", "attn_mask")
-        words = [f"{name}={shape}" for name, shape in zip(names, self.shapes)]
+        words = [f"{name}={shape}" for name, shape in zip(_NAMES, self.shapes)]
         words += [self.dtype, f"on {self.device}"]
         return " ".join(words + ["is_causal=True"] * self.is_causal)
 
@@ -46,11 +48,13 @@ _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def _reason(tensors: Tuple[Tensor, ...], dropout_p: float) -> Optional[str]:
-    """Why torch must compute the call; None: heed can try."""
+    """Why torch must compute the call; None: heed can try. While torch.compile traces, sizes and
+    floats may have no value yet, so that they cannot be printed."""
     if any(x.is_nested for x in tensors):
         return "a tensor is nested"
     if dropout_p != 0:
-        return f"dropout_p is {dropout_p}, and heed has no dropout"
+        said = "not 0" if torch.compiler.is_compiling() else dropout_p
+        return f"dropout_p is {said}, and heed has no dropout"
     if is_wanted(*tensors):
         return "a gradient is wanted, and heed has no backward pass"
     kind, dtype = tensors[0].device.type, tensors[0].dtype
@@ -58,9 +62,9 @@ def _reason(tensors: Tuple[Tensor, ...], dropout_p: float) -> Optional[str]:
         return f"heed has no kernels for device {kind}"
     if dtype not in _DTYPES and not torch.is_autocast_enabled(kind):
         return f"dtype {dtype} is not float32, float16 or bfloat16"
-    for x in tensors:
+    for name, x in zip(_NAMES, tensors):
         if x.dim() and 0 in x.shape:
-            return f"a tensor of shape {tuple(x.shape)} is empty"
+            return f"{name} is empty"
     return None
 
 
@@ -111,13 +115,20 @@ def _either(
         o = try_heed(*given, **words)
         if o is None:
             o = of_torch(*given, **words)
-        promised = _promise(o, query, key, value, enable_gqa)
+        promised = _promise(o, query, key, value, mask, enable_gqa)
         return o if o.stride() == promised.stride() else promised.copy_(o)
 
 
-def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> Tensor:
+def _promise(
+    o: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Optional[Tensor],
+    enable_gqa: bool,
+) -> Tensor:
     """An empty tensor with the strides of _either()'s result for @o."""
-    dense = o.shape[:-1] != query.shape[:-1] or is_broadcast(query, key, value, enable_gqa)
+    dense = is_dense(query, key, value, mask, enable_gqa) or o.shape[:-1] != query.shape[:-1]
     return o.new_empty(o.shape) if dense else result_like(query, value, False)
 
 
@@ -125,7 +136,7 @@ def _promise(o: Tensor, query: Tensor, key: Tensor, value: Tensor, enable_gqa: b
 def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> Tensor:
     mask, causal, scale, enable_gqa = rest
     o = of_torch(query, key, value, mask, 0.0, causal, scale=scale, enable_gqa=enable_gqa)
-    return _promise(o, query, key, value, enable_gqa)
+    return _promise(o, query, key, value, mask, enable_gqa)
 
 
 @_either.register_vmap
@@ -156,7 +167,7 @@ def _tensors(*given: Any) -> Tuple[Any, ...]:
     return given[:3] if given[3] is None else given
 
 
-@functools.wraps(of_torch)
+@functools.wraps(of_torch, assigned=("__name__", "__doc__"))  # pickled by its own module
 def _instead(
     query: Tensor,
     key: Tensor,
@@ -176,7 +187,8 @@ def _instead(
         if reason is None:
             o: Tensor = _either(*cast(query, key, value, attn_mask), is_causal, scale, enable_gqa)
             return o
-        _note_compiled(f"query={tuple(query.shape)} {query.dtype} on {query.device.type}", reason)
+        call = f"query of {query.dim()} dimensions, {query.dtype} on {query.device.type}"
+        _note_compiled(call, reason)
         given = (query, key, value, attn_mask, dropout_p, is_causal)
         return of_torch(*given, scale=scale, enable_gqa=enable_gqa)
     quiet = _modes_are_quiet()

@@ -62,8 +62,14 @@ def order(name: str, x: View, layout: Tuple[int, int, int]) -> Tuple[Tuple[int, 
             "contiguous; pass a contiguous copy"
         )
     b, s, h = layout
-    strides = c.Strides(x.strides[b], x.strides[s], x.strides[h])
-    return (x.shape[b], x.shape[s], x.shape[h], x.shape[3]), strides
+    # Strides of size 1 are not used. All three 0 would mean a dense tensor.
+    strides = [1 if x.shape[i] == 1 else x.strides[i] for i in layout]
+    if min(strides) < 0 or not any(strides):
+        raise InvalidError(
+            f"{name}: strides are {x.strides} elements, where none may be negative, nor all 0; pass "
+            "a contiguous array"
+        )
+    return (x.shape[b], x.shape[s], x.shape[h], x.shape[3]), c.Strides(*strides)
 
 
 def require(name: str, size: Tuple[int, ...], index: int, wanted: int, of: str) -> None:
@@ -205,6 +211,8 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
                 f"{name}: shape is {x.shape}, which does not broadcast to "
                 f"{tuple(size for _, size in sizes)}"
             )
+        if own > 1 and stride < 0:
+            raise InvalidError(f"{name}: a stride is negative; pass a contiguous copy")
         if own == size and (bit == sizes[-1][0] or (size > 1 and stride != 0)):
             operand.along |= bit
             strides[bit] = stride
@@ -212,7 +220,9 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
     if not operand.along & last:
         raise InvalidError(f"{name}: shape is {x.shape}, whose last size must be {size}")
     if strides[last] != 1 and size > 1:
-        raise InvalidError(f"{name}: elements of the last dimension must be contiguous")
+        raise InvalidError(
+            f"{name}: elements of the last dimension are not contiguous; pass a contiguous copy"
+        )
     strides[last] = 1
     operand.strides = c.Strides(
         strides.get(c.ALONG_BATCH, 0), strides.get(c.ALONG_QUERY, 0), strides.get(c.ALONG_HEAD, 0)

@@ -9,6 +9,7 @@ FlashAttention-2 and of hopper/ (FlashAttention-3).
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from . import _flash_qv, _values
 from ._attention import attention
-from ._errors import ArgumentTypeError, InvalidError, UnsupportedError, type_error
+from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError, type_error
 
 Found = Tuple[Tensor, Optional[Tensor]]  # O and, if it is wanted, the LSE
 
@@ -96,7 +97,7 @@ def words_of(
         raise type_error("alibi_slopes", slopes, "a torch.Tensor", "pass one, or None")
     scale, softcap = _values.scale("softmax_scale", scale), _values.number("softcap", softcap)
     softcap = 0.0 if softcap <= 0 else softcap
-    chunk = _values.integer("attention_chunk", chunk, high=_values.SIZE_MAX)
+    chunk = _values.integer("attention_chunk", chunk, 0, _values.SIZE_MAX)
     left, right = _window(window_size)
     return Words(slopes, qv, scale, bool(causal), left, right, softcap, chunk, empty)
 
@@ -148,6 +149,11 @@ def own_lse(lse: Tensor, words: Words, p: Tensor) -> Tensor:
     return _own_empty(lse if slopes is None else lse + slopes.unsqueeze(-1) * p, words)
 
 
+#: Argument names in messages of attention(), and those of FlashAttention.
+_OWN_NAMES = {"slopes": "alibi_slopes", "scale": "softmax_scale"}
+_OWN_NAME = re.compile(r"^(slopes|scale)(?=:| is )")
+
+
 def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **more: Any) -> Found:
     """attention() with the options of FlashAttention, and its own of @more."""
     window = limits(words)
@@ -163,7 +169,10 @@ def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **mo
         "scale": words.scale,
         "return_lse": want_lse,
     }
-    found = attention(given.q, given.k, given.v, **{**own, **more})
+    try:
+        found = attention(given.q, given.k, given.v, **{**own, **more})
+    except HeedError as error:
+        raise type(error)(_OWN_NAME.sub(lambda at: _OWN_NAMES[at[0]], str(error))) from None
     return found if want_lse else (found, None)
 
 

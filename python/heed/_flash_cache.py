@@ -336,7 +336,9 @@ def attend_cache(
     q = tensor("q", q, 4 if cache.cu_q is None else 3)
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:
-            raise InvalidError(f"{name}: the elements of a head vector must be contiguous")
+            raise InvalidError(
+                f"{name}: the elements of a head vector must be contiguous; pass a contiguous cache"
+            )
     _check_words_of_new(cache, k, v, q.shape[-1])
     batch = _batch_of(q, k, cache)
     if cache.table is None:

@@ -199,7 +199,7 @@ def by_torch(
     square = not causal or (isinstance(first, int) and first == 0)
     plain = square and window == (None, None) and not chunk
     plain = plain and all(x is None for x in (lengths, mask, bias, slopes))
-    own = scale != 0 and not softcap and sinks is None and not want_lse
+    own = scale > 0 and not softcap and sinks is None and not want_lse
     if own and plain:
         shared = bool(q.shape[1] != k.shape[1])
         return of_torch(q, k, v, is_causal=causal, scale=scale, enable_gqa=shared), None

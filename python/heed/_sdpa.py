@@ -24,10 +24,15 @@ repeat = _again.module.again_plain if _again.module else None
 any_autocast = torch._C._is_any_autocast_enabled
 
 
-def is_broadcast(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> bool:
-    """Whether torch's result is dense because it broadcasts: there are not four dimensions, or batch
-    elements or, without enable_gqa, heads share keys."""
+def is_dense(
+    query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], enable_gqa: bool
+) -> bool:
+    """Whether torch's result is dense because it broadcasts (there are not four dimensions, or batch
+    elements or, without enable_gqa, heads share keys), or because no fused kernel has such a mask."""
     shown = 1 if enable_gqa else 2
+    if mask is not None and query.device.type == "cpu":
+        if mask.dim() not in (2, 4) or _gradient.is_wanted(mask):
+            return True
     return query.dim() != 4 or any(
         x.dim() != 4 or x.shape[:shown] != query.shape[:shown] for x in (key, value)
     )
@@ -59,6 +64,13 @@ def _renamed(error: HeedError) -> HeedError:
     return type(error)(_NAMED.sub(lambda found: _NAMES[found[0]], str(error)))
 
 
+def _fits(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether the sizes of tensors of four dimensions, some of which may be 0, fit together."""
+    heads, shared = query.shape[1], key.shape[1]
+    same = (query.shape[0], query.shape[3]) == (key.shape[0], key.shape[3])
+    return same and key.shape[:3] == value.shape[:3] and not (heads % shared if shared else heads)
+
+
 def _compute(
     query: Tensor,
     key: Tensor,
@@ -71,8 +83,8 @@ def _compute(
     want_plan: bool = False,
 ) -> Tuple[Tensor, Optional[Plan]]:
     """O of four dimensions and, if wanted, the plan, if there is one."""
-    o, fits = result_like(query, value, dense), query.shape[-1] == key.shape[-1]
-    if fits and key.shape[:-1] == value.shape[:-1] and not (o.numel() and key.shape[2]):
+    o = result_like(query, value, dense)
+    if not (o.numel() and key.shape[2]) and _fits(query, key, value):
         return o.zero_(), None  # heed has no empty problems
     words = Words(
         causal="top-left" if causal else False,
@@ -330,7 +342,7 @@ def scaled_dot_product_attention(
     _check(own, dropout_p, is_causal, enable_gqa)
     _gradient.refuse_transforms(query, key, value, attn_mask)
     lead = query.shape[:-3]
-    dense = is_broadcast(query, key, value, enable_gqa)
+    dense = is_dense(query, key, value, attn_mask, enable_gqa)
     query, key, value, attn_mask = cast(query, key, value, attn_mask)
     q, k, v = _dims4("query", query, lead), _dims4("key", key, lead), _dims4("value", value, lead)
     batch, heads = q.shape[0], q.shape[1]

@@ -99,6 +99,23 @@ class Attention(Case):
         wide = self.random.standard_normal((2, 4, 37, 60)).astype(np.float32)[..., :53]
         self.near(heed.attention(q, k, v, bias=wide), formula(q, k, v, change=lambda t: t + wide)[0])
 
+    def test_strides_of_zero(self):
+        """A dimension of size 1 may have any stride. Strides that are all 0 must not be read as dense."""
+        for shape in ((1, 5, 4, 32), (3, 5, 1, 32), (1, 5, 1, 32), (3, 1, 1, 32), (3, 5, 4, 32)):
+            x = self.random.standard_normal(shape).astype(np.float32)
+            for strides in ((0, 0, 0, 4), tuple(-64 if size == 1 else 0 for size in shape[:3]) + (4,)):
+                one = np.lib.stride_tricks.as_strided(x, shape, strides)
+                for at in range(3):
+                    arrays = [one if i == at else x for i in range(3)]
+                    with self.subTest(shape=shape, strides=strides, at=at):
+                        if 1 in shape:
+                            self.near(heed.attention(*arrays), formula(*arrays)[0])
+                        else:
+                            self.refused(heed.InvalidError, f"{'qkv'[at]}: strides are (0, 0, 0, 1)",
+                                         lambda: heed.attention(*arrays))
+                with self.subTest(shape=shape, strides=strides, at="out"):
+                    self.refused(heed.InvalidError, "strides", lambda: heed.attention(x, x, x, out=one))
+
     def test_sinks_and_starts(self):
         q, k, v = self.tensors()
         sinks = self.random.standard_normal(4).astype(np.float32)
@@ -352,7 +369,10 @@ class Mistakes(Case):
             (invalid, "not a multiple of the element size, 4",
              lambda: heed.attention(self.odd(q), k, v)),
             (invalid, "heads_q", lambda: heed.attention(q[:, :, :3], k, v)),
-            (invalid, "stride", lambda: heed.attention(q[:, ::-1], k, v)),
+            (invalid, "q: strides are (4736, -128, 32, 1) elements, where none may be negative",
+             lambda: heed.attention(q[:, ::-1], k, v)),
+            (invalid, "mask: a stride is negative; pass a contiguous copy",
+             lambda: heed.attention(q, k, v, mask=np.ones((37, 53), bool)[::-1])),
             (invalid, "causal: True is ambiguous", lambda: heed.attention(q, k, v, causal=True)),
             (invalid, "causal: 'left'", lambda: heed.attention(q, k, v, causal="left")),
             (invalid, "align: a window", lambda: heed.attention(q, k, v, window=(1, 1))),

@@ -9,6 +9,7 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exi
 import contextlib
 import gc
 import pathlib
+import pickle
 import subprocess
 import sys
 import unittest
@@ -140,6 +141,11 @@ class Forward(Case):
         for tensors in ((q, k[:, :, :0], k[:, :, :0]), (q, k, k[..., :0])):
             mine, wanted = of_heed(*tensors), of_torch(*tensors)
             self.assertTrue(torch.equal(mine, wanted))
+        none = k[:, :, :0]
+        for other, words in ((none[:1].expand(3, -1, -1, -1), {}), (none[:, :3], {"enable_gqa": True}),
+                             (none[:, :0], {"enable_gqa": True})):  # batch and heads that do not fit the query's
+            with self.assertRaisesRegex(heed.InvalidError, "^key: shape is"):
+                of_heed(q, other, other, **words)
         q.requires_grad_()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -201,6 +207,9 @@ class Forward(Case):
             )
             if DEVICE == "cpu":  # torch's result for broadcast keys has the strides of a backend
                 cases += (((q, k[:, :1], v[:, :1]), {}), ((q, k[:1], v[:1]), {}))
+                # no fused kernel has such a mask
+                cases += (((q, k, v, draw(4, q.shape[2], 7)), {}),
+                          ((q, k, v, draw(q.shape[2], 7).requires_grad_()), {}))
             for tensors, words in cases:
                 for _ in range(2):
                     self.laid_out_as_of_torch(*tensors, **words)
@@ -256,6 +265,20 @@ class Gradients(Case):
     def test_as_of_torch(self):
         self.check(of_heed)
         self.check(of_heed, draw(2, 4, 33, 50))
+
+    def test_negative_scale(self):
+        """torch's fused kernel for CPUs has NaN under a causal mask."""
+        ours, theirs = ([draw(1, 2, 9, 16).requires_grad_() for _ in range(3)] for _ in range(2))
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            for x, y in zip(theirs, ours):
+                x.copy_(y)
+            with torch.enable_grad():
+                of_heed(*ours, is_causal=True, scale=-0.3).square().sum().backward()
+                with torch.nn.attention.sdpa_kernel(SDPBackend.MATH):
+                    of_torch(*theirs, is_causal=True, scale=-0.3).square().sum().backward()
+        for x, y in zip(ours, theirs):
+            self.near(x.grad, y.grad, 1e-4)
 
     def test_means(self):
         """With a scale of 0 torch's own gradients are NaN under a causal mask."""
@@ -560,7 +583,7 @@ class Enable(Case):
             self.near(self.call(thin, thin, thin), of_torch(thin, thin, thin))
         reasons = sorted(reason or "" for _, _, reason in self.rows())
         for reason, part in zip(reasons, (
-            "a gradient is wanted", "a tensor of shape (2, 4, 0, 16) is empty", "dropout_p is 0.5",
+            "a gradient is wanted", "key is empty", "dropout_p is 0.5",
             "dtype torch.float64", "key: head dim is 3, that of query 16",
             "query: the elements of a head vector",
         ), strict=True):
@@ -602,6 +625,12 @@ class Enable(Case):
                 warnings.simplefilter("ignore")
                 of_heed(wanting, self.k, self.v).sum().backward()
         self.assertEqual(self.rows(), [(1, True, None)])  # the gradient is not a call of the program
+
+    def test_it_is_pickled(self):
+        with heed.torch.enable():
+            function = torch.nn.functional.scaled_dot_product_attention
+            self.assertIs(pickle.loads(pickle.dumps(function)), function)
+            self.assertEqual(function.__name__, "scaled_dot_product_attention")
 
     def test_modes(self):
         from torch.overrides import TorchFunctionMode
@@ -663,6 +692,15 @@ class Enable(Case):
                         (row,) = self.rows()
                         self.assertEqual(row[:2], (1, reason is None))
                         self.assertIn(reason or "", row[2] or "")
+        for wanted, dropout in ((True, 0.0), (False, 0.5), (False, 0.25)):  # sizes and floats without values
+            heed.torch.report(clear=True)
+            with heed.torch.enable(), self.subTest(dropout=dropout):
+                compiled = torch.compile(lambda q, p: self.call(q, q, q, dropout_p=p), fullgraph=True, dynamic=True,
+                                         backend="aot_eager")
+                o = compiled(draw(2, 4, 7, 16).requires_grad_(wanted), dropout)
+                self.assertEqual(o.requires_grad, wanted)
+                reason = "dropout_p is not 0, and heed" if dropout else "a gradient is wanted"
+                self.assertTrue(all(reason in row[2] for row in self.rows()) and self.rows(), self.rows())
         with heed.torch.enable():
             mask = causal_lower_right(5, 9)
             shown = torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(4)
