@@ -164,7 +164,14 @@ def build(job):
     exec(compile(pathlib.Path(job["solution"]).read_text(), job["solution"], "exec"), {})
 
 
-WORKERS = {"--evaluate": evaluate, "--reference": time_reference, "--build": build}
+def find_device(job):
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit("PyTorch finds no GPU; --dry-run needs none")
+
+
+WORKERS = {"--evaluate": evaluate, "--reference": time_reference, "--build": build, "--device": find_device}
 
 
 # ---- In the parent process ----
@@ -181,13 +188,20 @@ def run_job(job, name, seconds):
                             errors="replace", start_new_session=True), seconds
 
 
+def stop(process):
+    """Ends a job that is still running: it is in a session of its own, which Ctrl-C does not reach."""
+    if process.poll() is None:
+        os.killpg(process.pid, 9)
+        process.communicate()
+
+
 def finish(process, seconds):
     try:
         said, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.communicate()
         return f"not done within {seconds} s"
+    finally:
+        stop(process)
     return None if process.returncode == 0 else f"ended with {process.returncode}: {said.strip()[-2000:]}"
 
 
@@ -199,8 +213,18 @@ def heed_json(heed, *words):
         return done.returncode, {"errors": [done.stderr.strip()]}
 
 
+def write_whole(path, text):
+    """Replaces a file, so that an interrupted run leaves the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(path.name + ".new")
+    new.write_text(text)
+    new.replace(path)
+
+
 def find_task(checkout, name):
-    level, number = name.split("/")
+    level, _, number = name.partition("/")
+    if not (level.isdigit() and number.isdigit()):
+        raise SystemExit(f"kernelbench: --tasks: {name!r} is not LEVEL/NUMBER, such as 3/43")
     found = sorted((checkout / "KernelBench" / f"level{level}").glob(f"{number}_*.py"))
     if len(found) != 1:
         raise SystemExit(f"kernelbench: {checkout} has {len(found)} tasks of level {level} with the number {number}")
@@ -350,10 +374,14 @@ def build_all(args, entries, work):
     todo = [e for e in entries if e["form"] == "kernel" and "_solution" in e and "result" not in e]
     for i in range(0, len(todo), args.jobs):
         running = [run_job(job_of(args, e, work), "--build", args.timeout) for e in todo[i : i + args.jobs]]
-        for entry, (process, seconds) in zip(todo[i : i + args.jobs], running):
-            failed = finish(process, seconds)
-            if failed:
-                print(f"{entry['task']} {entry['row']}: not compiled: {failed}", file=sys.stderr)
+        try:
+            for entry, (process, seconds) in zip(todo[i : i + args.jobs], running):
+                failed = finish(process, seconds)
+                if failed:
+                    print(f"{entry['task']} {entry['row']}: not compiled: {failed}", file=sys.stderr)
+        finally:
+            for process, _ in running:
+                stop(process)
 
 
 def ask(args, entry, work, name):
@@ -429,8 +457,7 @@ def write_report(args, entries):
             "attention alone, in 16 bits where the row says so, with outputs that exist."],
         "fast_p": {} if args.dry_run else scores(args.checkout, entries),
         "evaluations": [public(entry) for entry in entries]}
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "kernelbench_report.json").write_text(json.dumps(report, separators=(",", ":")) + "\n")
+    write_whole(args.out / "kernelbench_report.json", json.dumps(report, separators=(",", ":")) + "\n")
 
 
 def known(args):
@@ -438,8 +465,11 @@ def known(args):
     path = args.out / "kernelbench_report.json"
     if args.again or args.dry_run or not path.exists():
         return {}
-    report = json.loads(path.read_text())
-    if report.get("schema") != SCHEMA:
+    try:
+        report = json.loads(path.read_text())
+    except ValueError as error:
+        raise SystemExit(f"kernelbench: {path} is not JSON: {error}; --again replaces it") from None
+    if not isinstance(report, dict) or report.get("schema") != SCHEMA:
         raise SystemExit(f"kernelbench: {path} is not a report of this script")
     return {(e["task"], e["row"], e["form"]): {"time": report["time"], **e} for e in report["evaluations"]
             if "result" in e and "failed" not in e}
@@ -473,6 +503,12 @@ def parse(arguments):
             parser.error(f"{option}: {unknown[0]!r} is not one of {', '.join(there)}")
     if not (args.checkout / "src" / "kernelbench" / "eval.py").is_file():
         parser.error(f"{args.checkout} is not a checkout of KernelBench: it has no src/kernelbench/eval.py")
+    if not args.heed.is_file():
+        parser.error(f"--heed: {args.heed} is not there: build it, or name another")
+    for option, given in (("--jobs", args.jobs), ("--trials", args.trials), ("--correct-trials", args.correct_trials),
+                          ("--seconds", args.seconds), ("--timeout", args.timeout)):
+        if not given > 0:
+            parser.error(f"{option}: {given} is not more than 0")
     args.references = {"eager", "compiled"} if args.compiled else {"eager"}
     args.checkout = args.checkout.resolve()
     beside = args.heed.resolve().parent.parent / "src" / "libheed.so"
@@ -495,6 +531,9 @@ def main():
         references = {(e["task"], e["precision"]): {name: e[name] for name in ("eager", "compiled") if name in e}
                       for e in others + entries if "eager" in e}
         if not args.dry_run:
+            failed = finish(*run_job({}, "--device", args.timeout))
+            if failed:
+                raise SystemExit(f"kernelbench: {failed.splitlines()[-1]}")
             build_all(args, entries, work)
         for entry in entries:
             if "_solution" in entry:

@@ -267,9 +267,7 @@ def without_logs(value):
 
 
 def write_report(args, report):
-    args.out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(without_logs(report), indent=2)
-    (args.out / "robust_kbench_report.json").write_text(text + "\n")
+    kernelbench.write_whole(args.out / "robust_kbench_report.json", json.dumps(without_logs(report), indent=2) + "\n")
 
 
 def parse(arguments):

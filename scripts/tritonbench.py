@@ -107,11 +107,13 @@ def main():
               "heed": kernelbench.version_beside(library) if library else None,
               "command": kernelbench.command_of(sys.argv), "options": words, "time": kernelbench.now(),
               "status": status, "ended_early": early, "shapes": rows_of(figures)}
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "tritonbench_report.json").write_text(json.dumps(report, indent=2) + "\n")
+    if report["shapes"]:
+        kernelbench.write_whole(args.out / "tritonbench_report.json", json.dumps(report, indent=2) + "\n")
     missing = [f"{shape}: no time" for shape, rows in report["shapes"].items() if "latency" not in rows.get("heed", {})]
     if early:
         missing.append(f"tritonbench ended early: {early}")
+    if not report["shapes"]:
+        missing.append(f"tritonbench ended with {status} and no figures: there is no report")
     print("\n".join(missing) or f"{len(report['shapes'])} shapes with a row of heed")
     return 1 if status != 0 or missing or not report["shapes"] else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
@@ -286,19 +287,21 @@ class Attention:
         found = describe(logits.q, swapped(logits.k), own, logits.scale, causal, unfit, "written out", line)
         found.rounded = logits.rounded
         found.rewrite = Rewrite("product", node, logits.frame, (*logits.nodes, nodes[1]), found.word(), logits.scale)
-        found.rewrite.refusal = self.refusal_of(logits, regrouped, nodes, scope)
+        found.rewrite.refusal = self.refusal_of(logits, regrouped, nodes, node, scope)
         take_form(found.rewrite, *found.given)
         found.made = fresh(shape, "attention", v.dtype)
         self.book.found.append(found)
         return found.made
 
     @staticmethod
-    def refusal_of(logits: Logits, regrouped: bool, nodes: Any, scope: Any) -> str:
+    def refusal_of(logits: Logits, regrouped: bool, nodes: Any, node: Any, scope: Any) -> str:
         """Returns why one call cannot replace the product of these logits and values, or ""."""
         if scope is None or scope.frame is not logits.frame or nodes[1] is None:
             return "its products stand in two functions"
         if None in logits.nodes:
             return "its products are transposed"
+        if isinstance(node, ast.AugAssign) or any(word.arg == "out" for word in getattr(node, "keywords", ())):
+            return "its second product is written to a tensor that is there already"
         if logits.versions != (logits.q.storage.version, logits.k.storage.version):
             return "its queries or keys are written to between the products"
         return "batches and heads are grouped in another way in its second product" if regrouped else ""
@@ -368,7 +371,8 @@ class Attention:
             self.book.softmaxes.append(f"line {line}: a softmax of products along dimension {dim}, not along keys")
             along = x.fact if dim in (-2, len(x.shape) - 2) else None
         else:
-            self.book.softmaxes.append(f"line {line}: a softmax of the output of {x.origin}")
+            other = f"the output of {x.origin}, not of products of queries and keys"
+            self.book.softmaxes.append(f"line {line}: a softmax of {other}")
         return Tensor(x.shape, x.dtype, (), Softened(x.origin, along), origin="a softmax")
 
     def weights(self, x: Tensor, logits: Logits, line: int) -> Tensor:

@@ -29,8 +29,9 @@ OWN = {
     tuple: ("index", "count"),
     str: ("lower", "upper", "startswith", "endswith", "strip", "split", "join", "replace", "format", "isdigit"),
 }
-#: Members of these may not be replaced: the interpreter relies on them.
-KNOWN = ("torch", "torch.nn", "torch.nn.functional", "torch.Tensor", "nn", "math", "builtins")
+#: Members of these libraries may not be replaced, except for settings: the interpreter relies on them.
+KNOWN = ("torch", "nn", "math", "builtins", "sys")
+SETTINGS = ("torch.backends", "torch._dynamo", "torch._inductor")
 TYPES_KNOWN: Dict[str, Any] = {
     "int": int, "float": float, "bool": bool, "str": str, "tuple": tuple, "list": list, "dict": dict,
     "Iterable": (list, tuple, dict, str, range, set), "Sequence": (list, tuple, str, range),
@@ -84,15 +85,25 @@ class Calls:
             return
         elif isinstance(owner, Tensor):
             spoil(owner)
-        elif not (isinstance(owner, Path) and owner.name not in KNOWN):
+        elif isinstance(owner, Path):
+            self.check_setting(owner, node, name)
+        else:
             if getattr(owner, "kind", "") in ("", "MultiheadAttention") or name not in ("weight", "bias"):
                 raise CannotTell(f"an assignment to '{name}' of {getattr(owner, 'name', 'a module')}", node.lineno)
+
+    @staticmethod
+    def check_setting(owner: Path, node: Any, name: str = "[]") -> None:
+        """Requires that a store to a member of a library does not change its functions."""
+        if owner.name.split(".")[0] in KNOWN and not owner.name.startswith(SETTINGS):
+            raise CannotTell(f"an assignment to '{name}' of {owner.name}", node.lineno)
 
     def attribute(self, owner: Any, name: str, node: Any) -> Any:
         if isinstance(owner, Opaque):
             if "softmax" in name:
                 self.library.book.opaque.append((f"a softmax of {owner.why}", node.lineno))
             return owner
+        if isinstance(owner, Path) and (name == "__dict__" or (owner.name, name) == ("sys", "modules")):
+            raise CannotTell(f"'{name}' of {owner.name}", node.lineno)
         if isinstance(owner, Path):
             return self.library.constant(f"{owner.name}.{name}")
         if isinstance(owner, Instance):
@@ -301,6 +312,8 @@ class Calls:
     def is_true(self, value: Any) -> bool:
         if isinstance(value, (Opaque, Tensor)):
             raise CannotTell(f"a condition on {getattr(value, 'why', 'a tensor')}", self.line)
+        if isinstance(value, Bound):  # a property that is not known, such as .is_sparse
+            raise CannotTell(f"a condition on '.{value.name}'", self.line)
         if isinstance(value, Path) and value.name.split(".")[0] not in ("torch", "math", "builtins"):
             raise CannotTell(f"a condition on '{value.name}'", self.line)
         return bool(value) if isinstance(value, PLAIN) else True

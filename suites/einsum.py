@@ -58,6 +58,6 @@ def sizes_alone(library: Any, equation: Any, tensors: List[Any], node: Any) -> A
         library.attention.see(node.lineno, x)
     fact = next((lost(x.fact, "in an einsum") for x in tensors if rank(x.fact) == 3), None)
     summed = set(size) - set(made)
-    if fact is None and len(tensors) == 2 and len(summed) == 1 and all(len(x.shape) > 2 for x in tensors):
+    if fact is None and len(tensors) == 2 and summed and all(len(x.shape) > 2 for x in tensors):
         fact = Lost("products of two tensors by an einsum of several rows or columns")
     return fresh(tuple(size[c] for c in made), "an einsum", tensors[0].dtype, fact)

@@ -87,6 +87,10 @@ class Lost:
     words: str
 
 
+class Products:
+    """Products of the elements of two tensors."""
+
+
 OF_LOGITS = (Logits, Exponent, LogWeights, Weights)
 
 

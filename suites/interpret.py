@@ -51,6 +51,13 @@ DECORATORS = (
     "torch.jit.export", "torch.jit.ignore", "torch.jit.unused", "functools.lru_cache", "functools.cache",
     "functools.wraps", "abc.abstractmethod", "typing.overload", "typing.final", "typing.no_type_check",
 )
+#: Contexts of 'with' that do not change results.
+CONTEXTS = (
+    "torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.device",
+    "torch.cuda.device", "torch.cuda.stream", "torch.cuda.nvtx.range", "torch.nn.attention.sdpa_kernel",
+    "torch.backends.cuda.sdp_kernel", "torch.profiler.record_function", "torch.autograd.profiler.record_function",
+    "contextlib.nullcontext", "warnings.catch_warnings",
+)
 METHODS = ("builtins.staticmethod", "builtins.classmethod", "builtins.property")
 
 
@@ -115,7 +122,8 @@ class Interpreter(Calls):
         return
 
     def do_Assert(self, node: ast.Assert, scope: Scope) -> None:
-        return
+        for part in conditions(node.test):  # they may write to a tensor
+            self.value(part, scope)
 
     def do_Global(self, node: ast.Global, scope: Scope) -> None:
         raise CannotTell("a statement 'global'", node.lineno)
@@ -146,9 +154,8 @@ class Interpreter(Calls):
             self.assign(node.target, self.value(node.value, scope), scope)
 
     def do_AugAssign(self, node: ast.AugAssign, scope: Scope) -> None:
-        load = as_load(node.target)
-        value = self.value(ast.copy_location(ast.BinOp(load, node.op, node.value), node), scope)
-        kept = self.value(load, scope)
+        value = self.value(ast.copy_location(ast.BinOp(node.target, node.op, node.value), node), scope)
+        kept = self.value(node.target, scope)
         spoil(kept if isinstance(kept, Opaque) else None)
         if isinstance(kept, Tensor) and not isinstance(node.op, ast.MatMult):
             if isinstance(value, Tensor):
@@ -174,8 +181,15 @@ class Interpreter(Calls):
 
     def do_With(self, node: ast.With, scope: Scope) -> None:
         for item in node.items:
-            if "autocast" in ast.unparse(item.context_expr):
+            made = item.context_expr
+            at = made.func if isinstance(made, ast.Call) else made
+            name = getattr(self.value(at, scope), "name", "")
+            if "autocast" in name:
                 raise CannotTell("autocast, which chooses types", node.lineno)
+            if name not in CONTEXTS:
+                raise CannotTell(f"a 'with {ast.unparse(at)[:40]}'", node.lineno)
+            if isinstance(made, ast.Call):
+                self.sequence([*made.args, *(word.value for word in made.keywords)], scope)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, Opaque("the value of 'with'", node.lineno), scope)
         self.run(node.body, scope)
@@ -201,6 +215,7 @@ class Interpreter(Calls):
                 continue
             except Broken:
                 return
+        self.run(node.orelse, scope)
 
     def do_FunctionDef(self, node: ast.FunctionDef, scope: Scope) -> None:
         made = self.function(node, scope)
@@ -244,6 +259,8 @@ class Interpreter(Calls):
                 owner[key] = value
             elif isinstance(owner, (Tensor, Opaque)):
                 spoil(owner)
+            elif isinstance(owner, Path):
+                self.check_setting(owner, target)
         else:
             raise CannotTell("an assignment", target.lineno)
 
@@ -404,7 +421,9 @@ class Interpreter(Calls):
         return self.call(called, args, words, node, scope)
 
 
-
-def as_load(node: Any) -> Any:
-    made = ast.parse(ast.unparse(node), mode="eval").body
-    return ast.copy_location(made, node)
+def conditions(node: Any) -> List[Any]:
+    """Returns the parts of a condition."""
+    inner = node.values if isinstance(node, ast.BoolOp) else []
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = [node.operand]
+    return [part for one in inner for part in conditions(one)] or [node]

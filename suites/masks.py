@@ -31,6 +31,18 @@ def with_values(fact: Any, what: Callable[[Any], Any]) -> Any:
     return Triangle(fact.diagonal, fact.lower, inside, outside) if plain else None
 
 
+def as_elements(fact: Any, dtype: str) -> Any:
+    """Returns the fact of a fill or a triangle as elements of another type."""
+    if fact is None or dtype in ("f16", "bf16", "f32", "f64"):
+        return fact
+    return with_values(fact, bool if dtype == "bool" else int if dtype in ("i32", "i64") else integral)
+
+
+def integral(value: Any) -> Any:
+    """Returns a value that every type has, or None."""
+    return value if value in (0, 1) else None
+
+
 def cut(x: Tensor, diagonal: int, lower: bool) -> Any:
     """Returns the fact of tril(x, diagonal), or triu()."""
     value = number_of(x)

@@ -24,8 +24,8 @@ from abstract import (
     viewed,
     write,
 )
-from facts import Exponent, Fill, Logits, LogWeights, RowSum, Triangle, lost, of_other, rank
-from masks import cut, number_of, with_values
+from facts import Exponent, Fill, Logits, LogWeights, Lost, Products, RowSum, Triangle, lost, of_other, rank
+from masks import as_elements, cut, number_of, with_values
 from objects import Bound, Path
 
 TYPES = {
@@ -34,6 +34,8 @@ TYPES = {
     "torch.long": "i64", "torch.int32": "i32", "torch.int": "i32", "torch.bool": "bool",
 }
 NAMES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "f64": "float64", "i64": "int64", "i32": "int32"}
+#: Words in the names of what may have attention inside, or is told to by a function of that name.
+ATTENDING = ("attention", "attn", "softmax", "transformer")
 #: Arguments of torch for .to() that are not types.
 NO_TYPES = ("torch.device", "torch.channels_last", "torch.contiguous_format", "torch.preserve_format")
 #: Functions of one tensor that change its elements and not its shape.
@@ -54,6 +56,7 @@ INPLACE = {"relu": 0, "relu6": 0, "silu": 0, "mish": 0, "hardswish": 0, "hardsig
            "celu": 1, "leaky_relu": 1, "threshold": 2, "hardtanh": 2, "dropout": 2}
 #: Names of methods that preserve all facts of a tensor.
 SAME = {"to", "cuda", "cpu", "clone", "detach", "requires_grad_", "type_as", "eval", "train", "requires_grad"}
+NEW = ("new_zeros", "new_ones", "new_full", "new_empty")
 REDUCING = {"sum", "mean", "amax", "amin", "max", "min", "std", "var", "norm", "logsumexp", "prod", "argmax", "argmin"}
 
 
@@ -91,6 +94,8 @@ class Methods:
     attention: Any
     binary: Any
     activation: Any
+    book: Any
+    create: Any
     dropout: Any
     index: Any
     line: Any
@@ -116,6 +121,8 @@ class Methods:
     def method(self, x: Tensor, name: str, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
         """Applies x.name(), or torch's function of x: into `out`, or in place, if the call says so."""
         if name.startswith("_"):
+            if any(word in name for word in ATTENDING):
+                self.book.opaque.append((f"'.{name}()'", getattr(node, "lineno", self.line)))
             spoil(x)
             return Opaque(f"'.{name}()'", getattr(node, "lineno", self.line), [x])
         inplace = name.endswith("_") and name not in HARMLESS
@@ -135,7 +142,8 @@ class Methods:
         return into
 
     def made_by(self, x: Tensor, name: str, args: List[Any], words: Dict[str, Any], node: Any, scope: Any) -> Any:
-        method = getattr(self, "on_" + name, None)
+        made = name[4:] if name in NEW else ""
+        method = self.made_like(made) if made else getattr(self, "on_" + name, None)
         line = getattr(node, "lineno", self.line)
         if any(isinstance(a, Opaque) for a in (*args, *words.values())) and method is not None:
             if rank(x.fact) == 3:
@@ -170,7 +178,7 @@ class Methods:
             return x
         fact = x.fact
         if isinstance(fact, (Fill, Triangle)):
-            fact = with_values(fact, bool) if dtype == "bool" else fact
+            fact = as_elements(fact, dtype)
         else:
             fact = self.attention.cast(x, dtype)
         return copied(x, dtype=dtype, fact=fact, learned=False)
@@ -185,10 +193,19 @@ class Methods:
         gone = {axis(x, d) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))}
         shape = tuple(1 if i in gone else s for i, s in enumerate(x.shape) if keep or i not in gone)
         fact = None if isinstance(x.fact, Logits) else lost(x.fact, f"through .{name}()")
+        if isinstance(x.fact, Products) and name == "sum":
+            fact = Lost("a sum of products of two tensors")
         if isinstance(x.fact, Exponent):
             fact = RowSum(x.fact.logits) if name == "sum" and keep and gone == {len(x.shape) - 1} else None
         made = fresh(shape, x.origin, x.dtype, fact)
         return Pair((made, fresh(shape, x.origin, "i64"))) if name in ("max", "min") else made
+
+    def made_like(self, name: str) -> Callable[..., Any]:
+        """Returns x.new_ones() and such."""
+        def method(x: Tensor, args: Any, words: Any, line: int, scope: Any) -> Any:
+            return self.create(name, args, {"dtype": Path("torch." + NAMES.get(x.dtype, x.dtype)), **words})
+
+        return method
 
     def on_size(self, x: Tensor, args: Any, words: Any, line: int, scope: Any) -> Any:
         return x.shape[axis(x, args[0])] if args else x.shape

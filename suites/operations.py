@@ -10,10 +10,10 @@ from typing import Any, Dict, List, Tuple
 from abstract import CannotTell, Opaque, Tensor, axis, broadcast, copied, count, fresh, like, permuted, spoil
 from attention import Attention, Notebook, Rewrite, aligned, describe, take_form
 from einsum import einsum
-from facts import Exponent, Fill, Logits, RowSum, Triangle, Weights, lost, of_other, rank
+from facts import Exponent, Fill, Logits, Products, RowSum, Triangle, Weights, lost, of_other, rank
 from layers import Layer, Listed
-from masks import hiding, is_low, is_zero, number_of, with_values
-from methods import SAME, TYPES, Methods
+from masks import as_elements, hiding, is_low, is_zero, number_of, with_values
+from methods import ATTENDING, SAME, TYPES, Methods
 from objects import MATH, Bound, Function, Instance, Path
 
 ALIASES = {"torch.nn.functional": "F", "torch.nn": "nn", "torch.linalg": "linalg"}
@@ -22,8 +22,6 @@ NUMBERS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
            ast.Pow: operator.pow}
 #: Types of tensors by what wins when two are put together.
 ORDER = ("bool", "i32", "i64", "f16", "bf16", "f32", "f64")
-#: Words in the names of what may have attention inside, or is told to by a function of that name.
-ATTENDING = ("attention", "attn", "softmax", "transformer")
 COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
             ast.Gt: operator.gt, ast.GtE: operator.ge}
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "full": None, "full_like": None}
@@ -96,13 +94,13 @@ class Library(Methods):
 
     def of_module(self, owner: Instance, name: str) -> Any:
         """A member that a torch.nn.Module has of itself."""
-        if name in ("register_buffer", "register_parameter", "add_module"):
+        if name in ("register_buffer", "register_parameter", "register_module", "add_module"):
             return Bound(lambda key, value=None, *a, **w: owner.values.update({key: value}), name)
         if name == "training":
             return True
         if name in SAME:
             return Bound(lambda *a, **w: owner, name)
-        if name.startswith("_") or "hook" in name:
+        if name.startswith("_") or "hook" in name or name == "load_state_dict":
             raise CannotTell(f"'{name}' of a {owner.of.node.name}", self.line)
         return Opaque(f"'{name}' of a {owner.of.node.name}", self.line)
 
@@ -141,7 +139,7 @@ class Library(Methods):
                 return x
             given = args[1] if len(args) > 1 else words.get("fill_value")
             fill = given if name == "full_like" else FILLED.get(name)
-            made = fresh(x.shape, "a constant", x.dtype, Fill(fill) if isinstance(fill, (int, float)) else None)
+            made = self.filled(x.shape, x.dtype, fill)
             return self.as_type(made, dtype) if kind is not None else made
         if name == "arange":
             if not all(isinstance(a, (int, float)) for a in args) or not args:
@@ -154,16 +152,18 @@ class Library(Methods):
         if name in ("tensor", "from_numpy"):
             value = args[0]
             shape: Tuple[int, ...] = (len(value),) if isinstance(value, (list, tuple)) else ()
-            return fresh(shape, "a constant", dtype, Fill(value) if isinstance(value, (int, float)) else None)
+            return self.filled(shape, dtype, value)
         sizes = args[2:] if name == "randint" and len(args) > 2 else args
         if name == "full":
             value = args[1] if len(args) > 1 else words.get("fill_value")
-            fact = Fill(value) if isinstance(value, (int, float)) else None
-            return fresh(self.sizes(args[:1] or [words.get("size")]), "a constant", dtype, fact)
+            return self.filled(self.sizes(args[:1] or [words.get("size")]), dtype, value)
         shape = self.sizes(sizes or [words.get("size", ())])
-        fill = FILLED.get(name)
-        fill = bool(fill) if dtype == "bool" and fill is not None else fill
-        return fresh(shape, "an input", dtype) if fill is None else fresh(shape, "a constant", dtype, Fill(fill))
+        return fresh(shape, "an input", dtype) if FILLED.get(name) is None else self.filled(shape, dtype, FILLED[name])
+
+    @staticmethod
+    def filled(shape: Any, dtype: str, value: Any) -> Tensor:
+        fact = Fill(value) if isinstance(value, (int, float)) else None
+        return fresh(shape, "a constant", dtype, as_elements(fact, dtype))
 
     def sizes(self, args: List[Any]) -> Tuple[int, ...]:
         flat = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
@@ -353,11 +353,12 @@ class Library(Methods):
                 return self.attention.added(x, y, 1 if op is ast.Add else -1)
             if op is ast.Pow and not first:
                 return lost(x.fact, "as exponents")
-            learned = getattr(y, "learned", False)
-            return of_other(x.fact, f" by a {'learned ' if learned else ''}tensor")
+            return of_other(x.fact, f" by {operand(y)}")
         if isinstance(x.fact, Exponent) and op is ast.Div and first and isinstance(getattr(y, "fact", None), RowSum):
             if y.fact.logits is x.fact.logits:
                 return self.attention.weights(x, x.fact.logits, self.line).fact
+        if op is ast.Mult and isinstance(y, Tensor) and x.fact is None and y.fact is None:
+            return Products()
         return of_other(x.fact)
 
     def index(self, x: Tensor, key: Any) -> Any:
@@ -368,7 +369,8 @@ class Library(Methods):
         if Ellipsis in keys:
             at = keys.index(Ellipsis)
             keys[at : at + 1] = [slice(None)] * (len(x.shape) - used)
-        keys += [slice(None)] * (len(x.shape) - used)
+        else:
+            keys += [slice(None)] * (len(x.shape) - used)
         shape: List[int] = []
         strides: List[int] = []
         dim, tail = 0, []
@@ -397,6 +399,13 @@ class Library(Methods):
         if fact is None and rank(x.fact) == 3:
             fact = of_other(x.fact, " by an index") if isinstance(x.fact, (Logits, Weights)) else lost(x.fact)
         return like(x, shape=tuple(shape), strides=tuple(strides), fact=fact)
+
+
+def operand(x: Any) -> str:
+    """An operand in words."""
+    if isinstance(x, Tensor):
+        return "a learned tensor" if x.learned else "a tensor"
+    return x.why if isinstance(x, Opaque) else "an operator on a number"
 
 
 def views_of(values: Any) -> List[Tensor]:

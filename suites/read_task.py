@@ -18,6 +18,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from abstract import CannotTell, Opaque, Storage, Tensor, dense, like, same_view  # noqa: E402
+from attention import Notebook  # noqa: E402
 from interpret import Interpreter  # noqa: E402
 from objects import Class, Function, Instance  # noqa: E402
 from operations import Library  # noqa: E402
@@ -61,6 +62,7 @@ def follow(tree):
         model = interpreter.create(top.names["Model"], list(given or []), {})
         library.book.init, library.book.inputs = given, as_given(inputs)
         library.book.result = run_model(interpreter, model, library.book.inputs)
+        check_again(library, interpreter, model, inputs)
     except CannotTell as error:
         error.line = error.line or interpreter.line
         return library.book, error
@@ -69,6 +71,20 @@ def follow(tree):
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return library.book, CannotTell(f"a step that is not known ({type(error).__name__}: {error})", interpreter.line)
     return library.book, None
+
+
+def check_again(library, interpreter, model, inputs):
+    """Calls the model again: one that counts its calls may compute another attention."""
+    book, interpreter.steps = library.book, 0
+    library.book = library.attention.book = Notebook(inputs=as_given(inputs))
+    try:
+        run_model(interpreter, model, library.book.inputs)
+    finally:
+        again, library.book, library.attention.book = library.book, book, book
+    specs, specs_again = ([found.spec(found.scale) for found in one.found] for one in (book, again))
+    if specs != specs_again:
+        for found in book.found:
+            found.unfit.append("its second call has other attention")
 
 
 def as_given(inputs):
@@ -110,7 +126,7 @@ def reason_of(book, error, hint):
     if book.stand_ins:
         return "none", book.stand_ins[0]
     if book.softmaxes:
-        return "none", book.softmaxes[0] + ", not of products of queries and keys"
+        return "none", book.softmaxes[0]
     if hint:
         return "none", f"it names {hint}, and computes no softmax of products of two tensors"
     return "none", "it has no softmax, and names no attention"

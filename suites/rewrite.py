@@ -105,13 +105,9 @@ def without_text(body):
 
 def call_of(change):
     if change.kind == "module":
-        return ast.Call(ast.Name(MULTIHEAD, ast.Load()), [change.node.func, change.node.args[0]], [])
+        return ast.Call(ast.Name(MULTIHEAD, ast.Load()), [change.node.func, arguments_of(change.node)[0]], [])
     if change.kind == "sdpa":
-        named = dict(zip(("query", "key", "value"), change.node.args))
-        named.update({w.arg: w.value for w in change.node.keywords})
-        if any(isinstance(x, ast.Starred) for x in change.node.args) or not {"query", "key", "value"} <= set(named):
-            raise Refusal(f"line {change.node.lineno}: its arguments are not written out")
-        parts = [named[name] for name in ("query", "key", "value")]
+        parts = arguments_of(change.node)
     else:
         q, k, v = change.parts
         turned = ast.Call(ast.Attribute(k, "transpose", ast.Load()), [ast.UnaryOp(ast.USub(), ast.Constant(2)),
@@ -122,6 +118,16 @@ def call_of(change):
     settings = [ast.Constant(change.causal), ast.Constant(change.scale)]
     made = ast.Call(ast.Name(ATTEND, ast.Load()), [*parts, *settings], [])
     return method_call(made, "squeeze") if change.rank == 3 else made
+
+
+def arguments_of(node):
+    """Returns the expressions of queries, keys and values."""
+    names = ("query", "key", "value")
+    named = dict(zip(names, node.args))
+    named.update({w.arg: w.value for w in node.keywords})
+    if any(isinstance(x, ast.Starred) for x in node.args) or not set(names) <= set(named):
+        raise Refusal(f"line {node.lineno}: its arguments are not written out")
+    return [named[name] for name in names]
 
 
 def method_call(node, name):

@@ -25,6 +25,7 @@ import mmap
 import os
 import sys
 import traceback
+import types
 
 CONFIG = json.loads(sys.argv[2])
 ANSWERS = os.dup(1)
@@ -92,7 +93,9 @@ class Box:
 
     def load(self):
         path = sys.argv[1]
-        names = {"__name__": "solution", "__file__": path}
+        module = sys.modules["solution"] = types.ModuleType("solution")  # dataclasses look for it there
+        names = vars(module)
+        names["__file__"] = path
         with open(path, encoding="utf-8") as file:
             text = file.read()
         import linecache

@@ -143,6 +143,18 @@ static const rule denied[] = {
       0 }, /* it would leave the process group that is killed at the deadline */
 };
 
+/* Limits and priorities of others, which a call of the same user's process may change ... */
+static const rule others[] = {
+    { __NR_prlimit64, ANY, 0, 0 },
+    { __NR_setpriority, ANY, 0, 0 },
+};
+
+/* ... and those of the caller. */
+static const rule own[] = {
+    { __NR_prlimit64, 0, ALL, 0 },
+    { __NR_setpriority, 1, ALL, 0 },
+};
+
 /* Sockets that CUDA's driver creates at startup; they carry no data. */
 static const rule local[] = {
     { __NR_socket, 0, ALL, AF_UNIX },
@@ -233,6 +245,8 @@ static void write_program(program *to, lab_filter filter)
     if (filter == LAB_FILTER_COMPILER || filter == LAB_FILTER_DEVICE) {
         if (filter == LAB_FILTER_DEVICE)
             emit_rules(to, local, sizeof local / sizeof *local, SECCOMP_RET_ALLOW);
+        emit_rules(to, own, sizeof own / sizeof *own, SECCOMP_RET_ALLOW);
+        emit_rules(to, others, sizeof others / sizeof *others, SECCOMP_RET_ERRNO | EPERM);
         emit_rules(to, denied, sizeof denied / sizeof *denied, SECCOMP_RET_ERRNO | EPERM);
         emit_rules(to, pretended, sizeof pretended / sizeof *pretended, SECCOMP_RET_ERRNO | 0);
         emit(to, BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);

@@ -172,6 +172,28 @@ static void says_what_is_missing(void **state)
     expect_parts(state, "out/final_summary.md", parts);
 }
 
+/* The share that a trial kept is told where the device's ceilings are not known. */
+static void tells_a_share_that_was_kept(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "heed report --final out --board board.db", 0, "", "written to out" },
+    };
+    static const char *const parts[] = { "In trial 1 the champion had 50.0 % of the limit.", NULL };
+    char path[SCRATCH_PATH_SIZE];
+    record_scene scene;
+    lab_record *record = record_scene_open(scratch_path(state, "board.db", path), LAB_RECORD_WRITE);
+    record_scene_make(&scene, record_scene_begin(record, "sweep"), 1);
+    record_scene_time(&scene, 4e-5, LAB_RECORD_COLD);
+    scene.trial.device.name = "Nobody's device";
+    scene.trial.of_roofline = 0.5;
+    scene.trial.confirmed = true;
+    record_append(record, &scene.trial);
+    lab_record_close(record);
+    EXPECT(state, lines);
+    expect_parts(state, "out/findings.md", parts);
+    report_scene_lacks(report_scene_last(), "How far the champion is from the limit");
+}
+
 /* ---- Refusals ---- */
 
 static void leaves_nothing_half_written(void **state)
@@ -200,4 +222,4 @@ static void leaves_nothing_half_written(void **state)
 }
 
 RUN_TESTS(SCRATCH_TEST(writes_what_the_board_knows), SCRATCH_TEST(says_what_is_missing),
-          SCRATCH_TEST(leaves_nothing_half_written))
+          SCRATCH_TEST(tells_a_share_that_was_kept), SCRATCH_TEST(leaves_nothing_half_written))

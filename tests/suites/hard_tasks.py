@@ -212,6 +212,15 @@ WHOLE = {
         init="self.m = nn.ModuleDict({'a': Att(0.1), 'b': Att(0.2)})"),
 }
 
+WHOLE |= {
+    "ellipsis": "w = (q @ k.mT).softmax(-1)[..., :]; return w @ v[..., :, :]",
+    "new_ones": written("w.masked_fill(w.new_ones(16,16).tril() == 0, -1e9)"),
+    "new_full": written("w + q.new_full((16,16), -math.inf).triu(1)"),
+    "scale_as_int": written(scale="* torch.full((), 1.7).int()"),
+    "while_else": "i = 0\nwhile i < 3:\n    i += 1\nelse:\n    i = 10\nreturn (q @ k.mT * 0.05 * i).softmax(-1) @ v",
+    "assert": "assert q.dim() == 4 and torch.allclose(q, q), 'no'; return sdpa(q, k, v)",
+}
+
 #: Attention with additional steps, or of tensors other than the unchanged inputs.
 ATTENTION = {
     "plus_q": "return sdpa(q,k,v)+q",
@@ -434,9 +443,6 @@ ATTENTION = {
     "row_loop": "o = sdpa(q,k,v)\nfor r in o:\n    r.zero_()\nreturn o",
     "dlpack": "o = sdpa(q,k,v); torch.from_dlpack(o).zero_(); return o",
     "ctypes_": "o = sdpa(q,k,v); import ctypes; ctypes.memset(o.data_ptr(), 0, 64); return o",
-    "counter": given(
-        "!self.n += 1; q, k, v = x; return sdpa(q,k,v,scale=0.1*self.n)",
-        init="self.n = 0"),
     "repeat_kv_fn": given(
         (
         "def rep(x, n):\n    b, h, s, d = x.shape\n    return x[:, :, None].expand(b, h, n, s, "
@@ -611,6 +617,27 @@ UNFIT = {
         "return (q @ k.mT).masked_fill(m == 0, -1e9).softmax(-1) @ v"),
 }
 
+ATTENTION |= {
+    "assert_writes": "assert q.mul_(2) is not None; return sdpa(q, k, v)",
+    "with_writes": "with torch.set_grad_enabled(q.mul_(2) is None):\n    return sdpa(q, k, v)",
+    "out_of_product": "o = torch.empty_like(q); torch.matmul((q @ k.mT).softmax(-1), v, out=o); return o",
+    "mha_named": given(
+        "!return self.a(query=x[0], key=x[0], value=x[0])[0]",
+        inputs="torch.randn(2,16,24)",
+        init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
+    "rotary": "a, b = q[..., :4], q[..., 4:]; return sdpa(torch.cat([-b, a], -1), k, v)",
+}
+UNFIT |= {
+    "counter": given(
+        "!self.n += 1; q, k, v = x; return sdpa(q,k,v,scale=0.1*self.n)",
+        init="self.n = 0"),
+    "counts_in_list": given("self.c.append(1); return sdpa(q, k, v, scale=0.1 * len(self.c))", init="self.c = []"),
+    "scale_as_zero": written(scale="* torch.full((), 0.5).long()"),
+    "mask_as_int": written("w.masked_fill((torch.ones(16,16).tril() * 0.5).int() == 0, -1e9)"),
+    "mask_as_int8": written("w.masked_fill((torch.ones(16,16).tril() * 0.5).to(torch.int8) == 0, -1e9)"),
+    "scale_unknown": written(scale="* q.max().item()"),
+}
+
 #: Attention, or possibly attention, that the reader does not follow.
 UNREAD = {
     "weights_T": written(out="w.transpose(-2,-1) @ v"),
@@ -700,6 +727,26 @@ UNREAD = {
         "return self.m(q, k, v)",
         init="self.m = Klass(); self.m.s = 0.9; del self.m.s"),
     "lse_norm": "w = q @ k.mT; w = torch.exp(w - torch.logsumexp(w, -1, keepdim=True)); return w @ v",
+}
+
+UNREAD |= {
+    "autocast_renamed": (
+        "from torch import autocast as kind\nwith kind('cpu', dtype=torch.bfloat16):\n"
+        "    return (q @ k.mT * 0.3).softmax(-1) @ v"),
+    "with_own_class": given(
+        "class Other:\n    def __enter__(me):\n        self.s = 0.9\n    def __exit__(me, *a):\n        pass\n"
+        "with Other():\n    return sdpa(q, k, v, scale=self.s)", init="self.s = 0.1"),
+    "patch_class": "nn.Softmax.extra = lambda self, x: torch.sigmoid(x); return nn.Softmax(-1)(q @ k.mT) @ v",
+    "patch_dict": "F.__dict__['extra'] = 1; return sdpa(q, k, v)",
+    "patch_modules": "import sys; sys.modules['torch'].extra = 1; return sdpa(q, k, v)",
+    "load_state": given(
+        "return (q @ k.mT * self.t).softmax(-1) @ v",
+        init="self.register_buffer('t', torch.ones(())); self.load_state_dict({'t': torch.tensor(0.2)})"),
+    "if_requires_grad": "return sdpa(q, k, v, scale=0.3 if q.requires_grad else 0.6)",
+    "if_sparse": "return sdpa(q, k, v, scale=0.3 if q.is_sparse else 0.6)",
+    "private_sdpa": "return torch._scaled_dot_product_attention_math(q, k, v)[0]",
+    "sum_of_products": "w = (q.unsqueeze(3) * k.unsqueeze(2)).sum(-1).softmax(-1); return w @ v",
+    "einsum_of_sums": "w = torch.einsum('bhqd,bgkd->bqk', q, k).softmax(-1); return w.unsqueeze(1) @ v",
 }
 
 #: Not attention.

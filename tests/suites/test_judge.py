@@ -164,6 +164,21 @@ SOLUTIONS = {
         ("failed",), "made more files than", "for i in range(1 << 17): open(f'x{i}', 'w').close()", ""),
     "shape": (("failed",), "its output is (2, 2, 256, 64)", "return sdpa(q, k, v)[:, :2]", ""),
     "complex": (("failed",), "its output is of torch.complex64", "return sdpa(q, k, v).to(torch.complex64)", ""),
+    "dataclass": (
+        ("right",), "kinds of values", "return sdpa(q, k, v, scale=Own().scale)",
+        "import dataclasses\n@dataclasses.dataclass\nclass Own:\n    scale: 'float' = 0.125"),
+    "calls_itself_absent": (
+        ("failed",), "asked",
+        "import sys\nsys.modules['__main__'].answer('absent', 'there is no GPU')\nreturn sdpa(q, k, v)", ""),
+    "absent_when_loaded": (
+        ("failed",), "asked", "return sdpa(q, k, v)",
+        "import sys\nsys.modules['__main__'].answer('absent', 'there is no GPU')"),
+    "limits_heed": (
+        ("failed",), "Operation not permitted",
+        "import resource\nresource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0))\nreturn sdpa(q, k, v)", ""),
+    "nests_folders": (
+        ("right",), "kinds of values", "return sdpa(q, k, v)",
+        "for i in range(3000):\n    os.mkdir('d')\n    os.chdir('d')"),
     "raises": (("failed",), "line 6: ValueError: no", "return q", "raise ValueError('no')"),
 }
 
@@ -307,6 +322,31 @@ class Judge(unittest.TestCase):
                 (base / f"{path}.py").write_text(BESIDE_FORM.format(name=name, body=body))
             self.judge(base, {"copy": (("not",), "own model writes to its inputs")})
 
+    def test_task_of_positive_inputs(self):
+        """A model that makes NaN of negative inputs gets others; one that makes NaN of all is no reference."""
+        none = (("not",), "makes infinities or NaN of inputs from 0 to 1")
+        for step, copy, mean in (
+            ("(x + 0.1).log()", (("right",), "kinds of values"), (("wrong",), "relative error")),
+            ("(x - 20).log()", none, none),
+        ):
+            with tempfile.TemporaryDirectory() as folder, self.subTest(step):
+                base = pathlib.Path(folder)
+                (base / "solutions").mkdir()
+                text = MODEL.replace("self.qkv(x)", f"self.qkv({step})")
+                for path, name, body in (("task", "Model", PLAIN), ("solutions/copy", "ModelNew", PLAIN),
+                                         ("solutions/mean", "ModelNew", MODELS["mean_of_v"][2])):
+                    (base / f"{path}.py").write_text(text.format(name=name, body=f"    {body}"))
+                self.judge(base, {"copy": copy, "mean": mean})
+
+    def test_damaged_task(self):
+        """The evidence says that the task is damaged, not the solution."""
+        with tempfile.TemporaryDirectory() as folder:
+            base = pathlib.Path(folder)
+            (base / "solutions").mkdir()
+            (base / "task.py").write_text("def broken(:\n")
+            (base / "solutions" / "copy.py").write_text(HEAD.format(top="", body="        return q\n"))
+            self.judge(base, {"copy": (("not",), "its task: line 1: invalid syntax")})
+
     def test_interrupted(self):
         """After Ctrl-C the solutions judged so far are printed. A busy machine may not have judged the first one."""
         with tempfile.TemporaryDirectory() as folder:
@@ -355,8 +395,11 @@ class Judge(unittest.TestCase):
                 if name == "named_as_the_task":
                     text = text.replace("class ModelNew", "class Model")
                 (base / "solutions" / f"{name}.py").write_text(text)
+            before = set(pathlib.Path(tempfile.gettempdir()).glob("heed-solution-*"))
             self.judge(base, wanted)
             self.assertFalse(mark.exists())
+            left = set(pathlib.Path(tempfile.gettempdir()).glob("heed-solution-*")) - before
+            self.assertFalse([path for path in left if (path / "d").exists()])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,7 @@ class device(str):
 class version:
     cuda = "0"
 class cuda:
+    is_available = staticmethod(lambda: not __import__("os").environ.get("NO_GPU"))
     get_device_capability = staticmethod(lambda device: (9, 0))
     get_device_name = staticmethod(lambda device: "none")
 """
@@ -200,10 +202,31 @@ class Script(unittest.TestCase):
             (("--rows", "f64"), "suite", "--rows: 'f64' is not one of f32, f32-tf32, f32-bf16x3, f32-f16, f16, bf16"),
             (("--forms", "f16"), "suite", "--forms: 'f16' is not one of kernel, library"),
             (("--tasks", "1/5"), "suite", "0 tasks of level 1 with the number 5"),
+            (("--tasks", "three"), "suite", "--tasks: 'three' is not LEVEL/NUMBER"),
+            (("--jobs", "0"), "suite", "--jobs: 0 is not more than 0"),
+            (("--timeout", "nan"), "suite", "--timeout: nan is not more than 0"),
+            (("--heed", self.folder / "none"), "suite", "none is not there"),
         ):
             done = self.run_script("--dry-run", *words, checkout=checkout)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(text, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_no_gpu(self):
+        os.environ["NO_GPU"] = "1"
+        self.addCleanup(os.environ.pop, "NO_GPU")
+        done = self.run_script("--tasks", "1/97")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("PyTorch finds no GPU; --dry-run needs none", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
+
+    def test_a_broken_report(self):
+        (self.folder / "out").mkdir()
+        (self.folder / "out" / "kernelbench_report.json").write_text('{"schema": ')
+        done = self.run_script("--tasks", "1/97")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("kernelbench_report.json is not JSON: ", done.stderr)
+        self.assertNotIn("Traceback", done.stderr)
 
     def test_another_report(self):
         (self.folder / "out").mkdir()
@@ -211,6 +234,23 @@ class Script(unittest.TestCase):
         done = self.run_script("--tasks", "1/97")
         self.assertIn("is not a report of this script", done.stderr)
         self.assertNotEqual(done.returncode, 0)
+
+    def test_interrupted(self):
+        """Ctrl-C ends the evaluation too, which is in another session."""
+        mark = self.folder / "mark"
+        (self.folder / "suite/src/kernelbench/eval.py").write_text(
+            f"import os, time\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+        command = [sys.executable, "-B", ROOT / "scripts" / "kernelbench.py", self.folder / "suite", "--heed", self.heed,
+                   "--out", self.folder / "out", "--tasks", "1/97", "--rows", "f16", "--forms", "library"]
+        with subprocess.Popen([str(x) for x in command], env=dict(os.environ, PYTHONPATH=str(self.folder / "fake")),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            end = time.monotonic() + 120
+            while not (mark.exists() and mark.read_text()) and time.monotonic() < end:
+                time.sleep(0.1)
+            running.send_signal(signal.SIGINT)
+            running.wait(60)
+        with self.assertRaises(ProcessLookupError):
+            os.kill(int(mark.read_text()), 0)
 
     def test_a_process_that_hangs(self):
         begin = time.monotonic()

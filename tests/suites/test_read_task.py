@@ -98,10 +98,22 @@ class Tasks(unittest.TestCase):
                  ("q_mut_between", "written to between the products"), ("view_merge", "grouped in another way"),
                  ("loop_reassign", "another value between the products"), ("mha_weights", "its result is not followed"),
                  ("reassign_attr", "another value"), ("reassign_list", "another value"),
-                 ("mha_2d", "one tensor of batches"), ("mixed_rank", "not three of [batch, heads, sequence, dim]"))
+                 ("mha_2d", "one tensor of batches"), ("out_of_product", "to a tensor that is there already"),
+                 ("mixed_rank", "not three of [batch, heads, sequence, dim]"))
         for name, words in cases:
             with self.subTest(name):
                 self.assertIn(words, read_task.answer_of("rewrite", HARD[name][1].encode()).get("refused", ""))
+
+    def test_reasons(self):
+        """A reason names the step that is not followed, and nothing else."""
+        cases = (("softmax_dim1", "a softmax of products along dimension 1, not along keys"),
+                 ("counter", "its second call has other attention"), ("scale_unknown", "changed by '.item()'"),
+                 ("patch_class", "an assignment to 'extra' of torch.nn.Softmax"),
+                 ("with_own_class", "a 'with Other'"), ("private_sdpa", "_scaled_dot_product_attention_math"))
+        for name, words in cases:
+            with self.subTest(name):
+                reason = read_task.answer_of("read", HARD[name][1].encode())["reason"]
+                self.assertTrue(reason.endswith(words) or f"{words}()" in reason, reason)
 
     def test_changed_queries(self):
         """Queries that are changed between the products are no longer those of the product."""

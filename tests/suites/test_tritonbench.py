@@ -50,6 +50,17 @@ class Tritonbench(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("is not a checkout of tritonbench", done.stderr)
 
+    def test_a_run_without_figures(self):
+        """It leaves the report of an earlier one."""
+        with tempfile.TemporaryDirectory() as folder:
+            checkout, old = pathlib.Path(folder) / "suite", pathlib.Path(folder) / "tritonbench_report.json"
+            (checkout / "tritonbench" / "operators" / "flash_attention").mkdir(parents=True)
+            old.write_text("old")
+            done = run(checkout, "--out", folder, "--library", LIBRARY)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no figures: there is no report", done.stdout)
+            self.assertEqual(old.read_text(), "old")
+
     @unittest.skipUnless(CHECKOUT, "HEED_TRITONBENCH names no checkout of tritonbench")
     def test_operator(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -242,9 +242,25 @@ static void say_code(lab_page *page, const lab_final_search *it)
 
 /* ---- Distance from the limit ---- */
 
+static bool is_champion(const lab_final_search *it, const lab_final_trial *trial)
+{
+    return strcmp(or_nothing(trial->row.timing), or_nothing(it->champion->row.timing)) == 0 &&
+           strcmp(or_nothing(trial->hash), or_nothing(it->champion->hash)) == 0;
+}
+
+/* The last trial of the champion with a share of the limit, of ceilings that were known then. */
+static const lab_final_trial *with_share(const lab_final_search *it)
+{
+    const lab_final_trial *found = NULL;
+    for (size_t i = 0; i < it->trial_count; i++)
+        if (is_champion(it, &it->trials[i]) && it->trials[i].row.of_roofline > 0)
+            found = &it->trials[i];
+    return found;
+}
+
 static void say_limit(lab_page *page, const lab_final_search *it)
 {
-    const lab_final_trial *trial = it->champion;
+    const lab_final_trial *trial = it->champion, *shared = with_share(it);
     const lab_final_place place = { trial->row.device, trial->row.features, trial->row.threads,
                                     trial->row.timing && strcmp(trial->row.timing, "cold") == 0 };
     lab_final_limit limit;
@@ -254,6 +270,9 @@ static void say_limit(lab_page *page, const lab_final_search *it)
             "The champion takes %.2f times the least time that the device needs; %s binds "
             "there (ceilings: %s).",
             trial->row.seconds / limit.seconds, limit.binds, limit.from);
+    else if (shared)
+        lab_page_item(page, "In trial %lld the champion had %.1f %% of the limit.",
+                      (long long)shared->row.trial, 100 * shared->row.of_roofline);
     else
         lab_page_item(page, "How far the champion is from the limit is not known: the device's "
                             "ceilings are not. 'heed roofline' measures them on it.");

@@ -137,7 +137,7 @@ static bool ask(lab_box *box, const char *request, double seconds, const char *w
         return false;
     if (strncmp(line, "failed ", 7) == 0)
         return keep(box, LAB_TRIAL_CRASHED, line + 7);
-    if (strncmp(line, "absent ", 7) == 0)
+    if (!request && strncmp(line, "absent ", 7) == 0) /* the solution is not loaded yet */
         return keep(box, LAB_TRIAL_SYSTEM, line + 7);
     if (strncmp(line, word, length) != 0 || (line[length] != ' ' && line[length] != '\0'))
         return keep(box, LAB_TRIAL_GARBAGE, "answered what nobody asked");

@@ -283,14 +283,13 @@ static bool find_problem(judge *it, const lab_task *task)
         why = "its model takes or makes something else than tensors of float32";
     if (!why && heed_problem_parse(&own, task->attention[0].spec) != HEED_OK)
         why = "its problem cannot be read";
-    if (why) {
-        lab_judgement_decide(it->judgement, LAB_JUDGED_NOT, "%s", why);
-        return false;
+    if (!why && task->whole) {
+        lab_way_take(it->how->way, &own);
+        why = heed_problem_normalize(&it->problem, &own) != HEED_OK ? heed_message() : NULL;
     }
-    if (!task->whole)
-        return true;
-    lab_way_take(it->how->way, &own);
-    return heed_problem_normalize(&it->problem, &own) == HEED_OK;
+    if (why)
+        lab_judgement_decide(it->judgement, LAB_JUDGED_NOT, "its task: %s", why);
+    return !why;
 }
 
 heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const lab_task *task,

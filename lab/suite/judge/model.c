@@ -31,7 +31,9 @@
 /* Pause before a timed call: threads of the other boxes spin for some milliseconds. */
 #define PAUSE_NANOSECONDS 30000000
 
-/* Kinds of values: the suite's; both signs; and ones that give most of the weight to one key. */
+/* Kinds of values: the suite's; both signs; and ones that give most of the weight to one key. The
+ * suite promises the first alone: if a model makes infinities or NaN of the others, it gets those
+ * of them that are not negative. */
 static const struct {
     const char *name;
     double least, most;
@@ -52,6 +54,7 @@ typedef struct models {
     lab_box *box[BOXES];
     float *inputs[LAB_TASK_INPUTS];
     double *expected;
+    double least[KINDS];
     double fresh; /* minimum seconds of a call of the task's model, on new values */
     bool inexact;
 } models;
@@ -109,14 +112,14 @@ static void close_all(models *it)
 
 static void draw(models *it, size_t kind, int round)
 {
-    const double range = kinds[kind].most - kinds[kind].least;
+    const double least = it->least[kind], range = kinds[kind].most - least;
     for (int i = 0; i < it->task->input_count; i++) {
         uint64_t stream = lab_random_stream(it->how->seed,
                                             10000 * kind + 100 * (uint64_t)round + (uint64_t)i);
         for (size_t j = 0; j < it->task->input_elements[i]; j++)
-            it->inputs[i][j] = (float)(kinds[kind].least +
-                                       range * (double)lab_random_below(stream, j, 1 << 20) /
-                                           (1 << 20));
+            it->inputs[i][j] = (float)(least + range *
+                                                   (double)lab_random_below(stream, j, 1 << 20) /
+                                                   (1 << 20));
     }
 }
 
@@ -177,6 +180,54 @@ static bool is_steady(models *it)
         error);
 }
 
+/* Calls the task's model, which is then the reference. */
+static bool refer(models *it, double *seconds)
+{
+    double unused;
+    if (!call(it, DOUBLE, &unused))
+        return false;
+    rest();
+    if (!call(it, SINGLE, seconds))
+        return false;
+    memcpy(it->expected, lab_box_output(it->box[DOUBLE]),
+           it->task->output_elements * sizeof *it->expected);
+    return true;
+}
+
+static bool is_finite(const models *it)
+{
+    return isfinite(error_of(it, SINGLE));
+}
+
+static bool decide_infinite(models *it, size_t kind)
+{
+    return lab_judgement_decide(it->judgement, LAB_JUDGED_NOT,
+                                "its task's own model makes infinities or NaN of inputs from %g to "
+                                "%g",
+                                it->least[kind], kinds[kind].most);
+}
+
+/* Finds values of each kind that give a finite output of the task's model. */
+static bool find_ranges(models *it)
+{
+    double unused;
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        it->least[kind] = kinds[kind].least;
+        draw(it, kind, 0);
+        if (!refer(it, &unused))
+            return false;
+        if (is_finite(it))
+            continue;
+        it->least[kind] = 0;
+        draw(it, kind, 0);
+        if (!refer(it, &unused))
+            return false;
+        if (!is_finite(it))
+            return decide_infinite(it, kind);
+    }
+    return true;
+}
+
 /* The number of a call of the solution, from 1. */
 static int call_number(size_t kind, int round)
 {
@@ -188,15 +239,12 @@ static int call_number(size_t kind, int round)
  * on others of the same kind, keeps state. */
 static bool compare(models *it, size_t kind, int round)
 {
-    double unused, seconds = 0;
-    if (!call(it, DOUBLE, &unused))
+    double seconds = 0;
+    if (!refer(it, &seconds))
         return false;
-    rest();
-    if (!call(it, SINGLE, &seconds))
-        return false;
+    if (!is_finite(it))
+        return decide_infinite(it, kind);
     it->fresh = it->fresh > 0 ? fmin(it->fresh, seconds) : seconds;
-    memcpy(it->expected, lab_box_output(it->box[DOUBLE]),
-           it->task->output_elements * sizeof *it->expected);
     double allowed = fmax(ALLOWED_TIMES * error_of(it, SINGLE), ALLOWED_LEAST);
     double error = error_of(it, SOLUTION);
     if (!(error / allowed <= it->judgement->error))
@@ -253,6 +301,8 @@ static bool judge_times(models *it)
  * times are taken again with other values. */
 static void judge_all(models *it)
 {
+    if (!find_ranges(it))
+        return;
     draw(it, 0, 0);
     if (!is_steady(it))
         return;

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,12 +82,39 @@ static void test_all_of_it_goes(void **state)
     assert_int_equal(access(scratch_path(state, "stays", outside), F_OK), 0);
 }
 
+/* So are folders nested deeper than a path may be long, and those without permissions. */
+static void test_deep_ones_go(void **state)
+{
+    char path[LAB_FOLDER_SIZE], name[LAB_FOLDER_SIZE + 40];
+    int depth = 0;
+
+    assert_true(make(path, *state));
+    snprintf(name, sizeof name, "%s/closed", path);
+    assert_int_equal(mkdir(name, 0700), 0);
+    snprintf(name, sizeof name, "%s/closed/file", path);
+    scratch_write(name, "text", 4);
+    snprintf(name, sizeof name, "%s/closed", path);
+    assert_int_equal(chmod(name, 0), 0);
+    int fd = open(path, O_RDONLY | O_DIRECTORY);
+    while (depth < 3000 && mkdirat(fd, "heed-moved-0", 0700) == 0) {
+        int inner = openat(fd, "heed-moved-0", O_RDONLY | O_DIRECTORY);
+        close(fd);
+        fd = inner;
+        depth++;
+    }
+    close(fd);
+    assert_int_equal(depth, 3000);
+    lab_folder_remove(path);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_place),
         cmocka_unit_test(test_no_place),
         SCRATCH_TEST(test_all_of_it_goes),
+        SCRATCH_TEST(test_deep_ones_go),
     };
 
     unsetenv("TMPDIR");

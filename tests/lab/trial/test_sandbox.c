@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,6 +94,19 @@ static int use_a_local_socket(void *reach)
     if (reach && connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
         return errno;
     return 0;
+}
+
+static int limit(void *data)
+{
+    const pid_t *process = data;
+    const struct rlimit none = { 0, 0 };
+    return syscall(SYS_prlimit64, *process, RLIMIT_CORE, &none, NULL) == 0 ? 0 : errno;
+}
+
+static int slow_down(void *data)
+{
+    const pid_t *process = data;
+    return setpriority(PRIO_PROCESS, (id_t)*process, 19) == 0 ? 0 : errno;
 }
 
 static int connect_somewhere(void *data)
@@ -259,7 +273,13 @@ static void test_filters(void **state)
     expect_errno(&sandbox, open_a_socket, NULL, EPERM);
     expect_errno(&sandbox, read_a_file, (char[]){ "/etc/passwd" }, 0);
     expect_errno(&sandbox, use_a_local_socket, NULL, EPERM);
+    expect_errno(&sandbox, limit, &(pid_t){ 0 }, 0);
+    expect_errno(&sandbox, limit, &(pid_t){ getpid() }, EPERM);
+    expect_errno(&sandbox, slow_down, &(pid_t){ 0 }, 0);
+    expect_errno(&sandbox, slow_down, &(pid_t){ getpid() }, EPERM);
     sandbox.filter = LAB_FILTER_DEVICE;
+    expect_errno(&sandbox, limit, &(pid_t){ 0 }, 0);
+    expect_errno(&sandbox, limit, &(pid_t){ getpid() }, EPERM);
     expect_errno(&sandbox, open_a_socket, NULL, EPERM);
     expect_errno(&sandbox, use_a_local_socket, NULL, 0);
     expect_errno(&sandbox, use_a_local_socket, &sandbox, EPERM);
