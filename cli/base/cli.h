@@ -256,11 +256,6 @@ bool cli_problem_repeated(const heed_problem *again, const heed_problem *first);
  * @path, which has room for @size bytes. */
 const char *cli_find_list(const char *folder, const char *name, char *path, size_t size);
 
-/* cli_list_hint() returns "; did you mean 'NAME'?" with the list of @folder that is closest to
- * @name, or the names of all if none is close, in @text, which has room for @size bytes; "" if
- * @name is a file or a path. */
-const char *cli_list_hint(const char *folder, const char *name, char *text, size_t size);
-
 struct lab_space; /* search/space.h */
 
 /* cli_space_load() loads the space of configs @name, a file or one that comes with heed. A failure
@@ -422,10 +417,6 @@ bool cli_interrupted(void);
 /* cli_run_self() runs this program with @arguments (the first is the program name, the last is
  * NULL), discards its output, and returns its exit code; -1: it could not be run, or was killed. */
 int cli_run_self(char *const arguments[]);
-
-/* cli_run_self_until() stops it at @deadline_ns of heed_clock_ns() (0: never), and then returns
- * CLI_TIMEOUT; with a deadline its messages are discarded as well. */
-int cli_run_self_until(char *const arguments[], int64_t deadline_ns);
 
 /* cli_prover() returns a prover that runs kernels through all gates on @machine, see cli_machine(),
  * which must outlive it: 'heed verify --once --proof', in a child process. */

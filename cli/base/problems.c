@@ -85,7 +85,10 @@ static int is_list(const struct dirent *file)
     return end && end[sizeof LIST_END - 1] == '\0';
 }
 
-const char *cli_list_hint(const char *folder, const char *name, char *text, size_t size)
+/* Returns "; did you mean 'NAME'?" with the list of @folder that is closest to @name, or the names
+ * of all if none is close, in @text, which has room for @size bytes; "" if @name is a file or a
+ * path. */
+static const char *list_hint(const char *folder, const char *name, char *text, size_t size)
 {
     char place[256], path[1024], best[256] = "", names[256] = "";
     lab_suggestion suggestion = lab_suggest(name);
@@ -140,7 +143,7 @@ cli_exit cli_space_load(lab_space *space, const char *name, const char *before)
     heed_status status = lab_space_load(space, path, &error);
     if (status == HEED_OK)
         return CLI_OK;
-    cli_error("%s%s%s", before, error.text, cli_list_hint("spaces", name, hint, sizeof hint));
+    cli_error("%s%s%s", before, error.text, list_hint("spaces", name, hint, sizeof hint));
     return cli_exit_of(status);
 }
 
@@ -152,7 +155,7 @@ static cli_exit add_file(lab_problems *problems, const char *name)
     const char *path = cli_find_list("shapes", name, found, sizeof found);
     heed_status status = lab_shapes_load(&list, path, &error);
     if (status != HEED_OK) {
-        cli_error("--shapes: %s%s", error.text, cli_list_hint("shapes", name, hint, sizeof hint));
+        cli_error("--shapes: %s%s", error.text, list_hint("shapes", name, hint, sizeof hint));
         return cli_exit_of(status);
     }
     cli_exit code = reserve(problems, list.count);

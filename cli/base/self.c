@@ -50,7 +50,9 @@ static void stop(pid_t child)
     wait_for(child, 0, &code);
 }
 
-int cli_run_self_until(char *const arguments[], int64_t deadline_ns)
+/* Does as cli_run_self(), but stops the program at @deadline_ns of heed_clock_ns() (0: never), and
+ * then returns CLI_TIMEOUT; with a deadline its messages are discarded as well. */
+static int run_until(char *const arguments[], int64_t deadline_ns)
 {
     posix_spawn_file_actions_t actions;
     pid_t child;
@@ -72,7 +74,7 @@ int cli_run_self_until(char *const arguments[], int64_t deadline_ns)
 
 int cli_run_self(char *const arguments[])
 {
-    return cli_run_self_until(arguments, 0);
+    return run_until(arguments, 0);
 }
 
 /* Adds the given options among those that choose the machine of a kernel. */
@@ -108,7 +110,7 @@ static int verify(const heed_options *machine, const char *kernel, const char *c
     words[used++] = kernel;
     used += add_place(machine, threads, words + used);
     memcpy(words + used, specs, count * sizeof *specs);
-    int code = cli_run_self_until((char *const *)(const void *)words, deadline_ns);
+    int code = run_until((char *const *)(const void *)words, deadline_ns);
     free(words);
     return code;
 }

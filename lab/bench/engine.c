@@ -204,8 +204,8 @@ heed_status lab_bench_engine_block(void *data, double *seconds)
     return status;
 }
 
-/* A captured graph keeps its addresses. */
-heed_status lab_bench_engine_renew(void *data, uint64_t common, uint64_t own)
+/* Moves the workspace. A captured graph keeps its addresses. */
+static heed_status move_workspace(void *data, uint64_t common, uint64_t own)
 {
     lab_bench_engine *self = data;
     (void)common;
@@ -247,7 +247,7 @@ heed_status lab_bench_engine_begin(lab_bench_engine *engine, const lab_bench_ten
 
 lab_side lab_bench_engine_side(lab_bench_engine *engine)
 {
-    return (lab_side){ lab_bench_engine_block, lab_bench_engine_renew, engine };
+    return (lab_side){ lab_bench_engine_block, move_workspace, engine };
 }
 
 /* Gives @b the workspace of @a, if it is large enough for both. */

@@ -56,11 +56,10 @@ heed_status lab_bench_engine_start_of(lab_bench_engine *engine, const lab_bench_
 void lab_bench_engine_stop(lab_bench_engine *engine);
 
 /* lab_bench_engine_call() makes one call, as a callback of heed_sample(). lab_bench_engine_block()
- * runs a block and lab_bench_engine_renew() moves the workspace, as callbacks of a lab_side. @data
- * is the engine. Once stopped the first two fail with HEED_ERR_SYSTEM. */
+ * runs a block, as a callback of a lab_side. @data is the engine. Once stopped both fail with
+ * HEED_ERR_SYSTEM. */
 heed_status lab_bench_engine_call(void *data);
 heed_status lab_bench_engine_block(void *data, double *seconds);
-heed_status lab_bench_engine_renew(void *data, uint64_t common, uint64_t own);
 
 /* lab_bench_engine_capture() makes blocks of replays of @calls calls, which rotate through the
  * first @copies of the tensors. lab_bench_engine_replay() is heed_replay_repeat() of that. */

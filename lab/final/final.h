@@ -89,12 +89,6 @@ const lab_final_fact *lab_final_fact_of(const lab_final_trial *trial, const char
 /* limits.c: the least time that a device needs                               */
 /* -------------------------------------------------------------------------- */
 
-/* lab_final_ceilings() finds the ceilings of a device by its name, features and threads on the
- * board: those measured and stored on this machine, else those of the data sheet. Returns their
- * origin as text; NULL: not known. */
-const char *lab_final_ceilings(lab_ceilings *ceilings, const char *device, const char *features,
-                               int threads);
-
 /* Where a trial is timed, as recorded on the board. */
 typedef struct lab_final_place {
     const char *device, *features; /* features may be NULL */

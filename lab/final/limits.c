@@ -28,8 +28,11 @@ static bool read_measured(lab_ceilings *ceilings, const char *device, const char
            strcmp(ceilings->device, device) == 0 && strcmp(ceilings->features, words) == 0;
 }
 
-const char *lab_final_ceilings(lab_ceilings *ceilings, const char *device, const char *features,
-                               int threads)
+/* Finds the ceilings of a device by its name, features and threads on the board: those measured and
+ * stored on this machine, else those of the data sheet. Returns their origin as text; NULL: not
+ * known. */
+static const char *find_ceilings(lab_ceilings *ceilings, const char *device, const char *features,
+                                 int threads)
 {
     heed_gpu gpu;
     if (features && read_measured(ceilings, device, features, threads))
@@ -45,8 +48,8 @@ bool lab_final_limit_of(lab_final_limit *limit, const lab_final_place *place, co
 {
     heed_problem problem;
     lab_ceilings ceilings;
-    *limit = (lab_final_limit){ .from = lab_final_ceilings(&ceilings, place->device,
-                                                           place->features, place->threads) };
+    *limit = (lab_final_limit){ .from = find_ceilings(&ceilings, place->device, place->features,
+                                                      place->threads) };
     if (!limit->from || heed_problem_parse(&problem, spec) != HEED_OK)
         return false;
     const lab_work work = lab_roofline_work(&problem);

@@ -10,7 +10,8 @@ void hasher_start(hasher *h)
     SHA256Init(&h->state);
 }
 
-void hasher_bytes(hasher *h, const void *data, size_t size)
+/* Each value is preceded by its size, so different splits give different hashes. */
+static void add_bytes(hasher *h, const void *data, size_t size)
 {
     unsigned char length[8];
     for (int i = 0; i < 8; i++)
@@ -24,7 +25,7 @@ void hasher_text(hasher *h, const char *text)
 {
     hasher_integer(h, text != NULL);
     if (text)
-        hasher_bytes(h, text, strlen(text));
+        add_bytes(h, text, strlen(text));
 }
 
 /* Hashes the 64 bits, with one representation for all NaNs and one for both zeros. */

@@ -103,7 +103,7 @@ void statement_integer(statement *s, int64_t value)
         expect_ok(s, sqlite3_bind_int64(s->code, s->bound, value));
 }
 
-void statement_null(statement *s)
+static void bind_null(statement *s)
 {
     s->bound++;
     if (s->status == HEED_OK)
@@ -113,7 +113,7 @@ void statement_null(statement *s)
 void statement_real(statement *s, double value)
 {
     if (!isfinite(value)) {
-        statement_null(s);
+        bind_null(s);
         return;
     }
     s->bound++;
@@ -131,7 +131,7 @@ void statement_at_least(statement *s, int64_t least, int64_t value)
     if (value >= least)
         statement_integer(s, value);
     else
-        statement_null(s);
+        bind_null(s);
 }
 
 static void put_real(unsigned char *bytes, double value)

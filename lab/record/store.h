@@ -76,7 +76,6 @@ void statement_text(statement *s, const char *text);
 void statement_integer(statement *s, int64_t value);
 void statement_real(statement *s, double value);
 void statement_positive(statement *s, double value);
-void statement_null(statement *s);
 /* The number @value, or NULL if that is below @least. */
 void statement_at_least(statement *s, int64_t least, int64_t value);
 /* Numbers of 64 bits, little-endian. */
@@ -150,9 +149,7 @@ typedef struct hasher {
     SHA2_CTX state;
 } hasher;
 
-/* Each value is preceded by its size, so different splits give different hashes. */
 void hasher_start(hasher *h);
-void hasher_bytes(hasher *h, const void *data, size_t size);
 void hasher_text(hasher *h, const char *text); /* NULL differs from "" */
 void hasher_real(hasher *h, double value);
 void hasher_integer(hasher *h, int64_t value);

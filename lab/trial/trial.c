@@ -51,7 +51,8 @@ lab_arena *lab_trial_arena(lab_trial *trial, int index)
     return index < LAB_WIRE_FIRST_OUTPUT ? &trial->inputs : &trial->outputs;
 }
 
-bool lab_trial_fail(lab_trial *trial, const char *line, lab_trial_outcome *outcome)
+/* Explains @line, the last output of the process. Returns false. */
+static bool fail(lab_trial *trial, const char *line, lab_trial_outcome *outcome)
 {
     lab_explain(line, lab_trial_orders(trial), trial->inputs_at, trial->outputs_at, outcome);
     if (outcome->verdict != LAB_TRIAL_UNSUPPORTED)
@@ -93,7 +94,7 @@ bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome)
     uint64_t layout = 0;
     if (sscanf(line, "ready %" SCNx64 " %" SCNx64 " %" SCNx64, &trial->inputs_at,
                &trial->outputs_at, &layout) < 2)
-        return lab_trial_fail(trial, line, outcome);
+        return fail(trial, line, outcome);
     if (layout != LAB_WIRE_LAYOUT) {
         lab_host_end(&trial->host);
         return lab_trial_outcome_set(
@@ -130,7 +131,7 @@ bool lab_trial_await(lab_trial *trial, const char *request, double limit, const 
             lab_trial_outcome_set(outcome, LAB_TRIAL_HUNG, "was not done after %.3g s", limit);
         return false;
     }
-    return strncmp(line, wanted, strlen(wanted)) == 0 || lab_trial_fail(trial, line, outcome);
+    return strncmp(line, wanted, strlen(wanted)) == 0 || fail(trial, line, outcome);
 }
 
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
@@ -375,7 +376,7 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
     if (!lab_trial_demand(trial, "size", "size ", line, outcome))
         return false;
     if (sscanf(line, "size %" SCNu64, &size) != 1)
-        return lab_trial_fail(trial, line, outcome);
+        return fail(trial, line, outcome);
     if (size > trial->limits.tensor_bytes)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_OUT_OF_MEMORY,
                                      "asks for %" PRIu64 " bytes of workspace; it may have %zu",

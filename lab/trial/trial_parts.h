@@ -34,9 +34,6 @@ bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome);
 lab_wire_orders *lab_trial_orders(const lab_trial *trial);
 lab_arena *lab_trial_arena(lab_trial *trial, int index);
 
-/* lab_trial_fail() explains @line, the last output of the process. Returns false. */
-bool lab_trial_fail(lab_trial *trial, const char *line, lab_trial_outcome *outcome);
-
 /* lab_trial_await() sends a request that may take @limit seconds, whose reply must begin with
  * @wanted and is written to @line. lab_trial_demand() sends one that does not compute and may use
  * only little CPU time. */

@@ -105,7 +105,9 @@ bool heed_problem_has(const heed_problem *problem, int role)
     return role != HEED_ROLE_V_NEW || (problem->append > 0 && !problem->shared);
 }
 
-bool heed_problem_writes(const heed_problem *problem, int role)
+/* Does an execution write to the tensor @role: an output, or K and V where new keys are appended?
+ */
+static bool is_written(const heed_problem *problem, int role)
 {
     return heed_roles[role].output ||
            (problem->append > 0 && heed_roles[role].seq == HEED_PART_SEQ_K);
@@ -116,7 +118,8 @@ int64_t heed_problem_turned(const heed_problem *problem)
     return problem->shared ? problem->dim_v : 0;
 }
 
-int64_t heed_problem_tokens(const heed_problem *problem, int role)
+/* Returns the number of rows of a packed tensor of @role; 0 for others. */
+static int64_t packed_rows(const heed_problem *problem, int role)
 {
     const heed_part seq = heed_roles[role].seq;
     if (seq == HEED_PART_SEQ_K)
@@ -127,7 +130,7 @@ int64_t heed_problem_tokens(const heed_problem *problem, int role)
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role)
 {
     const heed_role_row *row = &heed_roles[role];
-    const int64_t tokens = heed_problem_tokens(problem, role);
+    const int64_t tokens = packed_rows(problem, role);
     const bool paged = problem->page > 0 && row->seq == HEED_PART_SEQ_K;
     heed_tensor tensor = { .role = row,
                            .batch = paged        ? heed_problem_pages(problem)
@@ -503,7 +506,7 @@ bool heed_problem_find_fault(const heed_problem *problem, heed_fault *fault)
         if (i == HEED_ROLE_V && shared_fault(problem, fault)) /* K has been checked */
             return true;
         if (heed_problem_has(problem, i)
-                ? tensor_fault(&tensor, heed_problem_writes(problem, i), part, fault)
+                ? tensor_fault(&tensor, is_written(problem, i), part, fault)
                 : absent_fault(&tensor, part, fault))
             return true;
     }

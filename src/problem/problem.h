@@ -123,10 +123,6 @@ void heed_buffer_set(heed_buffers *buffers, heed_role role, void *address);
 /* heed_problem_has() returns true if @problem has the tensor @role. */
 bool heed_problem_has(const heed_problem *problem, int role);
 
-/* heed_problem_writes() returns true if an execution writes to the tensor @role: an output, or K
- * and V where new keys are appended. */
-bool heed_problem_writes(const heed_problem *problem, int role);
-
 /* heed_problem_turned() returns the first column of Q and of new keys that may be rotated. */
 int64_t heed_problem_turned(const heed_problem *problem);
 
@@ -143,8 +139,6 @@ typedef struct heed_tensor {
 /* heed_problem_tensor() returns the tensor of @role, below HEED_ALL_TENSORS. */
 heed_tensor heed_problem_tensor(const heed_problem *problem, int role);
 
-/* heed_problem_tokens() returns the number of rows of a packed tensor of @role; 0 for others. */
-int64_t heed_problem_tokens(const heed_problem *problem, int role);
 void heed_problem_set_strides(heed_problem *problem, int role, heed_strides strides);
 
 /* heed_tensor_extent() returns the number of elements from the first to the last of @tensor, which

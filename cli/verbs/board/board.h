@@ -101,10 +101,6 @@ cli_exit cli_board_show(const cli_args *args);
 
 cli_exit cli_board_manifest(const cli_args *args);
 
-/* cli_board_tell() runs a subcommand about the trial whose number is its operand: it calls tell()
- * with the open board. tell() prints errors. */
-cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id));
-
 /* board_add.c: imports records of `heed bench`. */
 cli_exit cli_board_add(const cli_args *args);
 

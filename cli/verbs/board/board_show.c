@@ -195,7 +195,9 @@ static cli_exit show_text(lab_record *record, int64_t id)
     return failed ? CLI_ENVIRONMENT : CLI_OK;
 }
 
-cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id))
+/* Runs a subcommand about the trial whose number is its operand: calls tell() with the open board,
+ * which prints errors. */
+static cli_exit tell_trial(const cli_args *args, cli_exit (*tell)(lab_record *record, int64_t id))
 {
     lab_record *record;
     int64_t id;
@@ -212,7 +214,7 @@ cli_exit cli_board_tell(const cli_args *args, cli_exit (*tell)(lab_record *recor
 
 cli_exit cli_board_show(const cli_args *args)
 {
-    return cli_board_tell(args, cli_args_json(args) ? show_json : show_text);
+    return tell_trial(args, cli_args_json(args) ? show_json : show_text);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -262,5 +264,5 @@ static cli_exit answer(lab_record *record, int64_t id)
 
 cli_exit cli_board_manifest(const cli_args *args)
 {
-    return cli_board_tell(args, answer);
+    return tell_trial(args, answer);
 }

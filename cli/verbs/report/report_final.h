@@ -69,7 +69,4 @@ bool report_final_pareto_file(const report_final *final, FILE *stream);
  * memory. *@any: there are changes. */
 bool report_final_diff(const report_final *final, FILE *stream, bool *any);
 
-/* report_final_quote() writes @text as one word of a shell. */
-void report_final_quote(FILE *stream, const char *text);
-
 #endif /* CLI_REPORT_FINAL_H */

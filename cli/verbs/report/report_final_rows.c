@@ -11,7 +11,8 @@
 
 /* ---- Commands ---- */
 
-void report_final_quote(FILE *stream, const char *text)
+/* Writes @text as one word of a shell. */
+static void write_word(FILE *stream, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-+=:,./@%";
@@ -28,7 +29,7 @@ void report_final_quote(FILE *stream, const char *text)
 static void add_word(FILE *stream, const char *option, const char *text)
 {
     fprintf(stream, " %s ", option);
-    report_final_quote(stream, text);
+    write_word(stream, text);
 }
 
 /* Adds the options for the device. A CPU's features are those that it was allowed to use. */
@@ -64,7 +65,7 @@ static void write_command(FILE *stream, const report_final *final, const report_
     if (record && record->seed > 0)
         fprintf(stream, " --seed %lld", (long long)record->seed);
     fputc(' ', stream);
-    report_final_quote(stream, row->problem);
+    write_word(stream, row->problem);
 }
 
 static bool make_command(report_final *final, report_final_row *row, const char *peers,

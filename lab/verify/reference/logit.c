@@ -25,7 +25,7 @@ bool lab_adds_to_logits(const heed_problem *problem)
     return problem->softcap == 0 && !problem->score[0];
 }
 
-bool lab_changes_logits(const heed_problem *problem)
+static bool changes_logits(const heed_problem *problem)
 {
     return !lab_adds_to_logits(problem) || problem->bias.type || problem->slopes.type;
 }
@@ -35,7 +35,7 @@ void lab_logits_begin(lab_logits *logits, const heed_problem *problem, const hee
     logits->problem = problem;
     logits->data = data;
     logits->packed = lab_packed(problem);
-    logits->changes = lab_changes_logits(problem);
+    logits->changes = changes_logits(problem);
     logits->hides = lab_hides(problem);
     logits->steps = problem->score[0] || problem->visible[0];
     if (!logits->changes && !logits->hides)

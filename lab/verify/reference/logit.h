@@ -45,10 +45,9 @@ bool lab_has_sinks(const heed_problem *problem);
 double lab_sink(const heed_problem *problem, const heed_buffers *data, lab_row row);
 
 /* lab_hides() returns true if keys of @problem are hidden by lengths, starts, shown or visible, or
- * belong to other sequences; lab_changes_logits() if logits are changed; lab_adds_to_logits() if
- * they are changed by additions only, which do not depend on the logit. */
+ * belong to other sequences; lab_adds_to_logits() if logits are changed by additions only, which do
+ * not depend on the logit. */
 bool lab_hides(const heed_problem *problem);
-bool lab_changes_logits(const heed_problem *problem);
 bool lab_adds_to_logits(const heed_problem *problem);
 
 #endif /* LAB_LOGIT_H */
