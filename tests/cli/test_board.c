@@ -200,6 +200,15 @@ static void makes_wisdom_of_the_board(void **state)
           0, "", "2 lines for" },
         { "sed 's/s64/s65/' w.txt >bad.txt; heed wisdom check --device cpu bad.txt", 7, "",
           "bad.txt: line 4" },
+        { "sed -i 's/\"build\": *\"/&0/' r/*/*/*.json; "
+          "heed board add --board old.db r/*/*/*.json",
+          0, "", "2 trials added" },
+        { "heed wisdom export --device cpu --threads 1 --board old.db", 1, "\nend 0 ",
+          "--stale takes those of other builds" },
+        { "heed wisdom export --device cpu --threads 1 --board old.db --stale", 0, "\nend 2 ", "" },
+        { "heed board check --head 0123", 7, "", "0123 is not a link of it" },
+        { "heed board check --head $(heed board check | sed -n 's/.* head //p')", 0,
+          " trials, all as they were added", "" },
         { "heed wisdom show --device cpu no.txt", 3, "", "no.txt: No such file" },
         { "rm -r r", 0, "", "" },
     };

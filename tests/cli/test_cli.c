@@ -293,6 +293,9 @@ static void inspects_files(void **state)
         { "heed plan --shapes seed --shapes none.txt", 2 + 1, "", "--shapes: none.txt: " },
         { "heed ablate --only nope b1 h1 s64 d64 f32", 2, "",
           "'nope'; there are no-exp, no-products" },
+        { "heed ablate --device cpu -t 1 --only no-exp --seconds 0.01 --no-planted --json "
+          "b1 h1 s16 d16 f32",
+          0, "\"planted\": []", NULL },
         { "heed inspect --grid 3 b1 h1 s64 d64 f16", 2, "",
           "--grid is for files, .cu or .cubin, and none" },
         { "heed inspect -k fwd_any_sm80_naive a.cu", 2, "",

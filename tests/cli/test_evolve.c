@@ -268,9 +268,11 @@ static void test_plan_is_ranked(void **state)
         skip();
     json_t *json = run_heed_json(state, &way,
                                  "heed evolve " SMALL " --proposer regions --trials 1 -t 2 "
-                                 "--cpu scalar --duel 0.05 --no-verify --board p.db --json",
+                                 "--way free --cpu scalar --duel 0.05 --no-verify --board p.db "
+                                 "--json",
                                  0);
     expect_plan_is_met(json);
+    assert_string_equal(text_of(json, "way"), "free");
     const json_t *shape = json_array_get(json_object_get(json, "shapes"), 0);
     run_heed_as(state, &way, "heed board --ranking --board p.db --csv", 0, &said);
     assert_non_null(strstr(text_of(shape, "planned"), "fwd_any_scalar_row"));

@@ -119,6 +119,15 @@ static void test_record(void **state)
     assert_int_equal(integer_of(replay, "working"), 6);
     assert_int_equal(json_array_size(json_object_get(replay, "strategies")), 6);
     json_decref(replay);
+    /* Every time is good, or noise as large as the times hides the best. */
+    replay = run_heed_json(state, &way, "heed sweep cpu_few --replay t.txt --within 1000 --json",
+                           0);
+    assert_int_equal(integer_of(replay, "good"), 6);
+    json_decref(replay);
+    replay = run_heed_json(
+        state, &way, "heed sweep cpu_few --replay t.txt --strategy random --noise 100 --json", 0);
+    assert_true(integer_of(json_array_get(json_object_get(replay, "strategies"), 0), "missed") > 0);
+    json_decref(replay);
     run_heed_as(state, &way, "heed sweep cpu_few 'b1 h1 s1/4096 d64 f32' -t 1 --record t.txt", 2,
                 &said);
     assert_non_null(strstr(said.err, "other"));
