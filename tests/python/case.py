@@ -4,17 +4,13 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The
 """
 
 import os
-import pathlib
-import sys
 import unittest
 
-try:
-    import numpy as np
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
+from source_tree import needed
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+with needed():
+    import numpy as np
+
 os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 import heed  # noqa: E402
 

@@ -5,17 +5,13 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. The
 """
 
 import math
-import pathlib
-import sys
 import unittest
 
-try:
-    import torch
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
+from source_tree import needed
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+with needed():
+    import torch
+
 import heed  # noqa: E402
 from heed import flash_attn, flash_attn_3  # noqa: E402
 

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "python"))
-from heed import _library as c  # noqa: E402
+from source_tree import ROOT
+
+from heed import _library as c
 
 STRUCTS = {
     "heed_strides": c.Strides,

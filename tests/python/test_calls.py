@@ -10,23 +10,20 @@ for the interpreter.
 import ctypes
 import gc
 import os
-import pathlib
 import sys
 import threading
 import unittest
 from unittest import mock
 
-try:
+from source_tree import needed
+
+with needed():
     import numpy as np
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
 try:
     import torch
 except ImportError:
     torch = None
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 import heed  # noqa: E402
 from heed import _again, _attention, _fields, _library, _problem  # noqa: E402

@@ -2,19 +2,15 @@
 """heed.diffusers compared with diffusers' own attention. Exits with 77 without diffusers."""
 
 import os
-import pathlib
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+from source_tree import needed
+
 os.environ["HF_HUB_OFFLINE"] = "1"
-try:
+with needed():
     import torch
     from diffusers import FluxTransformer2DModel
     from diffusers.models.attention_dispatch import dispatch_attention_fn
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
 
 import heed.diffusers  # noqa: E402
 import heed.torch  # noqa: E402

@@ -4,12 +4,11 @@
 import doctest
 import importlib.util
 import os
-import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+from source_tree import ROOT
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 

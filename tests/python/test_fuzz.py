@@ -8,26 +8,23 @@ Exits with 77 without numpy or hypothesis.
 """
 
 import os
-import pathlib
 import re
 import sys
 import tempfile
 import unittest
 import warnings
 
-try:
+from source_tree import needed
+
+with needed():
     import numpy as np
     from hypothesis import HealthCheck, Phase, given, seed, settings
     from hypothesis import strategies as st
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
 try:
     import torch
 except ImportError:
     torch = None
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 os.environ["HEED_DEVICE"] = "cpu"  # for plans without a device=; calls follow their arrays
 import heed  # noqa: E402
 

@@ -3,13 +3,13 @@
 
 import functools
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+import source_tree  # noqa: F401
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 try:
     import jax

@@ -10,7 +10,8 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
+import source_tree  # noqa: F401
+
 os.environ["HEED_PROGRAM"] = sys.argv[1]
 os.environ["HEED_DEVICE"] = "cpu"
 

@@ -9,18 +9,14 @@ Exits with 77 without transformers, or if HEED_MINILM does not name a directory.
 """
 
 import os
-import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+from source_tree import ROOT, needed
+
 os.environ["HF_HUB_OFFLINE"] = "1"
-try:
+with needed():
     import torch
     import transformers
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
 
 TEXTS = (
     "A ship left the harbour at dawn.",

@@ -9,20 +9,15 @@ Exits with 77 without matplotlib.
 import json
 import math
 import os
-import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from source_tree import ROOT, needed
 
 
 def main():
-    sys.path.insert(0, str(ROOT / "python"))
     os.environ["HEED_PROGRAM"], os.environ["MPLBACKEND"] = sys.argv[1], "Agg"
-    try:
+    with needed():
         import matplotlib.pyplot as plt
-    except ImportError as missing:
-        print(f"SKIPPED: {missing}")
-        sys.exit(77)
     notebook = json.loads((ROOT / "examples" / "laboratory.ipynb").read_text())
     names = {"__name__": "__main__"}
     for i, cell in enumerate(notebook["cells"]):

@@ -8,7 +8,6 @@ python/heed is imported from the source tree, and libheed from HEED_LIBRARY. Exi
 
 import contextlib
 import gc
-import pathlib
 import pickle
 import subprocess
 import sys
@@ -16,16 +15,14 @@ import unittest
 import warnings
 from unittest import mock
 
-try:
+from source_tree import needed
+
+with needed():
     import torch
     from torch._subclasses import FakeTensorMode
     from torch.nn.attention import SDPBackend
     from torch.nn.functional import scaled_dot_product_attention as of_torch
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 import heed.torch  # noqa: E402
 
 of_heed = heed.torch.scaled_dot_product_attention

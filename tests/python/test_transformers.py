@@ -10,23 +10,19 @@ transformers.
 
 import copy
 import os
-import pathlib
 import shutil
-import sys
 import unittest
 import warnings
 from unittest import mock
 
+from source_tree import needed
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-try:
+with needed():
     import torch
     import transformers
     from transformers import AttentionInterface  # noqa: F401
-except ImportError as missing:
-    print(f"SKIPPED: {missing}")
-    sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "python"))
 import heed.torch  # noqa: E402
 from heed import _again, _attention  # noqa: E402
 import heed.transformers  # noqa: E402
