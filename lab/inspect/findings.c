@@ -276,7 +276,7 @@ static bool one_thread_loop(const lab_code_facts *facts, lab_code_finding *findi
     if (!single || single->loops == 0)
         return false;
     return say(finding, (double)single->amount,
-               "one thread of a warp at most comes to the loop at 0x%llx: %lld instruction%s of "
+               "at most one thread of a warp enters the loop at 0x%llx: %lld instruction%s of "
                "arithmetic and loads there",
                (unsigned long long)single->first, (long long)single->amount,
                lab_plural(single->amount));

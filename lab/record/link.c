@@ -200,7 +200,7 @@ static heed_status check_chain(lab_record *record, const char *known, lab_record
         chain->links++;
         chain_of(chain->head, chain->links, kind, name, statement_get_text(&s, 3), wanted);
         if (statement_get_integer(&s, 0) != chain->links)
-            s.status = damaged(&s, "the", "chain", "has a gap: rows were taken out");
+            s.status = damaged(&s, "the", "chain", "has a gap: rows were removed");
         else if (!hash || strcmp(hash, wanted) != 0)
             s.status = damaged(&s, kind ? kind : "?", name,
                                "does not follow the row before: the chain is broken");
@@ -220,7 +220,7 @@ static heed_status check_end(lab_record *record, const lab_record_chain *chain, 
     if (status == HEED_OK && last != chain->links)
         status = lab_fail(error, HEED_ERR_CORRUPT,
                           "%s: damaged: the chain has %" PRId64 " link%s, and had %" PRId64
-                          ": rows were taken from its end",
+                          ": rows were removed from its end",
                           record->path, chain->links, lab_plural(chain->links), last);
     return status;
 }

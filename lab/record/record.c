@@ -201,8 +201,8 @@ heed_status lab_record_check(lab_record *record, const char *known, lab_record_c
         status = ask(record, "SELECT count(*) FROM trial", &chain->trials, error);
     if (status == HEED_OK && known && !chain->known)
         status = lab_fail(error, HEED_ERR_CORRUPT,
-                          "%s: damaged: %.64s is not a link of it: rows were taken out, or another "
-                          "program made it anew",
+                          "%s: damaged: %.64s is not a link of it: rows were removed, or another "
+                          "program wrote it again",
                           record->path, known);
     return status;
 }

@@ -129,9 +129,9 @@ static bool explain_fault(const char *line, const lab_wire_orders *orders, uint6
                                      address);
     if (strchr(flags, 'g'))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_ILLEGAL_ACCESS,
-                                     "general protection fault: an address that is not aligned as "
-                                     "its instruction needs, or that no memory can have, or an "
-                                     "instruction of the system's; the CPU does not say which");
+                                     "general protection fault: a misaligned address, one that no "
+                                     "memory can have, or a privileged instruction; the CPU does "
+                                     "not say which");
     return explain_address(address, orders, inputs, outputs, outcome);
 }
 
@@ -176,8 +176,8 @@ bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t input
         return explain_trap(line, outcome);
     if (starts_with(line, "modes "))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_FORBIDDEN,
-                                     "left another rounding mode, or treatment of subnormal "
-                                     "numbers, behind");
+                                     "changed the rounding mode, or the treatment of subnormal "
+                                     "numbers");
     if (starts_with(line, "spoiled "))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_ILLEGAL_ACCESS, "wrote to the input %.8s",
                                      line + strlen("spoiled "));

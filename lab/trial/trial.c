@@ -100,13 +100,14 @@ bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome)
         return lab_trial_outcome_set(
             outcome, LAB_TRIAL_UNSUPPORTED,
             "cannot be tried: heed_candidate, which runs it, is of another "
-            "version than heed; install both anew");
+            "version than heed; install both again");
     }
     if (device || lab_pages_fixed(trial->host.process.pid))
         return true;
     lab_host_end(&trial->host);
-    return lab_trial_outcome_set(outcome, LAB_TRIAL_FORBIDDEN,
-                                 "has memory that can be executed and is of no file, or written");
+    return lab_trial_outcome_set(
+        outcome, LAB_TRIAL_FORBIDDEN,
+        "has executable memory that is not of a file, or that can be written");
 }
 
 /* Rejects a process that used too much CPU time for a request that does not compute. */
@@ -160,7 +161,7 @@ static bool is_protected(lab_trial *trial, lab_trial_outcome *outcome)
         return true;
     lab_protections_missing(&trial->protections, missing, sizeof missing);
     return lab_trial_outcome_set(outcome, LAB_TRIAL_UNPROTECTED,
-                                 "was not run: this system lacks %s to hold it%s%s", missing,
+                                 "was not run: this system lacks %s to confine it%s%s", missing,
                                  remedy ? "; see " : "", remedy ? remedy : "");
 }
 

@@ -344,8 +344,7 @@ static void test_shy_champion(void **state)
              "heed evolve " SMALL " --source ./shy.c --proposer ./silent --duel 0.05 "
              "--board shy.db",
              &said);
-    if (said.code != 1 ||
-        !strstr(said.err, "shy.c, which is to be begun with: unfit: says that it cannot"))
+    if (said.code != 1 || !strstr(said.err, "shy.c, the first source: unfit: says that it cannot"))
         fail_msg("%d: %s", said.code, said.err);
     run_heed_as(state, &way, "heed board --board shy.db --ranking --csv", 0, &said);
     assert_null(strstr(said.out, "origin"));
@@ -406,7 +405,7 @@ static void test_cuda_source(void **state)
     if (strstr(said.err, "NVRTC"))
         skip();
     assert_int_equal(said.code, 1);
-    assert_non_null(strstr(said.err, "attention.cu, which is to be begun with: wrong"));
+    assert_non_null(strstr(said.err, "attention.cu, the first source: wrong"));
     run_heed_as(state, &way, "heed board show 1 --board cu.db", 0, &said);
     static const char *const words[] = { "language        cuda", "form            cubin",
                                          "registers       255",  "shared_bytes    32768",
@@ -444,7 +443,7 @@ static void test_refusals(void **state)
         { "heed evolve 'b1 h1 s8 d16 f32' --space none --board r.db --no-verify", 3, NULL, "none" },
         { "heed evolve 'b1 h1 s8 d16 f32' --trials 0 --board r.db", 2, NULL, "--trials" },
         { "heed evolve 'b1 h1 s8 d16 f32' --proposer regions --kernel x --board r.db", 2, NULL,
-          "--kernel is about configs" },
+          "--kernel chooses configs" },
         { "heed evolve 'b1 h1 s8 d16 f32' --seconds 1e-6 --board r.db --no-verify", 1, NULL,
           "no time for one" },
         { "heed evolve 'b1 h1 s8 d16 f32' --proposer x --source x.cpp --board r.db --no-verify", 2,

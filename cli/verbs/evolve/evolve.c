@@ -67,7 +67,7 @@ static cli_exit check_options(const cli_args *args, bool sources)
     static const char *const names[] = { "space", "kernel" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (sources && cli_args_given(args, names[i])) {
-            cli_error("--%s is about configs, and with --proposer or --source sources are evolved",
+            cli_error("--%s chooses configs; with --proposer or --source, sources are evolved",
                       names[i]);
             return CLI_USAGE;
         }

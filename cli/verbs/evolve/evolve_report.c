@@ -111,7 +111,7 @@ static cli_exit report_text(const lab_evolve *it, const lab_individual *champion
         cli_message("it leads the board on %lld problem%s from now on", (long long)it->leads,
                     lab_plural(it->leads));
     if (!it->no_compare && !is_better(it))
-        cli_message("nothing was found that is faster than what heed plans by itself");
+        cli_message("nothing was found that is faster than heed's own plan");
     const lab_figures figures = figures_of(it);
     cli_figures_print(&figures, "heed's plan");
     return code;

@@ -107,8 +107,8 @@ static cli_exit refuse_origin(const lab_sources *all, const char *path)
 {
     const lab_sources_kernel *first = &all->kernels[0];
     const char *log = first->log ? first->log : "";
-    cli_error("%s, which is to be begun with: %s: %.*s", path,
-              lab_record_verdict_name(first->verdict), (int)strcspn(log, "\n"), log);
+    cli_error("%s, the first source: %s: %.*s", path, lab_record_verdict_name(first->verdict),
+              (int)strcspn(log, "\n"), log);
     return first->verdict == LAB_RECORD_UNPROTECTED ? CLI_ENVIRONMENT : CLI_FINDING;
 }
 

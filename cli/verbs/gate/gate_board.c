@@ -102,7 +102,7 @@ static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record
     const char *device = heed_context_device(gate->bench.context);
     int threads = heed_context_threads(gate->bench.context);
     if (gate->elsewhere)
-        cli_error("the board has no champion for %s with %d thread%s, but %zu for other numbers "
+        cli_error("the board has no champion for %s with %d thread%s, but %zu with other numbers "
                   "of threads: see --threads",
                   device, threads, lab_plural(threads), gate->elsewhere);
     else

@@ -106,7 +106,7 @@ static cli_exit print_table(const gate_run *gate)
 static void print_sum(const gate_run *gate)
 {
     size_t doubtful = gate_count(gate, GATE_AMBIGUOUS);
-    printf("%zu champion%s on %s: %zu pass, %zu are what is planned, %zu slower by more than "
+    printf("%zu champion%s on %s: %zu pass, %zu are planned anyway, %zu slower by more than "
            "%.3g %%, %zu wrong, %zu ambiguous\n",
            gate->count, lab_plural(gate->count), heed_context_device(gate->bench.context),
            gate_count(gate, GATE_PASS), gate_count(gate, GATE_SAME), gate_count(gate, GATE_SLOWER),

@@ -168,7 +168,7 @@ static void print_leaders(lab_page *page, const lab_final_trial *trials, size_t 
         return;
     }
     lab_table_destroy(table);
-    lab_page_paragraph(page, "Nobody leads: no trial was right, timed and confirmed.");
+    lab_page_paragraph(page, "There is no leader: no trial was right, timed and confirmed.");
 }
 
 /* ---- History ---- */
@@ -251,8 +251,8 @@ static void draw_history(lab_page *page, const lab_final_trial *trials, size_t c
             continue;
         if (!begun) {
             lab_page_paragraph(page, "The best so far of each problem, over time: a dot is a "
-                                     "confirmed trial, the line the least until then. The axis "
-                                     "is logarithmic and does not begin at 0.");
+                                     "confirmed trial, the line is the least time until then. "
+                                     "The axis is logarithmic and does not begin at 0.");
             fputs("<div class=\"many\">\n", page->stream);
         }
         begun = true;
@@ -290,8 +290,9 @@ static void print_front(lab_page *page, const lab_final_trial *trials, size_t co
         add_fact(page, table, trial->spills);
     }
     lab_page_heading(page, 3, "The Pareto front");
-    lab_page_paragraph(page, "Of each problem the trials that no other one equals in time, "
-                             "registers and shared memory while beating it in one of them.");
+    lab_page_paragraph(page, "The trials of each problem that no other one dominates: none is at "
+                             "least as good in time, registers and shared memory and better in "
+                             "one of them.");
     lab_page_table(page, table);
 }
 

@@ -295,7 +295,7 @@ static void say_leader(lab_page *page, const lab_final_search *it)
                           report_time(trial->row.seconds, time));
         return;
     }
-    lab_page_item(page, "Nobody leads the board on this problem.");
+    lab_page_item(page, "The board has no leader of this problem.");
 }
 
 /* ---- All of it ---- */
@@ -330,7 +330,5 @@ void report_final_findings(lab_page *page, const report_final *final, bool all)
     for (size_t i = 0; i < final->search_count; i++)
         say_findings(page, &final->searches[i], all);
     if (final->search_count == 0)
-        lab_page_paragraph(page,
-                           "There is no search on the board, and so nothing that a search found: "
-                           "'heed evolve' makes one.");
+        lab_page_paragraph(page, "There is no search on the board: 'heed evolve' makes one.");
 }

@@ -304,8 +304,9 @@ static bool draw_pareto(const report_final *final, const cost_axis *cost, FILE *
         .title = title,
         .caption =
             "All right trials whose code is known, by their medians; not all were confirmed. "
-            "Full marks are those that no other one equals in time, registers, shared "
-            "memory and warps while beating it in one of them. Both axes are logarithmic.",
+            "Full marks are those that no other one dominates: none is at least as good in "
+            "time, registers, shared memory and warps and better in one of them. Both axes are "
+            "logarithmic.",
         .x_axis = cost->axis,
         .y_axis = "time over the least of the problem",
         .series = series,

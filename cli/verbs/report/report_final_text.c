@@ -156,10 +156,8 @@ void report_final_results(lab_page *page, const report_final *final)
 {
     lab_page_heading(page, 2, "Results");
     if (final->row_count == 0) {
-        lab_page_paragraph(page,
-                           "There are none: nobody leads on the board, as no trial was right, "
-                           "timed and confirmed, and there is no record. 'heed board --all' "
-                           "says why.");
+        lab_page_paragraph(page, "There are none: no trial of the board was right, timed and "
+                                 "confirmed, and there is no record. 'heed board --all' says why.");
         return;
     }
     lab_page_paragraph(page,
@@ -212,7 +210,7 @@ void report_final_leaders(lab_page *page, const report_final *final)
 {
     lab_page_heading(page, 2, "The leaderboard");
     if (final->row_count == 0 || !final->rows->trial) {
-        lab_page_paragraph(page, "Nobody leads: no trial was right, timed and confirmed.");
+        lab_page_paragraph(page, "There is no leader: no trial was right, timed and confirmed.");
         return;
     }
     lab_page_paragraph(page, "+: changes on top of the commit; trusted: whether 'heed selftest' "
@@ -275,9 +273,9 @@ void report_final_commands(lab_page *page, const report_final *final)
 {
     lab_table *table = lab_table_create();
     lab_page_heading(page, 2, "Commands that repeat each figure");
-    lab_page_paragraph(page, "Each command times the kernel again on the same kind of device, with "
-                             "whatever takes turns with it there. 'heed gate' builds a source from "
-                             "the board, and lets it take turns with what heed plans today.");
+    lab_page_paragraph(page, "Each command times the kernel again on the same kind of device, in "
+                             "turns with the rivals there. 'heed gate' builds a source from the "
+                             "board, and times it in turns with heed's plan of today.");
     lab_table_columns(table, "figure of|problem|command");
     for (size_t i = 0; i < final->row_count; i++) {
         add_text(page, table, final->rows[i].from);
