@@ -580,8 +580,8 @@ class Enable(Case):
             self.near(self.call(thin, thin, thin), of_torch(thin, thin, thin))
         reasons = sorted(reason or "" for _, _, reason in self.rows())
         for reason, part in zip(reasons, (
-            "a gradient is wanted", "key is empty", "dropout_p is 0.5",
-            "dtype torch.float64", "key: head dim is 3, that of query 16",
+            "a gradient is wanted", "dropout_p is 0.5", "dtype torch.float64",
+            "key is empty", "key: head dim is 3, that of query 16",
             "query: the elements of a head vector",
         ), strict=True):
             self.assertIn(part, reason)
