@@ -466,11 +466,11 @@ def evaluate(args, out, entries):
 def report_run(args, dataset, out, entries):
     before = {} if "--resume" in args.own else {path: len(x) for path, x in lines_of(out, "traces").items()}
     command, status = evaluate(args, out, entries)
-    rows, library = rows_of(out, entries, before), args.library or os.environ.get("HEED_LIBRARY")
+    rows = rows_of(out, entries, before)
     print_rows(rows)
     write_json(out / "flashinfer_bench_report.json", {
         "schema": SCHEMA, "suite": "flashinfer-bench", "dataset": dataset.name, "workloads": args.workloads,
-        "heed": kernelbench.version_beside(library) if library else None,
+        "heed": kernelbench.version_beside(args.library),
         "command": kernelbench.command_of(command.split(" ")), "time": kernelbench.now(),
         "status": status, "rows": rows})
     own = [row for row in rows if row["solution"] == f"{AUTHOR}_{row['definition']}"]

@@ -251,7 +251,11 @@ def version_of(heed):
 
 
 def version_beside(library):
-    """Returns version_of() the program that was built or installed with a library; None if there is no program."""
+    """Returns version_of() the program that was built or installed with @library, or else that of HEED_LIBRARY; None if
+    it is not known."""
+    library = library or os.environ.get("HEED_LIBRARY")
+    if not library:
+        return None
     folder = pathlib.Path(library).resolve().parent.parent
     programs = [folder / name / "heed" for name in ("cli", "bin") if (folder / name / "heed").is_file()]
     return version_of(programs[0]) if programs else None
@@ -281,7 +285,8 @@ def own_measurement(args, spec, kind, made):
 def is_compared(args, entry):
     """Returns whether an entry has heed's own measurement, with rivals if they are asked for."""
     own = entry.get("own", {})
-    return own.get("exit") == 0 and (args.peers == "none" or all(row["rivals"] for row in own["bench"]["rows"]))
+    rows = own.get("bench", {}).get("rows")
+    return own.get("exit") == 0 and bool(rows) and (args.peers == "none" or all(row.get("rivals") for row in rows))
 
 
 def seconds_of(own):

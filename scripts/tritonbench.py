@@ -102,9 +102,8 @@ def main():
         command = [sys.executable, __file__, "--inside", str(args.checkout), *words, "--output-json", str(answer)]
         status, early = listen(command, environment)
         figures = json.loads(answer.read_text()) if answer.exists() else {}
-    library = args.library or os.environ.get("HEED_LIBRARY")
     report = {"schema": SCHEMA, "suite": "tritonbench", "suite_commit": kernelbench.commit_of(args.checkout),
-              "heed": kernelbench.version_beside(library) if library else None,
+              "heed": kernelbench.version_beside(args.library),
               "command": kernelbench.command_of(sys.argv), "options": words, "time": kernelbench.now(),
               "status": status, "ended_early": early, "shapes": rows_of(figures)}
     if report["shapes"]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Dict
+
 
 class HeedError(Exception):
     """A call of libheed failed. The base class of all exceptions of heed."""
@@ -63,3 +66,8 @@ def error_of(status: int, message: str) -> HeedError:
 def type_error(name: str, value: object, kind: str, remedy: str = "pass one") -> ArgumentTypeError:
     """The exception for an argument that must be @kind, such as "a str"."""
     return ArgumentTypeError(f"{name}: {type(value).__name__} is not {kind}; {remedy}")
+
+
+def renamed(error: HeedError, named: re.Pattern[str], names: Dict[str, str]) -> HeedError:
+    """The exception with other argument names: each match of @named in its message is a key of @names."""
+    return type(error)(named.sub(lambda found: names[found[0]], str(error)))

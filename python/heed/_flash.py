@@ -17,7 +17,14 @@ from torch import Tensor
 
 from . import _flash_qv, _values
 from ._attention import attention
-from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError, type_error
+from ._errors import (
+    ArgumentTypeError,
+    HeedError,
+    InvalidError,
+    UnsupportedError,
+    renamed,
+    type_error,
+)
 
 Found = Tuple[Tensor, Optional[Tensor]]  # O and, if it is wanted, the LSE
 
@@ -172,7 +179,7 @@ def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **mo
     try:
         found = attention(given.q, given.k, given.v, **{**own, **more})
     except HeedError as error:
-        raise type(error)(_OWN_NAME.sub(lambda at: _OWN_NAMES[at[0]], str(error))) from None
+        raise renamed(error, _OWN_NAME, _OWN_NAMES) from None
     return found if want_lse else (found, None)
 
 

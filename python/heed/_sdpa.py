@@ -14,7 +14,14 @@ from torch import Tensor
 
 from . import _again, _gradient, _values
 from ._attention import attend, compute
-from ._errors import ArgumentTypeError, HeedError, InvalidError, UnsupportedError, type_error
+from ._errors import (
+    ArgumentTypeError,
+    HeedError,
+    InvalidError,
+    UnsupportedError,
+    renamed,
+    type_error,
+)
 from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
@@ -60,10 +67,6 @@ _NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask", "mask": "
 _NAMED = re.compile(r"^(q|k|v|bias|mask)(?=:)|(?<=that of )[qk]\b|\bq(?= on )")
 
 
-def _renamed(error: HeedError) -> HeedError:
-    return type(error)(_NAMED.sub(lambda found: _NAMES[found[0]], str(error)))
-
-
 def _fits(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether the sizes of tensors of four dimensions, some of which may be 0, fit together."""
     heads, shared = query.shape[1], key.shape[1]
@@ -99,7 +102,7 @@ def _compute(
             return o, compute(query, key, value, given, words, out=o)[2]
         attend(query, key, value, given, words, out=o)
     except HeedError as error:
-        raise _renamed(error) from None
+        raise renamed(error, _NAMED, _NAMES) from None
     return o, None
 
 
