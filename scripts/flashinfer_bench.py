@@ -552,4 +552,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    kernelbench.end(main)

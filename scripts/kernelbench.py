@@ -549,5 +549,14 @@ def main():
     return 1 if any("failed" in e for e in entries) else 0
 
 
+def end(main):
+    """Ends the script with main()'s status; after Ctrl-C with that of a shell, without a traceback."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print(f"{pathlib.Path(sys.argv[0]).stem}: interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    end(main)

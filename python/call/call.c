@@ -37,7 +37,7 @@ typedef struct plan_state {
     int running; /* executions in other threads, without the interpreter's lock */
 } plan_state;
 
-/* How to make a result: function(*arguments, **words), or function(q) without arguments. */
+/* How to make a result: function(*arguments, **words). */
 typedef struct maker {
     PyObject *function; /* NULL: not made */
     PyObject *arguments;
@@ -100,7 +100,8 @@ static PyObject *close_plan(PyObject *self, PyObject *const *x, Py_ssize_t count
 static maker maker_of(PyObject *tuple)
 {
     maker made = { NULL, NULL, NULL };
-    if (tuple != Py_None && PyTuple_Size(tuple) == 3) {
+    if (tuple != Py_None && PyTuple_Size(tuple) == 3 &&
+        PyTuple_Size(PyTuple_GetItem(tuple, 1)) >= 0) {
         made.function = keep(PyTuple_GetItem(tuple, 0));
         made.arguments = keep(PyTuple_GetItem(tuple, 1));
         made.words = keep(PyTuple_GetItem(tuple, 2));
@@ -176,13 +177,6 @@ static void *arena_of(size_t size)
 
 /* ---- Executing ------------------------------------------------------------------------------- */
 
-static PyObject *make(const maker *how, PyObject *q)
-{
-    if (how->arguments)
-        return PyObject_Call(how->function, how->arguments, how->words);
-    return call_with(how->function, &q, 1);
-}
-
 /* Allocates a workspace on a GPU; *@taken must be freed. Returns NULL with an exception on
  * failure. */
 static void *take_workspace(size_t bytes, const reading *from, void *on, PyObject **taken)
@@ -244,13 +238,9 @@ static int execute(plan_state *plan, heed_buffers *buffers, PyObject *taken)
 
 /* Makes an array unless @given is one, and sets *@data to its memory. Returns NULL without an
  * exception if it has none, as under a transform of torch. */
-static PyObject *result_of(const maker *how, PyObject *q, PyObject *given, void *data)
+static PyObject *result_of(const maker *how, PyObject *given, void *data)
 {
-    PyObject *made = given;
-    if (given)
-        Py_IncRef(given);
-    else
-        made = make(how, q);
+    PyObject *made = given ? keep(given) : PyObject_Call(how->function, how->arguments, how->words);
     char *at = made ? data_of(made) : NULL;
     if (made && !at) {
         Py_DecRef(made);
@@ -270,13 +260,13 @@ static PyObject *run(call_state *call, plan_state *plan, PyObject *const *arrays
         if (from->data[FIXED + i])
             memcpy((char *)&buffers + call->offset[i], &from->data[FIXED + i],
                    sizeof from->data[FIXED + i]);
-    PyObject *q = arrays[0], *out = arrays[3] == Py_None ? NULL : arrays[3];
+    PyObject *out = arrays[3] == Py_None ? NULL : arrays[3];
     if (!out && !call->o.function)
         return none();
     PyObject *lse = NULL, *taken = NULL, *answer = NULL;
-    PyObject *o = result_of(&call->o, q, out, &buffers.o);
+    PyObject *o = result_of(&call->o, out, &buffers.o);
     if (o && call->lse.function)
-        lse = result_of(&call->lse, q, NULL, &buffers.lse);
+        lse = result_of(&call->lse, NULL, &buffers.lse);
     if (o && (lse || !call->lse.function) && place(plan, from, &buffers, &taken) &&
         execute(plan, &buffers, taken)) {
         call->count++;

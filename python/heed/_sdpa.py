@@ -287,10 +287,7 @@ def _learn(
 ) -> None:
     """Remember a call that succeeded in torch's plain state, and how to make its result."""
     query, mask = arrays[0], arrays[4]
-    maker: _again.Maker = (torch.empty_like, None, None)
-    if o.shape != query.shape or o.stride() != torch.empty_like(query, device="meta").stride():
-        given = {"dtype": o.dtype, "device": o.device}
-        maker = (torch.empty_strided, (tuple(o.shape), o.stride()), given)
+    maker = _again.torch_maker(tuple(o.shape), o.stride(), o.dtype, o.device)
     name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
     calls.learn(words, arrays, (name,), plan, maker, None, keep=plan, products=products)
 

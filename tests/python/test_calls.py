@@ -187,8 +187,9 @@ class Known(unittest.TestCase):
             lambda: m.count(None), lambda: m.set_library(1), lambda: m.set_numpy(1),
             lambda: m.set_torch(1), lambda: m.forget(),
             lambda: m.call(m.plan(0, 0, False), (1 << 20,), None, None, None),
+            lambda: m.call(m.plan(0, 0, False), (), (len, None, None), None, None),
         ):
-            with self.assertRaises((TypeError, ValueError)):
+            with self.assertRaises((TypeError, ValueError, SystemError)):
                 call()
         self.assertIsNone(m.again(3, (), x, x, x, None))
         self.assertIsNone(m.again({}, (), x, x, x, None))
@@ -331,7 +332,7 @@ class Workspaces(unittest.TestCase):
         state = _again.module.plan(self.plan._pointer, self.size, True)
         calls = _again.Calls(1)
         calls.known[_again.module.key(None, *tensors, None), None] = _again.module.call(
-            state, (), (torch.empty_like, None, None), None, None
+            state, (), _again.maker_of(tensors[0], tuple(tensors[0].shape), "same"), None, None
         )
         return _again.module.again(calls.known, None, *tensors, None)
 
@@ -362,6 +363,21 @@ class Workspaces(unittest.TestCase):
             self.install(take, give)
             with self.assertRaises(error):
                 self.call(self.q, self.k, self.v)
+
+    def test_makers(self):
+        """torch.compile's allocation where it cannot be on another device, else the public one."""
+        guards, (shape, strides) = torch._C._dynamo.guards, ((2, 1, 3), (1, 6, 2))
+        for device, count, quick in (("cpu", 0, "_empty_strided_cpu"), ("cuda:0", 1, "_empty_strided_cuda"),
+                                     ("cuda:0", 2, None), ("meta", 1, None)):
+            with mock.patch.object(torch.cuda, "device_count", lambda n=count: n), \
+                    mock.patch.object(guards, "_empty_strided_cuda", print, create=True):
+                made = _again.torch_maker(shape, strides, torch.float16, torch.device(device))
+                wanted = getattr(guards, quick, None) if quick else torch.empty_strided
+                self.assertIs(made[0], wanted or torch.empty_strided)
+            if device.startswith("cuda"):
+                continue
+            o = made[0](*made[1], **(made[2] or {}))
+            self.assertEqual((o.shape, o.stride(), o.dtype, str(o.device)), (shape, strides, torch.float16, device))
 
     def test_of_torch(self):
         """The slow path if another device is current."""

@@ -359,7 +359,8 @@ class Judge(unittest.TestCase):
                        "--seconds", "600", "--memory", str(MEMORY), "--json"]
             for seconds in (10, 30, 90):
                 process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                           env=dict(os.environ, HEED_PYTHON=sys.executable))
+                                           env=dict(os.environ, HEED_PYTHON=sys.executable),
+                                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
                 time.sleep(seconds)
                 process.send_signal(signal.SIGINT)
                 printed, said = process.communicate(timeout=120)

@@ -243,12 +243,15 @@ class Script(unittest.TestCase):
         command = [sys.executable, "-B", ROOT / "scripts" / "kernelbench.py", self.folder / "suite", "--heed", self.heed,
                    "--out", self.folder / "out", "--tasks", "1/97", "--rows", "f16", "--forms", "library"]
         with subprocess.Popen([str(x) for x in command], env=dict(os.environ, PYTHONPATH=str(self.folder / "fake")),
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as running:
             end = time.monotonic() + 120
             while not (mark.exists() and mark.read_text()) and time.monotonic() < end:
                 time.sleep(0.1)
             running.send_signal(signal.SIGINT)
-            running.wait(60)
+            _, said = running.communicate(timeout=60)
+        self.assertEqual((running.returncode, said.splitlines()[-1]), (130, "kernelbench: interrupted"), said)
+        self.assertNotIn("Traceback", said)
         with self.assertRaises(ProcessLookupError):
             os.kill(int(mark.read_text()), 0)
 
