@@ -138,7 +138,7 @@ def torch_maker(shape: Tuple[int, ...], strides: Tuple[int, ...], dtype: Any, de
     guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
     quick = getattr(guards, f"_empty_strided_{device.type}", None) if only else None
     if quick is not None:
-        return (quick, (shape, strides, dtype), None)
+        return (quick, (tuple(shape), tuple(strides), dtype), None)  # refuses a torch.Size
     return (torch.empty_strided, (shape, strides), {"dtype": dtype, "device": device})
 
 

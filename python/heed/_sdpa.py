@@ -287,7 +287,7 @@ def _learn(
 ) -> None:
     """Remember a call that succeeded in torch's plain state, and how to make its result."""
     query, mask = arrays[0], arrays[4]
-    maker = _again.torch_maker(tuple(o.shape), o.stride(), o.dtype, o.device)
+    maker = _again.torch_maker(o.shape, o.stride(), o.dtype, o.device)
     name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
     calls.learn(words, arrays, (name,), plan, maker, None, keep=plan, products=products)
 

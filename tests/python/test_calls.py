@@ -366,7 +366,7 @@ class Workspaces(unittest.TestCase):
 
     def test_makers(self):
         """torch.compile's allocation where it cannot be on another device, else the public one."""
-        guards, (shape, strides) = torch._C._dynamo.guards, ((2, 1, 3), (1, 6, 2))
+        guards, shape, strides = torch._C._dynamo.guards, torch.Size((2, 1, 3)), (1, 6, 2)
         for device, count, quick in (("cpu", 0, "_empty_strided_cpu"), ("cuda:0", 1, "_empty_strided_cuda"),
                                      ("cuda:0", 2, None), ("meta", 1, None)):
             with mock.patch.object(torch.cuda, "device_count", lambda n=count: n), \
