@@ -25,7 +25,7 @@ endef
 
 build: ## build the library and the command line into build/release
 	$(REQUIRE) build
-	$(call build,release)
+	$(call build,release) --target heed_product
 
 run: ## verify and tune attention on this machine: real inputs and the canonical shapes, beside the rivals
 	$(REQUIRE) build rivals
@@ -54,7 +54,7 @@ test-gpu: ## verify every CUDA kernel on this machine's GPU, also under compute-
 
 bench: ## time the shapes of shapes/seed.txt against the rivals: make bench SHAPES=shapes/grid.txt
 	$(REQUIRE) build rivals
-	$(call build,release)
+	$(call build,release) --target heed_product
 	@build/release/cli/heed bench --shapes $(or $(SHAPES),shapes/seed.txt)
 
 lint: ## build with warnings as errors, check format, and run the static analysers
@@ -64,7 +64,7 @@ lint: ## build with warnings as errors, check format, and run the static analyse
 
 install: ## install under PREFIX (default /usr/local), below DESTDIR if that is set
 	$(REQUIRE) build
-	$(call build,release)
+	$(call build,release) --target heed_product
 	@cmake --install build/release --prefix "$(PREFIX)"
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
