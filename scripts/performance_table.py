@@ -184,12 +184,13 @@ def picture(text):
 
 def roofline(heed, benchmarks):
     """Returns the roofline, as SVG, of the last device with ceilings; "" without one."""
-    folders = {path.parent for path in newest(benchmarks, PLAIN)}
+    drawn = sorted({path for kind in (PLAIN, "words") for path in newest(benchmarks, kind)})
+    dates = {path.parent.parent: path.parent.name for path in drawn}  # of each device
     with tempfile.TemporaryDirectory() as scratch:
         drawing = pathlib.Path(scratch) / "final" / "roofline.svg"
-        for folder in sorted(folders, reverse=True):
-            named = sorted(folder.glob("*.json"))
-            board = ["--board", f"{scratch}/{folder.parent.name}.db"]
+        for device in sorted(dates, key=lambda device: (dates[device], device), reverse=True):
+            named = [path for path in drawn if path.parent.parent == device]
+            board = ["--board", f"{scratch}/{device.name}.db"]
             for command in (["board", "add", *board, *named], ["report", "--final", drawing.parent, *board]):
                 # Ceilings measured on this machine are not part of the tree.
                 done = subprocess.run([heed.resolve(), *command], capture_output=True, check=False,

@@ -241,7 +241,7 @@ class Mistakes(Case):
             (invalid, "v: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, q, q[:, 1:], cache_seqlens=0)),
             (wrong, "qv: int", lambda: three.flash_attn_func(q, q, q, qv=3)),
             (wrong, "qv: dtype is", lambda: three.flash_attn_func(q, q, q, qv=q.half())),
-            (invalid, "alibi_slopes: shape is", lambda: two.flash_attn_func(q, q, q, alibi_slopes=torch.ones(9))),
+            (invalid, "alibi_slopes: shape is", lambda: two.flash_attn_func(q, q, q, alibi_slopes=torch.ones(9, device=q.device))),
             (invalid, "softmax_scale is nan", lambda: two.flash_attn_func(q, q, q, softmax_scale=float("nan"))),
             (invalid, "attention_chunk: -1 is not in 0", lambda: three.flash_attn_func(q, q, q, attention_chunk=-1)),
             (invalid, "qv: shape is", lambda: three.flash_attn_func(q, q, q, qv=q[..., :8])),
