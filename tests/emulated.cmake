@@ -23,12 +23,21 @@ target_include_directories(heed_emulator PUBLIC
 #   heed_emulated_both(SOURCE NAME ...)        once, for both
 #
 # All are in a few targets, since each target costs make some time. So each has a separate source that includes
-# emulator/kernels/SOURCE. Most kernels of the last table are only built for the tests that `make test` leaves out.
+# emulator/kernels/SOURCE. Most kernels are in the targets "others", which are only built for the tests that `make test`
+# leaves out; `make test` has at least one of each source and of each way to iterate over tiles.
+set(sampled mma_d1 mma_d40_80 mma_d64 mma_d128_groups mma_d64_half single_d40_80 single_d64_groups wide_d40_136
+    wide_d64_window shared_d72_64 single_shared_d40 mma_d64_window naive_window naive_bf16 candidate_f32
+    mla_d576_512_masked apart_d512 whole_d584_768 single_d264_520 wgmma_d64_turns wgmma_d64_40_groups
+    wgmma_d128_late wgmma_d96_40_pair wgmma_d128_window wgmma_d64_window_groups
+    naive_divergent naive_wrong_no_exp naive_delay mma_wrong_no_loads mma_extra_barrier mma_masked mma_no_staging_ahead
+    wgmma_wrong_no_products wgmma_unswizzled wgmma_no_overlap mla_wrong_no_exp apart_wrong_no_products
+    single_wrong_no_loads single_no_overlap)
 add_library(emulated_kernels OBJECT)
 add_library(emulated_changes OBJECT)
+add_library(emulated_kernels_others OBJECT EXCLUDE_FROM_ALL)
 add_library(emulated_changes_others OBJECT EXCLUDE_FROM_ALL)
 add_library(emulated_appends OBJECT) # append.cu and merge.cu, which are not attention
-foreach(target emulated_kernels emulated_changes emulated_changes_others emulated_appends)
+foreach(target emulated_kernels emulated_kernels_others emulated_changes emulated_changes_others emulated_appends)
     # The flags for device code are for its compiler; here plain C is enough.
     set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
     # Most time is spent in the emulator, so more optimization would only make compilation slower. gcc does not see
@@ -46,6 +55,14 @@ set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGE
 set(knobs_attn_wide.c N=TILE_KEYS)
 set(knobs_attn_wide32.c N=TILE_KEYS)
 set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE)
+# Sets OUT to "" for kernels of `make test`, and to "_others".
+function(heed_emulated_others name out)
+    string(REGEX REPLACE "_(unaligned|negative)$" "" base ${name})
+    set(${out} "_others" PARENT_SCOPE)
+    if(base IN_LIST sampled OR name MATCHES "^attend_")
+        set(${out} "" PARENT_SCOPE)
+    endif()
+endfunction()
 function(heed_emulated_object source name)
     set(parameters ${ARGN})
     foreach(knob IN LISTS knobs_${source})
@@ -63,12 +80,17 @@ function(heed_emulated_object source name)
     elseif(table MATCHES "^changes")
         target_sources(emulated_${table} PRIVATE "${file}")
     else()
-        target_sources(emulated_kernels PRIVATE "${file}")
+        heed_emulated_others(${name} others)
+        target_sources(emulated_kernels${others} PRIVATE "${file}")
     endif()
 endfunction()
 # Adds a config to a table of kernel.h, by the names of its descriptions; NEGATIVE may be empty, and WORDS are those of
 # a spec.
 function(heed_emulated_row table aligned unaligned negative words)
+    if(NOT table MATCHES "^changes")
+        heed_emulated_others(${aligned} others)
+        string(APPEND table "${others}")
+    endif()
     set(members ".aligned = &${aligned}, .unaligned = &${unaligned}, .name = \"${aligned}\", .words = \"${words}\"")
     set(names "${aligned}, ${unaligned}")
     if(negative)
@@ -510,16 +532,23 @@ foreach(mistake RANGE 23)
     heed_emulated_object(attend.c attend_${mistake} CAUSAL=1 DIM_QK=8 DIM_V=16 W=4 MISTAKE=${mistake})
     heed_emulated_includes(attend_${mistake} "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
 endforeach()
-# The tables, and the libraries that have them.
-heed_emulated_table(configs emulated_configs configs)
-heed_emulated_table(ablated emulated_ablated ablated)
-heed_emulated_table(changes emulated_changed changes)
-heed_emulated_table(changes_others emulated_changed changes_others)
-add_library(heed_emulated STATIC "${configs}" "${ablated}" $<TARGET_OBJECTS:emulated_kernels>)
-add_library(heed_emulated_changes STATIC "${changes}" $<TARGET_OBJECTS:emulated_changes>)
-add_library(heed_emulated_changes_others STATIC EXCLUDE_FROM_ALL "${changes_others}"
-    $<TARGET_OBJECTS:emulated_changes_others>)
-foreach(target heed_emulated heed_emulated_changes heed_emulated_changes_others)
-    heed_flags(${target})
-    target_link_libraries(${target} PRIVATE heed_emulator)
+# The tables, and the libraries that have them. A degraded build of the others may use a kernel of `make test`.
+foreach(others "" _others)
+    foreach(table configs=emulated_configs ablated=emulated_ablated changes=emulated_changed)
+        string(REPLACE "=" ";" pair ${table})
+        list(GET pair 0 table)
+        list(GET pair 1 array)
+        heed_emulated_table(${table}${others} ${array} ${table})
+    endforeach()
+    set(apart)
+    if(others)
+        set(apart EXCLUDE_FROM_ALL)
+    endif()
+    add_library(heed_emulated${others} STATIC ${apart} "${configs}" "${ablated}" $<TARGET_OBJECTS:emulated_kernels${others}>)
+    add_library(heed_emulated_changes${others} STATIC ${apart} "${changes}" $<TARGET_OBJECTS:emulated_changes${others}>)
+    foreach(target heed_emulated${others} heed_emulated_changes${others})
+        heed_flags(${target})
+        target_link_libraries(${target} PRIVATE heed_emulator)
+    endforeach()
 endforeach()
+target_link_libraries(heed_emulated_others PRIVATE heed_emulated)

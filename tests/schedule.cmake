@@ -20,7 +20,7 @@ set(seconds
     selftest 75
     python_wheel 66
     verify_configs 64
-    build_emulated_changes_others 63
+    build_emulated_others 90
     verify_seed 62
     test_emulated_changes 60
     verify_grid_rest 60

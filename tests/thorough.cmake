@@ -56,19 +56,26 @@ heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
 heed_sampled(test_emulated_changes test_emulated_changes sample)
 heed_sampled(test_emulated_far test_emulated_far sample)
 heed_sampled(test_emulated_kernels test_emulated_kernels sample)
+heed_sampled(test_emulated_long test_emulated_long sample)
 heed_sampled(test_record_damage test_record_damage sample)
-heed_run_test(test_emulated_changes_rest test_emulated_changes_others sample)
-add_test(NAME build_emulated_changes_others COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --parallel 2
-    --target test_emulated_changes_others)
-set_tests_properties(build_emulated_changes_others PROPERTIES FIXTURES_SETUP emulated_changes_others PROCESSORS 2)
-set_tests_properties(test_emulated_changes_others test_emulated_changes_rest PROPERTIES
-    FIXTURES_REQUIRED emulated_changes_others)
-heed_thorough(build_emulated_changes_others test_emulated_changes_others test_emulated_changes_rest)
+# The kernels that are not built for `make test`.
+heed_run_test(test_emulated_ablated_rest test_emulated_kernels_others ablated-sample)
+foreach(name changes far kernels)
+    heed_run_test(test_emulated_${name}_rest test_emulated_${name}_others sample)
+endforeach()
+set(others test_emulated_changes_others test_emulated_far_others test_emulated_kernels_others test_emulated_long_others)
+set(rest test_emulated_ablated_rest test_emulated_changes_rest test_emulated_far_rest test_emulated_kernels_rest)
+add_test(NAME build_emulated_others COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --parallel 2
+    --target ${others})
+set_tests_properties(build_emulated_others PROPERTIES FIXTURES_SETUP emulated_others PROCESSORS 2)
+set_tests_properties(test_emulated_ablated_others ${others} ${rest} PROPERTIES FIXTURES_REQUIRED emulated_others)
+heed_thorough(build_emulated_others test_emulated_ablated_others ${others} ${rest})
 # Every config of every CUDA kernel compiled, every kernel emulated on every shape, every problem of the long lists, and
 # `make run` with every mutant, which selftest tries too. They are needed for a change of a kernel; continuous
 # integration has 40 minutes.
-heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_ablated test_emulated_changes
-    test_emulated_changes_others test_emulated_far test_emulated_kernels verify_edge verify_features verify_grid)
+heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_ablated test_emulated_ablated_others
+    test_emulated_changes test_emulated_changes_others test_emulated_far test_emulated_far_others test_emulated_kernels
+    test_emulated_kernels_others verify_edge verify_features verify_grid)
 heed_long(test_bench_device calibrates_by_replays times_by_replays)
 heed_long(test_evolve test_bad_cuda_sources test_interruptions test_killed_sources test_long_interruptions test_shy_champion test_title)
 heed_long(test_gate test_criteria test_little_time test_unsafe)
