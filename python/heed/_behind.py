@@ -22,6 +22,7 @@ from ._sdpa import (
     is_dense,
     is_cast,
     repeat,
+    require_own_memory,
     result_like,
     scaled_dot_product_attention,
 )
@@ -229,10 +230,13 @@ def try_heed(
     scale: Optional[float],
     enable_gqa: bool,
 ) -> Optional[Tensor]:
-    """heed's result, or None with a row in the report."""
+    """heed's result, or None with a row in the report. Raises for a tensor whose memory was freed."""
     tensors = _tensors(query, key, value, attn_mask)
     own = [type(x).__name__ for x in tensors if _overrides(x)]
     reason = f"{own[0]} overrides torch's functions" if own else None
+    for name, x in zip(_NAMES, tensors):
+        if not x.is_nested:
+            require_own_memory(name, x)
     try:
         reason = reason or _reason(tensors, dropout_p)
         if reason is None:

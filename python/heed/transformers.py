@@ -25,7 +25,7 @@ from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
-from ._sdpa import any_autocast, repeat, wants_operator
+from ._sdpa import any_autocast, cast_one, repeat, wants_operator
 
 __all__ = ["attention_forward", "attention_mask", "register"]
 
@@ -124,8 +124,11 @@ def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
 def _of_one_type(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     """The tensors in autocast's type, else in value's: rotary embeddings may make float32 of others."""
     kind = value.device.type
-    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
-    q, k, v = (x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+        q, k, v = (cast_one(x, dtype) for x in (query, key, value))
+    else:
+        q, k, v = (x if x.dtype is value.dtype else x.to(value.dtype) for x in (query, key, value))
     return q, k, v
 
 
