@@ -279,11 +279,12 @@ def _dims4(name: str, x: Tensor, lead: Tuple[int, ...], heads: Optional[int] = N
         ) from None
     if len(lead) < 2:
         return x if lead else x.unsqueeze(0)
+    flat = (math.prod(lead), *shape[len(lead) :])
+    if own != lead:
+        return x.reshape(flat)
     try:
-        return x.view(math.prod(lead), *shape[len(lead) :])
+        return x.view(flat)
     except RuntimeError:
-        if own != lead:
-            return x.reshape(math.prod(lead), *shape[len(lead) :])
         raise InvalidError(
             f"{name}: its first dimensions cannot be taken as one without a copy; pass "
             "tensor.contiguous()"

@@ -116,6 +116,7 @@ class Broadcast(Case):
             compiled = torch.compile(lambda *x: of_heed(*x) * 1, fullgraph=True, dynamic=dynamic, backend="aot_eager")
             self.near(compiled(*tensors), of_torch(*tensors))
             self.near(compiled(q[0, 0], *tensors[1:]), of_torch(q[0, 0], *tensors[1:]))
+            self.near(compiled(q, *tensors[1:]), of_torch(q, *tensors[1:]))
 
 
 class Empty(Case):
