@@ -176,6 +176,8 @@ def _of_torch(name: str, x: Any) -> View:
     torch = sys.modules["torch"]
     if x.is_nested:
         raise ArgumentTypeError(f"{name}: a nested tensor has no strides; pass a strided one")
+    if type(x).__name__ == "CausalBias":
+        raise ArgumentTypeError(f"{name}: a CausalBias has no elements; pass causal= instead")
     if has_tangent(x):
         raise UnsupportedError(
             f"{name}: the tensor has a tangent (torch.func.jvp), and heed has no forward-mode "

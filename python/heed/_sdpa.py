@@ -11,6 +11,7 @@ from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
+from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from . import _again, _gradient, _values
 from ._arrays import require_memory
@@ -332,6 +333,17 @@ def cast_one(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x if fixed else x.to(dtype)
 
 
+def without_bias(
+    query: Tensor, mask: Optional[Tensor], is_causal: bool
+) -> Tuple[Optional[Tensor], bool]:
+    """attn_mask and is_causal without a CausalBias of torch: a tensor whose elements have no meaning."""
+    if not isinstance(mask, CausalBias) or is_causal:
+        return mask, is_causal
+    if mask.variant == CausalVariant.UPPER_LEFT or mask.seq_len_q == mask.seq_len_kv:
+        return None, True
+    return mask._materialize(query.device), False
+
+
 def are_plain(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> bool:
     """Whether these are tensors, none of a type derived from Tensor."""
     own = (query, key, value) if mask is None else (query, key, value, mask)
@@ -413,6 +425,8 @@ def scaled_dot_product_attention(
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:
             return again
+    if isinstance(query, Tensor):
+        attn_mask, is_causal = without_bias(query, attn_mask, is_causal)
     own: Tuple[Any, ...] = (query, key, value, None, attn_mask)
     _check(own, dropout_p, is_causal, enable_gqa)
     _gradient.refuse_transforms(query, key, value, attn_mask)
