@@ -19,8 +19,9 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
-from . import _again, _gradient
+from . import _again, _gradient, _values
 from ._attention import attend, compute
+from ._empty import require_fit
 from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 from ._fields import Words
 from ._plan import Plan
@@ -41,12 +42,17 @@ def _compute(
     query, key, value, mask, bias, sinks, causal, left, softcap, scale = given
     batch, heads, queries, _ = query.shape
     o = query.new_empty((batch, queries, heads, value.shape[-1]))
+    if 0 in (*query.shape, *key.shape, *value.shape):
+        q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+        require_fit(q, k, v, ("query", "key", "value"))
+        if not (o.numel() and key.shape[2]):
+            return o.zero_(), None  # heed has no empty problems
     words = Words(
         causal="bottom-right" if causal else False,
         window=(left, None) if left >= 0 else None,
         align="bottom-right",
         softcap=softcap,
-        scale=scale,
+        scale=_values.scale("scaling", scale),
         layout="bhsd",
         products=products,
     )
