@@ -5,7 +5,6 @@ Calling an operator that is defined in Python takes 20 us, so only calls that ne
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any, Optional, Tuple
 
@@ -16,6 +15,7 @@ from torch.nn.attention.bias import CausalBias, CausalVariant
 from . import _again, _gradient, _values
 from ._arrays import require_memory
 from ._attention import attend, compute
+from ._broadcast import dims4, heads_to, leads_of, require_logits
 from ._empty import require_broadcast, require_fit
 from ._errors import (
     ArgumentTypeError,
@@ -222,89 +222,11 @@ def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: 
             raise InvalidError(f"{name}: {x.dim()} dimensions, where {need}")
 
 
-def _joint(first: Tuple[int, ...], second: Tuple[int, ...]) -> Optional[Tuple[int, ...]]:
-    """The sizes to which both broadcast; None: they do not."""
-    rank = max(len(first), len(second))
-    pairs = zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second)
-    sizes = [(y if x == 1 else x, x == y or x == 1 or y == 1) for x, y in pairs]
-    return tuple(size for size, _ in sizes) if all(fits for _, fits in sizes) else None
-
-
-def _leads(query: Tensor, key: Tensor, value: Tensor) -> Tuple[int, ...]:
-    """The sizes of the result's dimensions before heads, to which those of the tensors broadcast."""
-    lead = tuple(query.shape[:-3])
-    for name, x in (("key", key), ("value", value)):
-        own = tuple(x.shape[:-3])
-        found = lead if own == lead else _joint(lead, own)
-        if found is None:
-            raise InvalidError(f"{name}: its first dimensions are {own}, those of query {lead}")
-        lead = found
-    return lead
-
-
-def _heads_of(x: Tensor) -> int:
-    return x.shape[-3] if x.dim() > 2 else 1
-
-
-def _heads(
-    query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool
-) -> Tuple[Optional[int], Optional[int]]:
-    """The numbers of heads to which those of the query, and of key and value, broadcast; None: they
-    are not expanded. A head of key and value that all heads of the query share is not either."""
-    heads, *shared = (_heads_of(x) for x in (query, key, value))
-    if enable_gqa:
-        return None, max(shared) if shared[0] != shared[1] and 1 in shared else None
-    for name, own in zip(("key", "value"), shared):
-        if 1 != own != heads != 1:
-            raise InvalidError(
-                f"{name}: it has {own} heads, query {heads}; groups of heads need enable_gqa=True"
-            )
-        heads = own if heads == 1 else heads
-    return heads, None if shared[0] == shared[1] else heads
-
-
-def _dims4(name: str, x: Tensor, lead: Tuple[int, ...], heads: Optional[int] = None) -> Tensor:
-    """The tensor as (batch, heads, length, dim), expanded to the first dimensions @lead and to the
-    heads, with a copy if strides cannot express it."""
-    own = tuple(x.shape[:-3])
-    if x.dim() == 4 and own == lead and (heads is None or heads == x.shape[1]):
-        return x
-    while x.dim() < 3:
-        x = x.unsqueeze(0)
-    shape = (*lead, x.shape[-3] if heads is None else heads, *x.shape[-2:])
-    try:
-        x = x.expand(shape)
-    except RuntimeError:
-        raise InvalidError(
-            f"{name}: its first dimensions are {own}, those of query {lead}"
-        ) from None
-    if len(lead) < 2:
-        return x if lead else x.unsqueeze(0)
-    flat = (math.prod(lead), *shape[len(lead) :])
-    if own != lead:
-        return x.reshape(flat)
-    try:
-        return x.view(flat)
-    except RuntimeError:
-        raise InvalidError(
-            f"{name}: its first dimensions cannot be taken as one without a copy; pass "
-            "tensor.contiguous()"
-        ) from None
-
-
-def _check_mask(mask: Tensor, query: Tensor, key: Tensor, enable_gqa: bool) -> None:
-    """Raise unless the mask has a type that torch accepts, and broadcasts to the logits."""
+def _check_mask(mask: Tensor, query: Tensor) -> None:
     if mask.dtype not in (torch.bool, torch.float32, query.dtype):
         raise ArgumentTypeError(
             f"attn_mask: dtype {mask.dtype} is not bool, float32 or that of query, {query.dtype}"
         )
-    own, logits = tuple(mask.shape[:-2]), tuple(query.shape[:-2])
-    if not enable_gqa:
-        logits = _joint(logits, tuple(key.shape[:-2])) or logits
-    else:
-        logits = (*(_joint(logits[:-1], tuple(key.shape[:-3])) or logits[:-1]), logits[-1])
-    if _joint(own, logits) != logits:
-        raise InvalidError(f"attn_mask: its first dimensions are {own}, those of the logits {logits}")
 
 
 def _rows(mask: Tensor, keys: int) -> Tensor:
@@ -427,18 +349,20 @@ def scaled_dot_product_attention(
             return again
     if isinstance(query, Tensor):
         attn_mask, is_causal = without_bias(query, attn_mask, is_causal)
+        said = (dropout_p, is_causal, scale, enable_gqa)
     own: Tuple[Any, ...] = (query, key, value, None, attn_mask)
     _check(own, dropout_p, is_causal, enable_gqa)
     _gradient.refuse_transforms(query, key, value, attn_mask)
     dense = is_dense(query, key, value, attn_mask, enable_gqa)
     query, key, value, attn_mask = cast(query, key, value, attn_mask)
-    lead, (heads, shared) = _leads(query, key, value), _heads(query, key, value, enable_gqa)
-    q = _dims4("query", query, lead, heads)
-    k, v = _dims4("key", key, lead, shared), _dims4("value", value, lead, shared)
+    lead, (heads, shared) = leads_of(query, key, value), heads_to(query, key, value, enable_gqa)
+    q = dims4("query", query, lead, heads)
+    k, v = dims4("key", key, lead, shared), dims4("value", value, lead, shared)
     mask = attn_mask
     if mask is not None:
-        _check_mask(mask, query, key, enable_gqa)
-        mask = _rows(_dims4("attn_mask", mask, lead), k.shape[2])
+        _check_mask(mask, query)
+        require_logits(mask, query, key, enable_gqa)
+        mask = _rows(dims4("attn_mask", mask, lead), k.shape[2])
     given = (q, k, v) if mask is None else (q, k, v, mask)
     o: Tensor
     plan = None

@@ -125,7 +125,9 @@ class Enable(Case):
         for bias, offset in ((causal_upper_left(5, 9), 0), (causal_lower_right(5, 9), 4), (causal_lower_right(7, 7), 0)):
             shown = torch.ones(5, 9, dtype=torch.bool, device=DEVICE).tril(offset)
             wanted = of_torch(q, k, v, shown)
-            self.near(of_heed(q, k, v, bias), wanted)
+            for _ in range(2):  # neither is mistaken for the other
+                self.near(of_heed(q, k, v, bias), wanted)
+                self.near(of_heed(q, k, v), of_torch(q, k, v))
             with heed.torch.enable():
                 heed.torch.report(clear=True)
                 self.near(self.call(q, k, v, bias), wanted)
