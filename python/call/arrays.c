@@ -5,7 +5,7 @@
 #include "objects.h"
 
 enum {
-    FIRST_CHECK = 6, /* of set_torch()'s arguments */
+    FIRST_CHECK = 7, /* of set_torch()'s arguments */
     CHECKS = 8,      /* of torch's state, at most */
     DL_CUDA = 2,     /* DLPack's numbers */
     DL_FLOAT32 = 2 | 32 << 8
@@ -26,6 +26,9 @@ typedef struct numpy_array {
 enum {
     NUMPY_WRITEABLE = 0x400
 };
+
+/* Offsets into a storage, in bytes, are below this; most addresses of memory are not. */
+static const uint64_t offsets_end = UINT64_C(1) << 40;
 
 /* DLPack's DLTensor and DLPackExchangeAPI. */
 typedef struct dl_tensor {
@@ -60,7 +63,8 @@ static struct {
     PyObject *is_neg;
     PyObject *grad_enabled;
     PyObject *forward_ad;
-    PyObject *written; /* written(x) tells autograd that a tensor was written */
+    PyObject *written;   /* written(x) tells autograd that a tensor was written */
+    PyObject *offset_of; /* offset_of(x) returns a tensor's first element in its storage */
     PyObject *checks[CHECKS];
     int checks_count;
     PyObject *setting;     /* setting(backend, operation) returns torch's precision of products */
@@ -120,12 +124,31 @@ static int tensor_of(PyObject *x, dl_tensor *tensor)
     return 0;
 }
 
+/* Returns true if the storage of @x was freed, as by resize_(0): the address is then only the
+ * offset into it, and no storage begins at address 0. */
+static int is_freed(PyObject *x, const dl_tensor *tensor)
+{
+    uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->offset;
+    if (address >= offsets_end)
+        return 0;
+    PyObject *offset = call_with(known.offset_of, &x, 1);
+    long first = offset ? PyLong_AsLong(offset) : -1;
+    drop(offset);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 1;
+    }
+    return address == (uint64_t)first * (tensor->bits / 8);
+}
+
 static int read_torch(PyObject *x, int gradients, reading *to)
 {
     dl_tensor tensor;
     if ((gradients && needs_gradient(x)) || answers(known.is_neg, x) || !tensor_of(x, &tensor))
         return 0;
     if (tensor.rank < 0 || tensor.rank > RANK || (tensor.rank && !tensor.strides) || !tensor.data)
+        return 0;
+    if (is_freed(x, &tensor))
         return 0;
     add_word(to, 2 | (int64_t)tensor.rank << 8 | (int64_t)tensor.code << 16 |
                      (int64_t)tensor.bits << 24 | (int64_t)tensor.lanes << 32);
@@ -248,8 +271,8 @@ PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
     if (count < FIRST_CHECK || count > FIRST_CHECK + CHECKS)
-        return refuse(
-            "set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, *checks)");
+        return refuse("set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, "
+                      "offset_of, *checks)");
     const dl_exchange *exchange = PyCapsule_GetPointer(x[1], "dlpack_exchange_api");
     if (!exchange)
         return NULL;
@@ -260,6 +283,7 @@ PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
     known.grad_enabled = keep(x[3]);
     known.forward_ad = keep(x[4]);
     known.written = keep(x[5]);
+    known.offset_of = keep(x[6]);
     known.checks_count = 0;
     for (Py_ssize_t i = FIRST_CHECK; i < count; i++)
         known.checks[known.checks_count++] = keep(x[i]);

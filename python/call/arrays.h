@@ -35,7 +35,7 @@ int arrays_init(void);
 
 /* read_arrays() reads arrays of one library; None means a missing array. The last of the FIXED
  * arrays must be writable. Returns 0 if Python must handle the call, for example because tensors
- * may have tangents. */
+ * may have tangents, or the storage of one was freed. */
 int read_arrays(PyObject *const *arrays, int count, reading *to);
 
 /* data_of() returns the address of the elements of @x, or NULL, possibly without an exception. */
@@ -61,9 +61,10 @@ void add_products(PyObject *products, reading *to);
 
 /* Functions of the module. set_numpy(array, use) returns (address, shape, strides, dtype, writable)
  * as they are read here, or, if @use is true, sets NumPy's array type to that of @array.
- * set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, *checks) sets the tensor
- * type, DLPack's table, functions of torch, the names of torch.autograd.forward_ad, the function of
- * note_written(), and functions that return false in torch's plain state.
+ * set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, offset_of, *checks) sets the
+ * tensor type, DLPack's table, functions of torch, the names of torch.autograd.forward_ad, the
+ * function of note_written(), Tensor.storage_offset, and functions that return false in torch's
+ * plain state.
  * set_products(setting, cpu, cuda, operation, products, full) sets the inputs of products_of():
  * torch's function setting(cpu or cuda, operation), a dict from its results to @products, and
  * @products for other results. */

@@ -108,6 +108,7 @@ def _learn_torch(torch: Any) -> bool:
             torch.is_grad_enabled,
             vars(forward_ad),
             torch.autograd.graph.increment_version,
+            torch.Tensor.storage_offset,
             *checks,
         )
     except (TypeError, ValueError):

@@ -144,10 +144,40 @@ def has_tangent(x: Any) -> bool:
     return forward_ad.unpack_dual(x).tangent is not None
 
 
+def memory_of(x: Any) -> Tuple[int, int]:
+    """The bytes that a tensor's storage has, and those that its shape and strides need."""
+    try:
+        has = int(x.untyped_storage().nbytes())
+    except (RuntimeError, NotImplementedError):  # a tensor without memory
+        return 0, 0
+    if not x.numel():
+        return has, 0
+    last = sum((size - 1) * step for size, step in zip(x.shape, x.stride()))
+    return has, (x.storage_offset() + last + 1) * x.element_size()
+
+
+def is_shrunk(x: Any) -> bool:
+    """Whether the tensor's storage was made too small for it."""
+    has, needs = memory_of(x)
+    return has < needs
+
+
+def require_memory(name: str, x: Any) -> None:
+    """Raise if the tensor's storage was made too small for it."""
+    has, needs = memory_of(x)
+    if has < needs:
+        raise InvalidError(
+            f"{name}: its storage has {has} bytes, where its shape and strides need {needs}; restore "
+            "its memory first (tensor.untyped_storage().resize_())"
+        )
+
+
 def _of_torch(name: str, x: Any) -> View:
     torch = sys.modules["torch"]
     if x.is_nested:
         raise ArgumentTypeError(f"{name}: a nested tensor has no strides; pass a strided one")
+    if type(x).__name__ == "CausalBias":
+        raise ArgumentTypeError(f"{name}: a CausalBias has no elements; pass causal= instead")
     if has_tangent(x):
         raise UnsupportedError(
             f"{name}: the tensor has a tangent (torch.func.jvp), and heed has no forward-mode "
@@ -169,6 +199,7 @@ def _of_torch(name: str, x: Any) -> View:
     if kind not in ("cpu", "cuda"):
         raise ArgumentTypeError(f"{name}: heed has no kernels for device {x.device}")
     device = "cpu" if kind == "cpu" else f"cuda:{x.device.index}"
+    require_memory(name, x)
     try:
         pointer = x.data_ptr()
     except RuntimeError:
@@ -331,6 +362,7 @@ def _torch_key(q: Any, k: Any, v: Any, out: Any) -> Optional[Tuple[Any, ...]]:
             or x.layout is not strided
             or (gradients and x.requires_grad)
             or x.is_neg()
+            or is_shrunk(x)
         ):
             return None
         known += (x.shape, x.stride(), x.dtype, x.device)

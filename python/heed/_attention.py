@@ -308,7 +308,8 @@ def attention(
         q: (batch, queries, query heads, head dim) in the order of @layout; float32, float16 or
             bfloat16; a NumPy array, a PyTorch tensor or any object with __dlpack__, in host memory
             or on a CUDA device. Any strides of 0 or more, but not all 0, and head vectors must be
-            contiguous. Nothing is copied.
+            contiguous. Nothing is copied. A tensor whose storage was freed (resize_(0)) is refused;
+            of one that only shrank below its shape, calls after the first do not know.
         k, v: likewise for keys. The number of key/value heads divides that of query heads. v=None:
             V is the first dim_v elements of the vectors of k (MLA), which is then read once.
         causal: True, or if there are not as many queries as keys, "top-left" (query i sees keys

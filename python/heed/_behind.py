@@ -22,8 +22,10 @@ from ._sdpa import (
     is_dense,
     is_cast,
     repeat,
+    require_own_memory,
     result_like,
     scaled_dot_product_attention,
+    without_bias,
 )
 
 
@@ -52,6 +54,9 @@ def _reason(tensors: Tuple[Tensor, ...], dropout_p: float) -> Optional[str]:
     floats may have no value yet, so that they cannot be printed."""
     if any(x.is_nested for x in tensors):
         return "a tensor is nested"
+    for x in tensors:  # such as DTensor, for which torch's own functions have rules
+        if hasattr(type(x), "__tensor_flatten__"):
+            return f"{type(x).__name__} computes with other tensors"
     if dropout_p != 0:
         said = "not 0" if torch.compiler.is_compiling() else dropout_p
         return f"dropout_p is {said}, and heed has no dropout"
@@ -181,8 +186,7 @@ def _instead(
 ) -> Tensor:
     """torch.nn.functional.scaled_dot_product_attention, computed by heed where possible."""
     if torch.compiler.is_compiling():
-        if isinstance(attn_mask, CausalBias):
-            attn_mask = attn_mask._materialize(query.device)
+        attn_mask, is_causal = without_bias(query, attn_mask, is_causal)
         reason = _reason(_tensors(query, key, value, attn_mask), dropout_p)
         if reason is None:
             o: Tensor = _either(*cast(query, key, value, attn_mask), is_causal, scale, enable_gqa)
@@ -206,17 +210,21 @@ def _one_of_both(given: Tuple[Any, ...], words: Any, quiet: bool) -> Tensor:
     """heed's result, or torch's with a row in the report. @given are the positional arguments."""
     tensors = _tensors(*given[:4])
     handlers: Any = None  # tensors whose modes or types handle the call; they may repeat it
-    if not quiet and not any(_overrides(x) for x in tensors):
+    if not quiet and not any(_overrides(x) for x in tensors if not isinstance(x, CausalBias)):
         handlers = given[:3]
     elif not _enabled or not all(isinstance(x, Tensor) for x in tensors):  # torch has the message
         return of_torch(*given, **words)
-    elif isinstance(given[3], CausalBias):
-        handlers = tensors
     if handlers is not None:
         found: Tensor = torch.overrides.handle_torch_function(_instead, handlers, *given, **words)
         return found
-    o = try_heed(*given, **words)
-    return of_torch(*given, **words) if o is None else o
+    mask, is_causal = without_bias(given[0], given[3], given[5])
+    plain = (*given[:3], mask, given[4], is_causal)
+    o = try_heed(*plain, **words)
+    if o is not None:
+        return o
+    if isinstance(given[3], CausalBias) and not is_causal:  # torch has better ways than a mask
+        return CausalBias._dispatch(*given, **words)
+    return of_torch(*plain, **words)
 
 
 def try_heed(
@@ -229,10 +237,13 @@ def try_heed(
     scale: Optional[float],
     enable_gqa: bool,
 ) -> Optional[Tensor]:
-    """heed's result, or None with a row in the report."""
+    """heed's result, or None with a row in the report. Raises for a tensor whose memory was freed."""
     tensors = _tensors(query, key, value, attn_mask)
     own = [type(x).__name__ for x in tensors if _overrides(x)]
     reason = f"{own[0]} overrides torch's functions" if own else None
+    for name, x in zip(_NAMES, tensors):
+        if not x.is_nested:
+            require_own_memory(name, x)
     try:
         reason = reason or _reason(tensors, dropout_p)
         if reason is None:
@@ -272,6 +283,20 @@ class Enabled:
         return f"<heed.torch.enable(), {'in force' if self._open else 'over'}>"
 
 
+_own_function: Any = vars(CausalBias)["__torch_function__"].__func__
+
+
+def _bias_function(
+    cls: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None
+) -> Any:
+    """CausalBias.__torch_function__ while heed is enabled: torch's compares the called function with the
+    one in torch.nn.functional, and would take a call of its own function for another one, whose mask
+    is then without meaning."""
+    if function is of_torch:
+        function = functional.scaled_dot_product_attention
+    return _own_function(cls, function, types, args, kwargs)
+
+
 _enabled = 0  # how many are in force
 _enabled_lock = Lock()
 
@@ -282,6 +307,8 @@ def _release() -> None:
         _enabled = max(_enabled - 1, 0)
         if not _enabled and functional.scaled_dot_product_attention is _instead:
             functional.scaled_dot_product_attention = of_torch
+            bias: Any = CausalBias
+            bias.__torch_function__ = classmethod(_own_function)
 
 
 def enable() -> Enabled:
@@ -292,8 +319,8 @@ def enable() -> Enabled:
     >>> with heed.torch.enable():       # within
     ...     o = torch.nn.functional.scaled_dot_product_attention(q, k, v)
 
-    torch computes the calls that heed cannot: dropout, float64, gradients, nested tensors, devices
-    without kernels. report() lists them with the reason. Code that imported the function earlier
+    torch computes the calls that heed cannot: dropout, float64, gradients, nested tensors, types such
+    as DTensor, devices without kernels. report() lists them with the reason. Code that imported the function earlier
     (from torch.nn.functional import scaled_dot_product_attention) keeps torch's own, and so does
     the fused inference path of torch.nn.TransformerEncoderLayer, which does not call it.
     torch.compile uses heed in functions that it compiles afterwards. torch.jit.script accepts only
@@ -307,6 +334,8 @@ def enable() -> Enabled:
         _enabled += 1
         instead: Any = _instead
         functional.scaled_dot_product_attention = instead
+        bias: Any = CausalBias
+        bias.__torch_function__ = classmethod(_bias_function)
     return Enabled()
 
 

@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from . import _flash_qv, _values
+from ._arrays import require_memory
 from ._attention import attention
+from ._empty import require_broadcast, require_fit
 from ._errors import (
     ArgumentTypeError,
     HeedError,
@@ -76,7 +78,11 @@ def tensor(name: str, x: Any, dims: int) -> Tensor:
         raise InvalidError(
             f"{name}: shape is {tuple(x.shape)}, of {x.dim()} dimensions; pass {dims} dimensions"
         )
-    return x if x.stride(-1) == 1 else x.contiguous()
+    if x.stride(-1) == 1:
+        return x
+    if not torch.compiler.is_compiling():
+        require_memory(name, x)
+    return x.contiguous()
 
 
 def unpack(name: str, x: Any, dims: int, parts: int) -> Tuple[Tensor, ...]:
@@ -106,7 +112,8 @@ def words_of(
     softcap = 0.0 if softcap <= 0 else softcap
     chunk = _values.integer("attention_chunk", chunk, 0, _values.SIZE_MAX)
     left, right = _window(window_size)
-    return Words(slopes, qv, scale, bool(causal), left, right, softcap, chunk, empty)
+    causal = _values.truth("causal", causal)
+    return Words(slopes, qv, scale, causal, left, right, softcap, chunk, empty)
 
 
 def _window(size: Any) -> Tuple[int, int]:
@@ -190,6 +197,19 @@ def _no_pairs(q: Tensor, v: Tensor, words: Words, want_lse: bool) -> Found:
     return q.new_zeros((*q.shape[:-1], v.shape[-1])), lse
 
 
+def _require_fit(
+    q: Tensor, k: Tensor, v: Tensor, words: Words, batch: int, pools: bool = False
+) -> None:
+    """Raise unless tensors, some sizes of which are 0, fit together. q may be packed, and then k and v
+    as well. @batch is the number of sequences, and k and v may be pools of pages."""
+    packed = q.dim() == 3
+    own_q, own_k, own_v = (x[None] if x.dim() == 3 else x for x in (q, k, v))
+    require_fit(own_q, own_k, own_v, batches=not pools and not (packed and k.dim() == 4))
+    if words.qv is not None:
+        _flash_qv.check(q, words.qv, v)
+    require_broadcast("alibi_slopes", words.slopes, (batch, q.shape[-2]))
+
+
 def attend(
     q: Tensor,
     k: Tensor,
@@ -208,6 +228,9 @@ def attend(
     With a page table, k and v are pools of pages. With cu_q, which excludes ALiBi, q and O are
     packed, and the LSE is (heads, tokens). @new are attention()'s arguments for new keys, which
     the lengths include."""
+    if 0 in (*q.shape, *k.shape, *v.shape):
+        batch = len(q) if cu_q is None else cu_q.numel() - 1
+        _require_fit(q, k, v, words, batch, table is not None)
     if k.shape[1] == 0 or 0 in q.shape[:-1] or not v.shape[-1]:
         return _no_pairs(q, v, words, want_lse)
     more = {} if new is None else new
@@ -285,6 +308,8 @@ def attend_varlen(
     for name, x in (("seqused_q", used_q), ("seqused_k", used_k)):
         if x is not None and (not isinstance(x, Tensor) or x.shape != (batch,)):
             raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
+    if 0 in (*q.shape, *k.shape, *v.shape, batch):
+        _require_fit(q, k, v, words, batch, table is not None)
     if 0 in q.shape[:-1] or not k.shape[0] or not batch or not v.shape[-1]:
         return _no_pairs(q, v, words, want_lse)
     if used_q is not None:

@@ -333,6 +333,8 @@ def attend_cache(
 ) -> Tuple[Tensor, Optional[Tensor]]:
     """flash_attn_with_kvcache(): stores k and v, rotated, in the caches, and attends. heed does all
     of it in one call if it can; otherwise torch stores them first."""
+    interleaved = _values.truth("rotary_interleaved", cache.rotary_interleaved)
+    cache, want_lse = cache._replace(rotary_interleaved=interleaved), bool(want_lse)
     q = tensor("q", q, 4 if cache.cu_q is None else 3)
     for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
         if tensor(name, x, 4) is not x:

@@ -71,6 +71,7 @@ _gradient.give(_dense, _flash_gradient.attend)
 
 def attend(q: Any, k: Any, v: Any, words: Words, *, want_lse: bool) -> Found:
     """_flash.attend() of whole sequences."""
+    want_lse = bool(want_lse)
     q, k, v = (_flash.tensor(name, x, 4) for name, x in (("q", q), ("k", k), ("v", v)))
     if not _is_operator(q, k, v, words.slopes, words.qv):
         return _flash.attend(q, k, v, words, want_lse=want_lse)
@@ -105,6 +106,7 @@ def attend_varlen(
     q: Any, k: Any, v: Any, packed: Packed, words: Words, *, want_lse: bool
 ) -> Found:
     """_flash.attend_varlen()."""
+    want_lse = bool(want_lse)
     if not _is_operator(q, k, v, words.slopes, words.qv):
         return _flash.attend_varlen(q, k, v, packed, words, want_lse=want_lse)
     o, lse = _varlen(q, k, v, *packed[:5], *words[:2], *packed[5:], *words[2:], want_lse)

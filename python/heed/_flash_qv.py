@@ -7,7 +7,7 @@ and the values are the first part of them. If a cache holds both in one tensor, 
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -38,10 +38,8 @@ def _neighbours(first: Tensor, second: Tensor) -> Optional[Tensor]:
     return first.as_strided((*first.shape[:-1], dim), first.stride())
 
 
-def join(q: Tensor, qv: Optional[Tensor], k: Tensor, v: Tensor) -> Operands:
-    """The operands of attention with longer vectors; without qv, those that were given."""
-    if qv is None:
-        return Operands(q, k, v, None)
+def check(q: Tensor, qv: Any, v: Tensor) -> None:
+    """Raise unless qv fits q and v."""
     if not isinstance(qv, Tensor):
         raise type_error("qv", qv, "a torch.Tensor", "pass one, or None")
     wanted = (*q.shape[:-1], v.shape[-1])
@@ -52,6 +50,13 @@ def join(q: Tensor, qv: Optional[Tensor], k: Tensor, v: Tensor) -> Operands:
     dim = q.shape[-1] + qv.shape[-1]
     if dim > DIM_MAX:
         raise UnsupportedError(f"qv: head dims of q and qv are {dim} together; the limit is {DIM_MAX}")
+
+
+def join(q: Tensor, qv: Optional[Tensor], k: Tensor, v: Tensor) -> Operands:
+    """The operands of attention with longer vectors; without qv, those that were given."""
+    if qv is None:
+        return Operands(q, k, v, None)
+    check(q, qv, v)
     both = _neighbours(k, v)
     if both is not None:
         return Operands(torch.cat((q, qv), -1), both, v, None)

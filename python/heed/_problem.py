@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import byref, sizeof
-from typing import Tuple
+from typing import Tuple, Type
 
 from . import _library as c
 from . import _values
@@ -64,6 +64,9 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"heed.Problem({str(self)!r})"
+
+    def __reduce__(self) -> Tuple[Type["Problem"], Tuple[str]]:
+        return Problem, (str(self),)  # any version of heed can read it
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and str(self) == str(other)

@@ -5,15 +5,18 @@ Calling an operator that is defined in Python takes 20 us, so only calls that ne
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any, Optional, Tuple
 
 import torch
 from torch import Tensor
+from torch.nn.attention.bias import CausalBias, CausalVariant
 
 from . import _again, _gradient, _values
+from ._arrays import require_memory
 from ._attention import attend, compute
+from ._broadcast import dims4, heads_to, leads_of, require_logits
+from ._empty import require_broadcast, require_fit
 from ._errors import (
     ArgumentTypeError,
     HeedError,
@@ -67,11 +70,11 @@ _NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask", "mask": "
 _NAMED = re.compile(r"^(q|k|v|bias|mask)(?=:)|(?<=that of )[qk]\b|\bq(?= on )")
 
 
-def _fits(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether the sizes of tensors of four dimensions, some of which may be 0, fit together."""
-    heads, shared = query.shape[1], key.shape[1]
-    same = (query.shape[0], query.shape[3]) == (key.shape[0], key.shape[3])
-    return same and key.shape[:3] == value.shape[:3] and not (heads % shared if shared else heads)
+def _require_fit(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> None:
+    """Raise unless tensors of four dimensions, some sizes of which are 0, fit together."""
+    q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+    require_fit(q, k, v, ("query", "key", "value"))
+    require_broadcast("attn_mask", mask, (*query.shape[:3], key.shape[2]))
 
 
 def _compute(
@@ -87,7 +90,9 @@ def _compute(
 ) -> Tuple[Tensor, Optional[Plan]]:
     """O of four dimensions and, if wanted, the plan, if there is one."""
     o = result_like(query, value, dense)
-    if not (o.numel() and key.shape[2]) and _fits(query, key, value):
+    if 0 in (*query.shape, *key.shape, *value.shape):
+        _require_fit(query, key, value, mask)
+    if not (o.numel() and key.shape[2]):
         return o.zero_(), None  # heed has no empty problems
     words = Words(
         causal="top-left" if causal else False,
@@ -185,6 +190,12 @@ def wants_operator(*tensors: Tensor) -> bool:
     )
 
 
+def require_own_memory(name: str, x: Tensor) -> None:
+    """Raise if the storage of a real tensor was freed: torch's own attention would crash."""
+    if not torch.compiler.is_compiling() and type(x) in (Tensor, torch.nn.Parameter):
+        require_memory(name, x)
+
+
 def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: bool) -> None:
     """Raise for arguments that torch refuses or heed does not support."""
     query, _, _, _, mask = own
@@ -195,6 +206,8 @@ def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: 
         elif x.is_nested or x.layout is not torch.strided:
             kind = "nested tensor" if x.is_nested else f"tensor of layout {x.layout}"
             raise ArgumentTypeError(f"{name}: a {kind} has no strides; pass a strided one")
+        else:
+            require_own_memory(name, x)
     for name, word in (("is_causal", is_causal), ("enable_gqa", enable_gqa)):
         if not isinstance(word, bool):
             raise type_error(name, word, "a bool")
@@ -202,8 +215,11 @@ def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: 
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and mask is not None:
         raise InvalidError("attn_mask: must be None where is_causal is True")
-    if enable_gqa and query.dim() == 2:
-        raise InvalidError("query: 2 dimensions, where enable_gqa needs 3 or more, to have heads")
+    least = 3 if enable_gqa else 2
+    for name, x in zip(("query", "key", "value"), own):
+        if x.dim() < least:
+            need = "enable_gqa needs 3 or more, to have heads" if least == 3 else "there must be 2 or more"
+            raise InvalidError(f"{name}: {x.dim()} dimensions, where {need}")
 
 
 def _check_mask(mask: Tensor, query: Tensor) -> None:
@@ -211,36 +227,6 @@ def _check_mask(mask: Tensor, query: Tensor) -> None:
         raise ArgumentTypeError(
             f"attn_mask: dtype {mask.dtype} is not bool, float32 or that of query, {query.dtype}"
         )
-
-
-def _dims4(name: str, x: Tensor, lead: torch.Size) -> Tensor:
-    """The tensor as (batch, heads, length, dim); @lead has the query's dimensions before heads. A
-    tensor with fewer of them is expanded, with a copy if strides cannot express it."""
-    if x.dim() == 4 and len(lead) < 2:
-        return x
-    if x.dim() < 2:
-        raise InvalidError(f"{name}: {x.dim()} dimensions, where there must be 2 or more")
-    while x.dim() < 4:
-        x = x.unsqueeze(0)
-    if len(lead) < 2 and x.dim() == 4:
-        return x
-    own = x.shape[:-3]
-    try:
-        x = x.expand(*lead, *x.shape[-3:])
-    except RuntimeError:
-        raise InvalidError(
-            f"{name}: its first dimensions are {tuple(own)}, those of query {tuple(lead)}"
-        ) from None
-    count = math.prod(lead)
-    try:
-        return x.view(count, *x.shape[-3:])
-    except RuntimeError:
-        if own != lead:
-            return x.reshape(count, *x.shape[-3:])
-        raise InvalidError(
-            f"{name}: its first dimensions cannot be taken as one without a copy; pass "
-            "tensor.contiguous()"
-        ) from None
 
 
 def _rows(mask: Tensor, keys: int) -> Tensor:
@@ -253,15 +239,31 @@ def _rows(mask: Tensor, keys: int) -> Tensor:
 def cast(
     query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]
 ) -> Tuple[Tensor, Tensor, Tensor, Optional[Tensor]]:
-    """The tensors in autocast's type, if autocast is enabled for their device."""
+    """The tensors in autocast's type, if autocast is enabled for query's device. As in torch, only
+    floating-point ones are cast, and none of float64."""
     kind = query.device.type
-    if kind == "meta" or not torch.is_autocast_enabled(kind) or query.dtype is torch.float64:
+    if kind == "meta" or not torch.is_autocast_enabled(kind):
         return query, key, value, mask
     dtype = torch.get_autocast_dtype(kind)
-    if mask is not None and mask.dtype is not torch.bool:
-        mask = mask.to(dtype)
-    q, k, v = (x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
-    return q, k, v, mask
+    q, k, v = (cast_one(x, dtype) for x in (query, key, value))
+    return q, k, v, None if mask is None else cast_one(mask, dtype)
+
+
+def cast_one(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The tensor in autocast's type, if autocast casts it."""
+    fixed = x.dtype is dtype or x.dtype is torch.float64 or not x.is_floating_point()
+    return x if fixed else x.to(dtype)
+
+
+def without_bias(
+    query: Tensor, mask: Optional[Tensor], is_causal: bool
+) -> Tuple[Optional[Tensor], bool]:
+    """attn_mask and is_causal without a CausalBias of torch: a tensor whose elements have no meaning."""
+    if not isinstance(mask, CausalBias) or is_causal:
+        return mask, is_causal
+    if mask.variant == CausalVariant.UPPER_LEFT or mask.seq_len_q == mask.seq_len_kv:
+        return None, True
+    return mask._materialize(query.device), False
 
 
 def are_plain(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> bool:
@@ -307,7 +309,8 @@ def scaled_dot_product_attention(
 
     Args:
         query: (batch, ..., heads, queries, dim) or fewer dimensions; float32, float16, bfloat16.
-        key, value: likewise for keys; with enable_gqa their heads divide the query's.
+        key, value: likewise for keys; with enable_gqa their heads divide the query's. The dimensions
+            before the last two of query, key and value broadcast.
         attn_mask: broadcasts to (batch, heads, queries, keys): bool, True for keys that take part,
             or numbers to add, float32 or of query's type.
         dropout_p: 0; heed has no dropout.
@@ -319,8 +322,11 @@ def scaled_dot_product_attention(
     (torch.set_float32_matmul_precision() and torch.backends; docs/torch.md).
 
     Only these are copied: a mask whose rows are not contiguous (a single column, or transposed);
-    with more than four dimensions, a key, value or mask with fewer batch elements than query; and
-    under vmap, a tensor without the mapped dimension.
+    with more than four dimensions, a tensor with fewer batch elements than the result; and under
+    vmap, a tensor without the mapped dimension.
+
+    A tensor whose storage has no memory (untyped_storage().resize_(0)) is refused. One whose storage
+    only became too small is refused by the first call of a kind, but not noticed by later ones.
 
     Returns:
         (batch, ..., heads, queries, dim of value), with the strides of torch's result, on a CUDA
@@ -338,26 +344,22 @@ def scaled_dot_product_attention(
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:
             return again
+    if isinstance(query, Tensor):
+        attn_mask, is_causal = without_bias(query, attn_mask, is_causal)
+        said = (dropout_p, is_causal, scale, enable_gqa)
     own: Tuple[Any, ...] = (query, key, value, None, attn_mask)
     _check(own, dropout_p, is_causal, enable_gqa)
     _gradient.refuse_transforms(query, key, value, attn_mask)
-    lead = query.shape[:-3]
     dense = is_dense(query, key, value, attn_mask, enable_gqa)
     query, key, value, attn_mask = cast(query, key, value, attn_mask)
-    q, k, v = _dims4("query", query, lead), _dims4("key", key, lead), _dims4("value", value, lead)
-    batch, heads = q.shape[0], q.shape[1]
-    if not enable_gqa and k.shape[1] not in (1, heads):
-        raise InvalidError(
-            f"key: it has {k.shape[1]} heads, query {heads}; groups of heads need enable_gqa=True"
-        )
-    if k.shape[0] == 1 != batch:
-        k = k.expand(batch, -1, -1, -1)
-    if v.shape[0] == 1 != batch:
-        v = v.expand(batch, -1, -1, -1)
+    lead, (heads, shared) = leads_of(query, key, value), heads_to(query, key, value, enable_gqa)
+    q = dims4("query", query, lead, heads)
+    k, v = dims4("key", key, lead, shared), dims4("value", value, lead, shared)
     mask = attn_mask
     if mask is not None:
         _check_mask(mask, query)
-        mask = _rows(_dims4("attn_mask", mask, lead), k.shape[2])
+        require_logits(mask, query, key, enable_gqa)
+        mask = _rows(dims4("attn_mask", mask, lead), k.shape[2])
     given = (q, k, v) if mask is None else (q, k, v, mask)
     o: Tensor
     plan = None
@@ -370,7 +372,8 @@ def scaled_dot_product_attention(
         products = products_of(q)
         o, plan = _compute(q, k, v, mask, is_causal, scale, dense, products, want_plan=learns)
     if len(lead) != 1:
-        o = o.view(*query.shape[:-2], *o.shape[-2:])
+        flat = max(query.dim(), key.dim(), value.dim()) == 2  # without heads
+        o = o.view(o.shape[-2:] if flat else (*lead, *o.shape[1:]))
     if plan is not None:
         _learn(said, own, o, products, plan)
     return o

@@ -72,6 +72,14 @@ def flag(name: str, value: Any, choices: str = "True or False") -> bool:
     return bool(value)
 
 
+def truth(name: str, value: Any) -> bool:
+    """The truth of a bool, of a number, such as 2, or of None, as FlashAttention's functions take it."""
+    numpy = type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0
+    if value is None or numpy or isinstance(value, (bool, int, float)):
+        return bool(value)
+    raise type_error(name, value, "a bool", "pass True or False")
+
+
 def scale(name: str, value: Any) -> Optional[float]:
     """A scale of logits for C, where 0 means the default, which is None here. 0 becomes the smallest
     normal float32: logits then differ too little to change softmax, if products are below 1e30."""

@@ -82,7 +82,8 @@ def flash_attn_func(
         k, v: (batch, keys, key/value heads, dim), whose heads divide q's; the dim of v may differ.
         dropout_p: 0.0.
         softmax_scale: None: 1 / sqrt(dim).
-        causal: query i sees keys j <= p = i + keys - queries (bottom right).
+        causal: query i sees keys j <= p = i + keys - queries (bottom right). As in FlashAttention, a
+            number other than 0 is True, and None is False.
         window_size: (left, right): the query sees keys p - left to p + right; -1: no limit.
         softcap: a logit t becomes softcap * tanh(t / softcap); 0.0: off.
         alibi_slopes: float32, (heads,) or (batch, heads): adds - slope * |p - j|.

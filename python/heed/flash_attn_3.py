@@ -79,7 +79,8 @@ def flash_attn_func(
         q: (batch, queries, heads, dim); float32, float16 or bfloat16.
         k, v: (batch, keys, key/value heads, dim), whose heads divide q's; the dim of v may differ.
         softmax_scale: None: 1 / sqrt(dim).
-        causal: query i sees keys j <= p = i + keys - queries (bottom right).
+        causal: query i sees keys j <= p = i + keys - queries (bottom right). As in FlashAttention, a
+            number other than 0 is True, and None is False.
         qv: see the module's documentation; or None.
         q_descale, k_descale, v_descale: None.
         window_size: (left, right): the query sees keys p - left to p + right; -1: no limit.

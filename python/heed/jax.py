@@ -387,7 +387,13 @@ def attention(
     for name, x in (("q", q), ("k", k), ("v", v), *given.items()):
         if not hasattr(x, "dtype") or not hasattr(x, "shape"):
             raise type_error(name, x, "an array of JAX or NumPy")
-        arrays.append(jnp.asarray(x))
+        try:
+            arrays.append(jnp.asarray(x))
+        except (TypeError, ValueError):  # such as NumPy's objects
+            raise ArgumentTypeError(
+                f"{name}: {type(x).__name__} of dtype {x.dtype} cannot become an array of JAX; pass "
+                "numbers in native byte order, and array.filled() of a masked array"
+            ) from None
     if str(arrays[0].dtype) not in ("float32", "float16", "bfloat16"):
         raise ArgumentTypeError(f"q: dtype {arrays[0].dtype} is not float32, float16 or bfloat16")
     found = _differentiable(_Call(words, tuple(given)))(*arrays)

@@ -16,12 +16,13 @@ part of the wheel: `make` builds it.
 from __future__ import annotations
 
 import json
+import numbers
 import os
 import shutil
 import subprocess
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Type, Union
 
-from . import _library
+from . import _library, _values
 from ._errors import (
     CorruptError,
     HeedError,
@@ -78,17 +79,24 @@ def program() -> str:
     )
 
 
+def _word(name: str, value: Any) -> str:
+    """A word of the command line."""
+    return _values.text(name, value).decode()
+
+
 def _option(name: str, value: Any) -> List[str]:
     """The command-line words of one option; none for None and False."""
-    flag = "--" + name.replace("_", "-")
+    flag = "--" + _word("option", name).replace("_", "-")
     if value is None or value is False:
         return []
     if value is True:
         return [flag]
     if isinstance(value, (list, tuple)):
         return [word for each in value for word in _option(name, each)]
-    if isinstance(value, (str, int, float, os.PathLike)):
-        return [flag, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
+    if isinstance(value, (str, numbers.Real)):
+        return [flag, _word(name, str(value))]
+    if isinstance(value, os.PathLike):
+        return [flag, os.fsdecode(_values.path(value))]
     remedy = "pass a str, a number, a bool, a path or a list of them"
     raise type_error(name, value, "an option's value", remedy)
 
@@ -97,12 +105,14 @@ def _specs(problems: Optional[Problems]) -> List[str]:
     if problems is None:
         return []
     if isinstance(problems, (str, Problem)):
-        return [str(problems)]
+        return [_word("problems", str(problems))]
+    if not isinstance(problems, Iterable):
+        raise type_error("problems", problems, "a str, a heed.Problem or several of them")
     found = list(problems)
     for i, one in enumerate(found):
         if not isinstance(one, (str, Problem)):
             raise type_error(f"problems[{i}]", one, "a str or a heed.Problem")
-    return [str(one) for one in found]
+    return [_word(f"problems[{i}]", str(one)) for i, one in enumerate(found)]
 
 
 def run(
@@ -118,19 +128,30 @@ def run(
     Raises:
         InvalidError, UnsupportedError, CorruptError, SystemCallError: with the program's message.
     """
-    words = [program(), verb, "--json"]
+    words = [program(), _word("verb", verb), "--json"]
     for name, value in options.items():
         words += _option(name, value)
     specs = _specs(problems)
     if specs:
         words += ["--", *specs]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    try:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:  # such as an argument list that is too long
+        raise SystemCallError(f"{words[0]} {verb}: {error.strerror}") from None
     try:
         answer = json.loads(done.stdout)
     except ValueError:
+        answer = None
+    if not isinstance(answer, dict) or "schema" not in answer:
         raise SystemCallError(
             f"heed {verb}: exit status {done.returncode}, and no JSON: {done.stderr.strip()}"
-        ) from None
+        )
     if answer.get("schema") == "heed.error/1":
         kind = _ERRORS.get(answer["kind"], HeedError)
         raise kind("\n".join(answer["errors"]) or f"heed {verb}: exit status {done.returncode}")

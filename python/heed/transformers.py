@@ -19,13 +19,14 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor
 
-from . import _again, _gradient
+from . import _again, _gradient, _values
 from ._attention import attend, compute
+from ._empty import require_fit
 from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 from ._fields import Words
 from ._plan import Plan
 from ._precision import products_of
-from ._sdpa import any_autocast, repeat, wants_operator
+from ._sdpa import any_autocast, cast_one, repeat, wants_operator
 
 __all__ = ["attention_forward", "attention_mask", "register"]
 
@@ -41,12 +42,17 @@ def _compute(
     query, key, value, mask, bias, sinks, causal, left, softcap, scale = given
     batch, heads, queries, _ = query.shape
     o = query.new_empty((batch, queries, heads, value.shape[-1]))
+    if 0 in (*query.shape, *key.shape, *value.shape):
+        q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+        require_fit(q, k, v, ("query", "key", "value"))
+        if not (o.numel() and key.shape[2]):
+            return o.zero_(), None  # heed has no empty problems
     words = Words(
         causal="bottom-right" if causal else False,
         window=(left, None) if left >= 0 else None,
         align="bottom-right",
         softcap=softcap,
-        scale=scale,
+        scale=_values.scale("scaling", scale),
         layout="bhsd",
         products=products,
     )
@@ -124,8 +130,11 @@ def _window_of(module: Any, given: Optional[int]) -> Optional[int]:
 def _of_one_type(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     """The tensors in autocast's type, else in value's: rotary embeddings may make float32 of others."""
     kind = value.device.type
-    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else value.dtype
-    q, k, v = (x if x.dtype is dtype else x.to(dtype) for x in (query, key, value))
+    if torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+        q, k, v = (cast_one(x, dtype) for x in (query, key, value))
+    else:
+        q, k, v = (x if x.dtype is value.dtype else x.to(value.dtype) for x in (query, key, value))
     return q, k, v
 
 

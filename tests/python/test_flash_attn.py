@@ -145,6 +145,63 @@ class Dense(Case):
         slopes = torch.rand(4, 2, device=DEVICE)[:, 0]
         self.near(flash_attn.flash_attn_func(q, k, v, alibi_slopes=slopes), formula(q, k, v, slopes=slopes)[0])
 
+    def test_flags(self):
+        """As FlashAttention's, they take the truth of a number, or None."""
+        q, cos = self.draw(2, 5, 4, 16), self.draw(9, 4)
+        for module in (flash_attn, flash_attn_3):
+            for said, causal in ((2, True), (-1, True), (0.5, True), (1, True), (0, False), (None, False), (0.0, False)):
+                mine = module.flash_attn_func(q, q, q, causal=said)
+                self.assertTrue(torch.equal(mine, module.flash_attn_func(q, q, q, causal=causal)), said)
+            for said in ("True", "", (1,), [], {}, torch.tensor(True), object()):
+                with self.assertRaisesRegex(heed.ArgumentTypeError, "^causal: .* is not a bool; pass True or False"):
+                    module.flash_attn_func(q, q, q, causal=said)
+            self.assertEqual(module.flash_attn_func(q, q, q, return_attn_probs=1)[1].shape, (2, 4, 5))
+            caches = [[self.draw(2, 9, 4, 16)] * 2 for _ in range(2)]
+            words = {"cache_seqlens": 3, "rotary_cos": cos, "rotary_sin": cos}
+            found = [module.flash_attn_with_kvcache(q[:, :1], *(x.clone() for x in caches[0]), q[:, :1], q[:, :1],
+                                                    rotary_interleaved=said, **words) for said in (True, 7)]
+            self.assertTrue(torch.equal(*found))
+            with self.assertRaisesRegex(heed.ArgumentTypeError, "^rotary_interleaved: str is not a bool"):
+                module.flash_attn_with_kvcache(q, q, q, rotary_interleaved="no")
+
+    def test_empty(self):
+        """Tensors with a size of 0 give zeros if they fit together; else the message is that of others."""
+        q, none, half = self.draw(2, 5, 4, 8), self.draw(2, 0, 4, 8), self.draw(2, 0, 4, 8).half()
+        cu = torch.tensor([0, 0, 0], dtype=torch.int32, device=DEVICE)
+        rows = (  # the message, tensors
+            ("k: batch is 3, that of q 2", (q, self.draw(3, 0, 4, 8), self.draw(3, 0, 4, 8))),
+            ("k: batch is 0, that of q 2", (q, q[:0], q[:0])),
+            ("k: heads is 3; it must divide that of q, 4", (q, none[:, :, :3], none[:, :, :3])),
+            ("k: head dim is 7, that of q 8", (q, none[..., :7], none)),
+            ("k: dtype is f16, that of q f32", (q, half, none)),
+            ("v: sequence is 5, that of k 0", (q, none, q)),
+            ("v: heads is 2, that of k 4", (q, none, none[:, :, :2])),
+            ("v: batch is 1, that of k 2", (none, q, q[:1])),
+        )
+        for module in (flash_attn, flash_attn_3):
+            for text, tensors in rows:
+                with self.subTest(text=text), self.assertRaises((heed.InvalidError, heed.ArgumentTypeError)) as caught:
+                    module.flash_attn_func(*tensors)
+                self.assertIn(text, str(caught.exception))
+            x = none[0]
+            with self.assertRaisesRegex(heed.InvalidError, "k: head dim is 7, that of q 8"):
+                module.flash_attn_varlen_func(x, x[..., :7], x, cu, cu, 1, 1)
+            self.assertEqual(module.flash_attn_varlen_func(x, x, x, cu, cu, 1, 1).shape, x.shape)
+            self.assertEqual(module.flash_attn_func(q, none, none).abs().max(), 0)
+        with self.assertRaisesRegex(heed.InvalidError, r"alibi_slopes: shape is \(3,\), which does not broadcast"):
+            flash_attn.flash_attn_func(q, none, none, alibi_slopes=torch.ones(3, device=DEVICE))
+        with self.assertRaisesRegex(heed.InvalidError, "qv: shape is"):
+            flash_attn_3.flash_attn_func(q, none, none, qv=q[..., :3])
+
+    def test_freed_memory(self):
+        q = self.draw(3, 5, 4, 16)
+        for x in (q, q[1:], q[..., ::2]):
+            size = q.untyped_storage().nbytes()
+            q.untyped_storage().resize_(0)
+            with self.assertRaisesRegex(heed.InvalidError, "^q: its storage has 0 bytes"):
+                flash_attn.flash_attn_func(x, x, x)
+            q.untyped_storage().resize_(size)
+
     def test_combine(self):
         """Attention to all keys, combined from attention to parts of them."""
         q, k, v = self.draw(2, 9, 4, 16), self.draw(2, 30, 4, 16), self.draw(2, 30, 4, 16)

@@ -4,6 +4,7 @@
     test_lab.py PROGRAM
 """
 
+import fractions
 import os
 import pathlib
 import sys
@@ -78,11 +79,25 @@ class Lab(unittest.TestCase):
             (heed.InvalidError, "nosuch", lambda: lab.run("nosuch")),
             (heed.ArgumentTypeError, "seed: dict", lambda: lab.verify(SPEC, seed={})),
             (heed.ArgumentTypeError, r"problems\[1\]: int", lambda: lab.bench([SPEC, 3])),
+            (heed.ArgumentTypeError, "problems: int is not a str", lambda: lab.plan(3)),
+            (heed.InvalidError, r"problems\[1\]: .* null character", lambda: lab.plan([SPEC, "b1\0"])),
+            (heed.InvalidError, "problems: .* not text", lambda: lab.plan("\ud800")),
+            (heed.InvalidError, "kernel: .* null character", lambda: lab.plan(SPEC, kernel="a\0b")),
+            (heed.ArgumentTypeError, "verb: NoneType is not a str", lambda: lab.run(None)),
+            (heed.SystemCallError, "plan: Argument list too long", lambda: lab.plan("x" * 300_000)),
             (heed.UnsupportedError, "bf16", lambda: lab.plan(SPEC, kernel="fwd_bf16_avx512bf16_tile")),
         )
         for error, part, call in rows:
             with self.subTest(part=part), self.assertRaisesRegex(error, part):
                 call()
+
+    def test_numbers_of_other_types(self):
+        class Third(fractions.Fraction):  # as NumPy's numbers, a number that is no int and no float
+            def __str__(self):
+                return str(float(self))
+
+        rows = lab.bench(SPEC, seconds=Third(1, 100), peers="none")
+        self.assertEqual(rows[0]["outcome"], "ok")
 
     def test_the_program_must_be_there(self):
         before = os.environ["HEED_PROGRAM"]
@@ -93,6 +108,14 @@ class Lab(unittest.TestCase):
             os.environ["HEED_PROGRAM"] = "/bin/echo"
             with self.assertRaisesRegex(heed.SystemCallError, "no JSON"):
                 lab.bench(SPEC)
+            with tempfile.TemporaryDirectory() as folder:
+                own = os.environ["HEED_PROGRAM"] = os.path.join(folder, "heed")
+                for text, part in (("not a program", "Exec format error"), ("#!/bin/sh\necho null", "no JSON"),
+                                   ("#!/bin/sh\nprintf '\\377'", "no JSON"), ("#!/bin/sh\necho {}", "no JSON")):
+                    pathlib.Path(own).write_text(text)
+                    os.chmod(own, 0o755)
+                    with self.subTest(text=text), self.assertRaisesRegex(heed.SystemCallError, part):
+                        lab.bench(SPEC)
         finally:
             os.environ["HEED_PROGRAM"] = before
 

@@ -87,7 +87,8 @@ class Mistakes(Case):
             for act in (copy.copy, copy.deepcopy, pickle.dumps):
                 self.refused(heed.ArgumentTypeError, "cannot be copied or pickled", lambda: act(x))
         problem = heed.Problem("b1 h2 s8 d8 f32 score=s+head visible=k<=q+1")
-        for x in (copy.copy(problem), copy.deepcopy(problem), pickle.loads(pickle.dumps(problem))):
+        kept = [pickle.loads(pickle.dumps(problem, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+        for x in (copy.copy(problem), copy.deepcopy(problem), *kept):
             self.assertEqual(x, problem)
 
     def test_closing_waits(self):

@@ -284,6 +284,26 @@ class Mistakes(Case):
             with self.assertRaisesRegex(heed.ArgumentTypeError, "attention_mask: dtype .* convert it to torch.bool"):
                 heed.transformers.attention_forward(None, q, q, q, torch.ones(1, 5, device=DEVICE, dtype=dtype))
 
+    def test_empty_and_means(self):
+        """An empty batch gives an empty result, as in eager attention; a scale of 0 gives means."""
+        q, v = torch.randn(2, 4, 5, 8, device=DEVICE), torch.randn(2, 2, 5, 8, device=DEVICE)
+        call = heed.transformers.attention_forward
+        self.assertEqual(call(None, q[:0], v[:0], v[:0], None)[0].shape, (0, 5, 4, 8))
+        self.assertEqual(call(None, q[:, :, :0], v, v, None)[0].shape, (2, 0, 4, 8))
+        with self.assertRaisesRegex(heed.InvalidError, "key: batch is 2, that of query 0"):
+            call(None, q[:0], v, v, None)
+        means = call(None, q, v, v, None, scaling=0.0, is_causal=False)[0]
+        wanted = v.repeat_interleave(2, 1).mean(2, keepdim=True).transpose(1, 2).expand_as(means)
+        self.assertLess((means - wanted).abs().max().item(), 1e-6)
+
+    def test_autocast_of_float64(self):
+        """torch's autocast does not cast it, and heed has no kernel for it."""
+        q = torch.randn(1, 2, 5, 8, device=DEVICE)
+        with torch.autocast(DEVICE, torch.bfloat16):
+            for tensors in ((q.double(),) * 3, (q, q.double(), q)):
+                with self.assertRaises(heed.ArgumentTypeError):
+                    heed.transformers.attention_forward(None, *tensors, None)
+
     def test_repeated_calls(self):
         """C serves them; other states of torch and other words, shapes and types go the long way."""
         of = heed.transformers
