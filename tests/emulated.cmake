@@ -29,9 +29,9 @@ set(sampled mma_d1 mma_d40_80 mma_d64 mma_d128_groups mma_d64_half single_d40_80
     wide_d64_window shared_d72_64 single_shared_d40 mma_d64_window naive_window naive_bf16 candidate_f32
     mla_d576_512_masked apart_d512 whole_d584_768 single_d264_520 wgmma_d64_turns wgmma_d64_40_groups
     wgmma_d128_late wgmma_d96_40_pair wgmma_d128_window wgmma_d64_window_groups
-    naive_divergent naive_wrong_no_exp naive_delay mma_wrong_no_loads mma_extra_barrier mma_masked mma_no_staging_ahead
+    naive_divergent naive_wrong_no_exp naive_delay mma_wrong_no_exp mma_extra_barrier mma_masked mma_no_staging_ahead
     wgmma_wrong_no_products wgmma_unswizzled wgmma_no_overlap mla_wrong_no_exp apart_wrong_no_products
-    single_wrong_no_loads single_no_overlap)
+    single_wrong_no_products single_no_overlap)
 add_library(emulated_kernels OBJECT)
 add_library(emulated_changes OBJECT)
 add_library(emulated_kernels_others OBJECT EXCLUDE_FROM_ALL)

@@ -74,7 +74,6 @@ set(seconds
     test_bench_device_long 12
     test_insight 11
     test_suite 11
-    test_measure_real_long 11
     test_search_trials_long 11
     suite_robust_kbench 10
     test_emulated_far 9
@@ -83,7 +82,7 @@ set(seconds
     test_record_kill 8
     test_measure_noise 8
     test_peer 7
-    test_measure_real 7
+    test_measure_real 17
     test_profile_program 6
     python_fuzz 5
     valgrind_test_smoke 5
@@ -95,7 +94,7 @@ set(seconds
     verify_cpus_sample 2)
 set(two_cpus dist_build laboratory make_run selftest test_configs test_configs_sample test_emulated_ablated
     test_emulated_ablated_sample test_emulated_kernels test_emulated_kernels_sample)
-set(alone test_gate_long test_gate_rebuild_long test_measure_real test_measure_real_long test_tune_long)
+set(alone test_gate_long test_gate_rebuild_long test_measure_real test_tune_long)
 
 while(seconds)
     list(POP_FRONT seconds name cost)

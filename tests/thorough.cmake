@@ -46,10 +46,11 @@ endfunction()
 
 # They have samples, like make_run and verify_*, or other tests of the same subject: dist_configure, test_cuda_device
 # itself, those of each verb, test_report for report_in_browser, test_gates and test_selftest for selftest, which tries
-# all mutants, test_suite for suite_judge, and performance_table and test_costs for predicted_table.
+# all mutants, test_suite for suite_judge, performance_table and test_costs for predicted_table, and test_bench and
+# test_measure_noise for test_measure_real.
 heed_thorough(dist dist_build external_flash_attention_long laboratory make_run predicted_table python_fuzz_long
-    python_fuzz_rest report_in_browser report_in_browser_served selftest suite_judge valgrind_test_cuda_device
-    verify_configs verify_cpus verify_edge verify_edge_rest verify_features verify_features_rest verify_grid
+    python_fuzz_rest report_in_browser report_in_browser_served selftest suite_judge test_measure_real
+    valgrind_test_cuda_device verify_configs verify_cpus verify_edge verify_edge_rest verify_features verify_features_rest verify_grid
     verify_grid_rest verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
@@ -76,16 +77,19 @@ heed_thorough(build_emulated_others test_emulated_ablated_others ${others} ${res
 heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_ablated test_emulated_ablated_others
     test_emulated_changes test_emulated_changes_others test_emulated_far test_emulated_far_others test_emulated_kernels
     test_emulated_kernels_others verify_edge verify_features verify_grid)
+heed_long(test_bench stops_at_an_interrupt)
 heed_long(test_bench_device calibrates_by_replays times_by_replays)
-heed_long(test_evolve test_bad_cuda_sources test_interruptions test_killed_sources test_long_interruptions test_shy_champion test_title)
-heed_long(test_gate test_criteria test_little_time test_unsafe)
+heed_long(test_evolve test_bad_cuda_sources test_interruptions test_killed_sources test_long_interruptions test_regions
+    test_shy_champion test_title)
+heed_long(test_gate test_criteria test_little_time test_source test_unsafe)
 heed_long(test_gate_rebuild regressions_are_found far_slower_in_no_time far_slower_than_a_small_library device_code_of_other_problems)
-heed_long(test_gates test_no_gate_is_idle test_controls_are_accepted_in_a_mirror)
+heed_long(test_gates test_no_gate_is_idle test_controls_are_accepted_in_a_mirror test_mutants_are_killed_in_a_mirror)
 heed_long(test_inspect_code test_each_is_found_when_compiled test_shipped_kernels_have_no_fault)
 heed_long(test_rerun a_slow_one_is_beaten evolution_meets_it leader_that_will_not_run_loses)
-heed_long(test_insight test_less test_resumed test_tune)
+heed_long(test_insight test_less test_measured test_resumed test_tune)
 heed_long(test_measure_noise detectable_difference planted_gain)
-heed_long(test_measure_real same_kernel)
+heed_long(test_modified_logits test_hidden_keys_never_count)
 heed_long(test_own test_duels test_hang)
+heed_long(test_roofline_verb test_measured)
 heed_long(test_search_trials test_recorded test_rugged)
-heed_long(test_tune test_improvement test_interrupt test_none test_killed)
+heed_long(test_tune test_budget test_improvement test_interrupt test_none test_killed)
