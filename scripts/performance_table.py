@@ -192,7 +192,7 @@ def roofline(heed, benchmarks):
             named = [path for path in drawn if path.parent.parent == device]
             board = ["--board", f"{scratch}/{device.name}.db"]
             for command in (["board", "add", *board, *named], ["report", "--final", drawing.parent, *board]):
-                # Ceilings measured on this machine are not part of the tree, and no kernel is compiled for its registers.
+                # Ceilings measured on this machine are not part of the tree. No kernel is compiled for its registers.
                 done = subprocess.run([heed.resolve(), *command], capture_output=True, check=False,
                                       env={**os.environ, "HEED_CACHE": scratch, "HEED_NVRTC": os.devnull})
                 if done.returncode != 0:
