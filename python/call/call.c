@@ -182,7 +182,7 @@ static void *arena_of(size_t size)
 static void *take_workspace(size_t bytes, const reading *from, void *on, PyObject **taken)
 {
     PyObject *device = PyLong_FromLongLong(from->device_id);
-    PyObject *size = PyLong_FromLongLong((long long)(bytes + HEED_ALIGNMENT));
+    PyObject *size = PyLong_FromLongLong((long long)bytes + HEED_ALIGNMENT);
     PyObject *stream = PyLong_FromVoidPtr(on);
     PyObject *arguments[] = { device, size, stream };
     *taken = device && size && stream ? call_with(known.take, arguments, 3) : NULL;
