@@ -31,16 +31,16 @@ static const char *const specs[] = {
     "b4 h4/2 s3/40 d16 f16 lengths causal=br append=1 rotary=2:interleaved cos=f16 sin=f16",
     "b4 h4/2 s9/40 d20 f16 lengths align=br alibi append=1 rotary=20 q=2000:80:20",
     "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths causal=br append=3 rotary=16",
-    "b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9 rotary=12:interleaved "
-    "paged=8/24",
+    ("b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9 rotary=12:interleaved "
+     "paged=8/24"),
     "b4 h4/2 s12/40 d16 f16 varlen=12/0 lengths append=1 rotary=6 paged=1/170 cu_q=i64 q=9:90:20",
     "b4 h4/1 s5/40 d24/16 bf16 varlen=9/0 shared lengths causal=br append=2 rotary=8:interleaved",
     "b9 h2 s1/40 d16 f32 varlen=5/0 lengths causal=br append=1 rotary=16 layout=bhsd",
     "b4 h4/2 s9/40 d16 f32 varlen=20/0 lengths causal=br append=9:packed",
     "b4 h4/2 s9/40 d16 f16 varlen=16/0 lengths causal=br append=9:packed rotary=16 cu_q=i64",
     "b4 h4/2 s12/40 d16 bf16 varlen=12/0 lengths append=12:packed rotary=6:interleaved paged=8/24",
-    "b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9:packed rotary=12 paged=1/170 "
-    "k_new=7:40:20 v_new=9:0:16 q=0:90:20",
+    ("b4 h4/2 s9/40 d16 bf16 varlen=18/0 lengths causal=br append=9:packed rotary=12 paged=1/170 "
+     "k_new=7:40:20 v_new=9:0:16 q=0:90:20"),
     "b4 h4/1 s5/40 d24/16 f16 varlen=9/0 shared lengths append=5:packed rotary=8 layout=bhsd",
     "b9 h2 s1/40 d16 f32 varlen=5/0 lengths causal=br append=1:packed rotary=16",
 };

@@ -579,7 +579,7 @@ static void test_the_longest_program_is_complete(void **state)
     heed_problem problem;
     static heed_program program;
     append_elements(spec, "+a", 10);
-    strcat(spec, " visible=m[9]");
+    snprintf(spec + strlen(spec), sizeof spec - strlen(spec), " visible=m[9]");
     append_elements(spec, "||m", 50);
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
     assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
@@ -588,7 +588,7 @@ static void test_the_longest_program_is_complete(void **state)
     assert_int_equal(program.visible, program.count - 1); /* the last one joins all conditions */
     assert_in_range(program.score, HEED_EXPRESSION_STEPS_MAX, program.count - 1);
 
-    strcat(spec, "||m[8]");
+    snprintf(spec + strlen(spec), sizeof spec - strlen(spec), "||m[8]");
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_ERR_INVALID);
 }
 

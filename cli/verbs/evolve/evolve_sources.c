@@ -32,15 +32,15 @@ static const char *proposer_name(size_t index)
 
 static cli_exit check_proposer(const char *command)
 {
-    char path[512], found[PATH_MAX];
-    lab_proposer_find(command, path, sizeof path);
-    if (!strchr(path, '/') &&
-        !lab_path_find(getenv("PATH"), path, lab_path_is_program, found, sizeof found))
+    char program[512], found[PATH_MAX];
+    lab_proposer_find(command, program, sizeof program);
+    if (!strchr(program, '/') &&
+        !lab_path_find(getenv("PATH"), program, lab_path_is_program, found, sizeof found))
         return cli_name_check("--proposer: there is no program", command, proposer_name,
                               "regions and openai come with heed");
-    if (!strchr(path, '/') || access(path, X_OK) == 0)
+    if (!strchr(program, '/') || access(program, X_OK) == 0)
         return CLI_OK;
-    cli_error("--proposer: %s: %s", path, strerror(errno));
+    cli_error("--proposer: %s: %s", program, strerror(errno));
     return CLI_ENVIRONMENT;
 }
 

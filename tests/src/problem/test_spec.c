@@ -393,7 +393,7 @@ static void test_operands_of_bad_problems_can_be_printed(void **state)
 {
     heed_problem problem = { .size = sizeof problem,
                              .page = -1,
-                             .lengths = { HEED_DATA_F32 }, /* a byte of 1 behind visible */
+                             .lengths = { .type = HEED_DATA_F32 }, /* a byte of 1 behind visible */
                              .table = { HEED_DATA_I32, .along = HEED_ALONG_PAGE },
                              .shown = { HEED_DATA_BITS, .along = HEED_ALONG_KEY },
                              .rotary = INT64_MAX,
