@@ -120,7 +120,8 @@ void doctor_check_wisdom(doctor_report *report)
         doctor_say(report, DOCTOR_WARN, "wisdom",
                    "Measure again into a new file: heed plan --effort measure --wisdom FILE",
                    "%s: %zu of %zu line%s fit; the last one that does not: %s", path, taken,
-                   taken + skipped, lab_plural((long long)(taken + skipped)), heed_message());
+                   taken + skipped, lab_plural((long long)taken + (long long)skipped),
+                   heed_message());
     else
         doctor_say(report, DOCTOR_OK, "wisdom", NULL, "%s: %zu line%s, all for this machine", path,
                    taken, lab_plural(taken));
