@@ -224,7 +224,6 @@ HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
     lane_rows own;
     tile_rows rows;
     int small = whole && are_small(args, s);
-    (void)small; /* without steps */
     HEED_UNROLL
     for (int i = 0; i < 2 * ROWS16 && (HEED_MODIFIES || HEED_HIDES); i++) {
         const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR | STEP_SEEN : 0);

@@ -205,7 +205,6 @@ HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         ready_tile_row(&w->own, rows, i, how);
     int small = !masked && are_small(&w->m->args, s);
-    (void)small; /* without steps */
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         modify_row(&w->m->args, &w->own, rows, s, bases, i, !masked, how, small);
