@@ -50,8 +50,8 @@ endfunction()
 # test_measure_noise for test_measure_real.
 heed_thorough(dist dist_build external_flash_attention_long laboratory make_run predicted_table python_fuzz_long
     python_fuzz_rest report_in_browser report_in_browser_served selftest suite_judge test_measure_real
-    valgrind_test_cuda_device verify_configs verify_cpus verify_edge verify_edge_rest verify_features verify_features_rest verify_grid
-    verify_grid_rest verify_seed)
+    valgrind_test_cuda_device verify_configs verify_cpus verify_edge verify_edge_rest verify_features
+    verify_features_rest verify_grid verify_grid_rest verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
 heed_sampled(test_emulated_changes test_emulated_changes sample)

@@ -320,10 +320,10 @@ def enable() -> Enabled:
     ...     o = torch.nn.functional.scaled_dot_product_attention(q, k, v)
 
     torch computes the calls that heed cannot: dropout, float64, gradients, nested tensors, types such
-    as DTensor, devices without kernels. report() lists them with the reason. Code that imported the function earlier
-    (from torch.nn.functional import scaled_dot_product_attention) keeps torch's own, and so does
-    the fused inference path of torch.nn.TransformerEncoderLayer, which does not call it.
-    torch.compile uses heed in functions that it compiles afterwards. torch.jit.script accepts only
+    as DTensor, devices without kernels. report() lists them with the reason. Code that imported the
+    function earlier (from torch.nn.functional import scaled_dot_product_attention) keeps torch's
+    own, and so does the fused inference path of torch.nn.TransformerEncoderLayer, which does not
+    call it. torch.compile uses heed in functions that it compiles afterwards. torch.jit.script accepts only
     torch's own function, so script before enable().
 
     Returns:
