@@ -88,6 +88,16 @@ HEED_DEVICE float ptx_abs(float x)
     return fabsf(x);
 }
 
+HEED_DEVICE float ptx_min_nan(float x, float y)
+{
+    return x != x || x < y ? x : y;
+}
+
+HEED_DEVICE float ptx_max_nan(float x, float y)
+{
+    return x != x || x > y ? x : y;
+}
+
 HEED_DEVICE float ptx_max(float x, float y)
 {
     return fmaxf(x, y);

@@ -78,6 +78,11 @@ HEED_DEVICE void ptx_barrier_named_arrive(int id, int threads)
     emulator_arrive(id, threads);
 }
 
+HEED_DEVICE void ptx_keep_order(int never)
+{
+    (void)never;
+}
+
 HEED_DEVICE void ptx_warp_barrier(void)
 {
     emulator_meet(&(emulator_request){ .what = EMULATOR_WARP_BARRIER });

@@ -44,6 +44,9 @@ static const shipped table[] = {
     { 1, 64, { 4, 1, 64, 8, 3, 1, 2, 2 }, ANY },
     { 1, 64, { 4, 1, 64, 8, 1, 1, 2, 2 }, ANY },
     { 1, 64, { 2, 1, 128, 6, 1, 2, 1, 2 }, ANY },
+    { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 1 }, STEPS | SPECIAL },
+    { 1, 64, { 2, 1, 128, 6, 2, 2, 1, 2 }, STEPS },
+    { 1, 64, { 3, 1, 96, 6, 3, 2, 2, 2 }, STEPS },
     { 1, 64, { 2, 1, 128, 6, 3, 3, 2, 2 }, STEPS | SPECIAL },
     { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 }, ANY },
@@ -61,8 +64,8 @@ static const shipped table[] = {
     { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, ANY },
     { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL },
     { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL },
-    { 65, 128, { 3, 1, 64, 4, 3, 3, 2, 2 }, SPECIAL },
-    { 65, 128, { 3, 1, 64, 4, 3, 3, 1, 2 }, SPECIAL },
+    { 65, 128, { 3, 1, 64, 4, 3, 2, 2, 2 }, STEPS | SPECIAL },
+    { 65, 128, { 3, 1, 64, 4, 3, 2, 1, 2 }, STEPS | SPECIAL },
     { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
     { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 }, ANY },
     { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
@@ -229,6 +232,8 @@ static bool spills(const heed_problem *problem, const int *v)
 {
     bool masked = heed_cuda_masked(problem), widest = heed_wgmma_value_columns(problem) == DIM_MAX;
     if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
+        return true;
+    if (consumers_of(v) == 4 && v[SCHEDULE] == 2 && heed_cuda_needs_of(problem).caps)
         return true;
     return v[TILE_KEYS] > 64 && widest && masked;
 }

@@ -120,6 +120,21 @@ HEED_DEVICE float ptx_max(float x, float y)
     return r;
 }
 
+/* min.NaN.f32 and max.NaN.f32: NaN if either one is NaN. */
+HEED_DEVICE float ptx_min_nan(float x, float y)
+{
+    float r;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
+    return r;
+}
+
+HEED_DEVICE float ptx_max_nan(float x, float y)
+{
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
+    return r;
+}
+
 /* Functions of several instructions: exp, log, sqrt and floor, to 2 ULP or better. */
 HEED_DEVICE float ptx_exp(float x)
 {

@@ -89,6 +89,16 @@ HEED_DEVICE void ptx_warp_barrier(void)
     asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 
+/* A place that the compiler moves no arithmetic across: a loop for as long as @never, which is
+ * false, but not known to be. A barrier alone does not keep it from doing so. */
+HEED_DEVICE void ptx_keep_order(int never)
+{
+    u32 again = never;
+    HEED_NO_UNROLL
+    while (again)
+        asm volatile("nanosleep.u32 0;" : "+r"(again)::"memory");
+}
+
 /* griddepcontrol.wait: waits until the preceding grid is done. No-op before sm_90. */
 HEED_DEVICE void ptx_griddepcontrol_wait(void)
 {

@@ -21,7 +21,8 @@
  *
  * with HEED_LISTS the functions for sight.cuh, for STEPS_SEEN steps, and the flags
  * STEPS_READ_AHEAD, if score_tile_of can read elements of all the lane's keys, STEPS_RISE, if
- * STEP_FAR makes a difference, and STEPS_CAP, if STEP_SMALL does.
+ * STEP_FAR makes a difference, and STEPS_CAP, if STEP_SMALL and STEP_TINY do: then the unit is
+ * ln(2).
  *
  * A key is identified by its tile, the lane's first key within the tile, and an offset @c from
  * there, a constant. @whole: all keys of the tile exist. @how has bits:
@@ -34,6 +35,7 @@
  *     STEP_FAR    terms that are linear in the key are in the base, with their values at the lane's
  *                 first key
  *     STEP_SMALL  is_small() holds for all the row's scores in the tile
+ *     STEP_TINY   the fourth powers of the row's scores in the tile are at most cap.tiny
  *
  * This file has the functions that the printed steps call.
  *
@@ -76,6 +78,7 @@
 #define STEP_FAR 4
 #define STEP_SEEN (HEED_LISTS ? 8 : 0)
 #define STEP_SMALL 16
+#define STEP_TINY 32
 
 #define LOG2_E 1.44269504088896f
 
@@ -83,50 +86,42 @@
 
 /* ---- Arithmetic ---- */
 
-/* The lesser, or the greater, of two numbers; a NaN on either side propagates. */
-HEED_DEVICE float step_min(float a, float b)
-{
-    return a < b || a != a ? a : b;
-}
-
-HEED_DEVICE float step_max(float a, float b)
-{
-    return a > b || a != a ? a : b;
-}
-
 /* The hyperbolic tangent, with an error below 2^-22, as 1 - 2 / (1 + e^2x). */
 HEED_DEVICE float step_tanh(float x)
 {
     return ptx_fma(ptx_rcp(ptx_ex2(x * (2.0f * LOG2_E)) + 1.0f), -2.0f, 1.0f);
 }
 
-/* ---- A softcap: (tanh(y) - 1) / 2 for y = x * stretch / (2 log2(e)) ---- */
+/* ---- A softcap of a product, less the base of cap_base() ---- */
 
-#define SMALL_Y 0.42f
-
-/* True if |y| is at most SMALL_Y, and no power in the polynomial underflows. */
-HEED_DEVICE int is_small(float x, float stretch)
+/* True if y is small for all products up to @x. */
+HEED_DEVICE int is_small(const heed_cuda_args *args, float x)
 {
-    float factor = ptx_abs(stretch);
-    return factor >= 0x1p-16f && factor <= 0x1p16f &&
-           ptx_abs(x) * factor <= SMALL_Y * 2.0f * LOG2_E;
+    return ptx_abs(x) <= args->changes.cap.small;
 }
 
-/* For a small y without special functions: y + y^3 (a + b y^2 + c y^4), with coefficients that
- * minimize the largest error, 0.72 u. With all roundings the error of tanh(y) is at most 2.35 u,
- * and 2.48 u with the other method of step_cap(). */
-HEED_DEVICE float step_small_cap(float x, float stretch)
+/* X tanh(y) - X is -2 X / (1 + e^2y). The multiplication of the polynomial for a tiny y by @x is
+ * left to the compiler, which then makes one instruction of it and of what follows. */
+HEED_DEVICE float step_cap(const heed_cuda_args *args, float x, const int how)
 {
-    const float f = stretch * (0.5f / LOG2_E), f2 = f * f, f3 = f * f2, f5 = f3 * f2;
-    float square = x * x, p = ptx_fma(square, -0.02340851f * (f5 * f2), 0.06627897f * f5);
-    p = ptx_fma(square, p, -0.16665381f * f3);
-    p = ptx_fma(square, p, 0.5f * f);
-    return ptx_fma(x, p, -0.5f);
+    const heed_cuda_cap *cap = &args->changes.cap;
+    float square = x * x;
+    if (how & STEP_TINY) {
+        float p = ptx_fma(square, cap->of_tiny[2], cap->of_tiny[1]);
+        return x * ptx_fma(square, p, cap->of_tiny[0]);
+    }
+    if (how & STEP_SMALL) {
+        float p = ptx_fma(square, cap->of_small[3], cap->of_small[2]);
+        p = ptx_fma(square, p, cap->of_small[1]);
+        p = ptx_fma(square, p, cap->of_small[0]);
+        return ptx_fma(x, p, -cap->top);
+    }
+    return ptx_rcp(ptx_fma(ptx_ex2(x * cap->stretch), cap->inverse, cap->inverse));
 }
 
-HEED_DEVICE float step_cap(float x, float stretch, const int how)
+HEED_DEVICE float cap_base(const heed_cuda_args *args, const int how)
 {
-    return how & STEP_SMALL ? step_small_cap(x, stretch) : ptx_rcp(-1.0f - ptx_ex2(x * stretch));
+    return how & STEP_TINY ? 0.0f : args->changes.cap.top;
 }
 
 /* @x, or -@x if @by is negative. */
@@ -486,6 +481,11 @@ HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 
     u32 head_kv = head - batch * args->heads_kv.value;
     return score_row_of(args, batch, head_kv * args->group.value + place.head, place.query);
 }
+
+#else
+
+#define STEPS_RISE 0
+#define STEPS_CAP 0
 
 #endif
 

@@ -174,19 +174,40 @@ HEED_DEVICE void modify_row_far(const heed_cuda_args *args, const score_row *row
 
 #endif
 
-/* True if all scores of the warp's rows are small. */
+/* True if all scores of the warp's rows are small. Four maxima wait less for each other than one. */
 HEED_DEVICE int are_small(const heed_cuda_args *args, float s[ROWS16][KEYS8][4])
 {
-#if HEED_MODIFIES && STEPS_CAP
-    float largest = 0.0f;
+#if STEPS_CAP
+    float most[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
     HEED_UNROLL
     for (int i = 0; i < ROWS16 * KEYS8 * 4; i++)
-        largest = ptx_max(largest, ptx_abs(s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4]));
-    return !ptx_vote_any(!is_small(largest, args->changes.stretch));
+        most[i % 4] = ptx_max(most[i % 4], ptx_abs(s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4]));
+    return !ptx_vote_any(
+        !is_small(args, ptx_max(ptx_max(most[0], most[1]), ptx_max(most[2], most[3]))));
 #else
     (void)args;
     (void)s;
     return 0;
+#endif
+}
+
+/* True if all of the lane's scores are tiny. Sums of fourth powers are at least their maximum, and
+ * a multiply-add costs half as much as a maximum while products run. */
+HEED_DEVICE int has_tiny(const heed_cuda_args *args, float s[ROWS16][KEYS8][4])
+{
+#if STEPS_CAP
+    float sum[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    HEED_UNROLL
+    for (int i = 0; i < ROWS16 * KEYS8 * 4; i++) {
+        float x = s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4], square = x * x;
+        sum[i % 4] = ptx_fma(square, square, sum[i % 4]);
+    }
+    float tiny = args->changes.cap.tiny;
+    return sum[0] <= tiny && sum[1] <= tiny && sum[2] <= tiny && sum[3] <= tiny;
+#else
+    (void)args;
+    (void)s;
+    return 1;
 #endif
 }
 
@@ -224,6 +245,7 @@ HEED_DEVICE void modify_scores(const heed_cuda_args *args, const place *at,
     lane_rows own;
     tile_rows rows;
     int small = whole && are_small(args, s);
+    (void)small; /* without steps */
     HEED_UNROLL
     for (int i = 0; i < 2 * ROWS16 && (HEED_MODIFIES || HEED_HIDES); i++) {
         const int how = (HEED_PAIRS ? STEP_PAIRS : 0) | (whole ? STEP_FAR | STEP_SEEN : 0);
@@ -403,7 +425,8 @@ HEED_DEVICE int max_lags(const state *st, float s[ROWS16][KEYS8][4], const tile_
 HEED_DEVICE float weight_of(const state *st, const tile_bases *bases, float score, float scale,
                             int mt, int h)
 {
-    return power_of_two(ptx_fms(score, scale, tile_max(st, bases, scale, mt, h)));
+    float max = tile_max(st, bases, scale, mt, h);
+    return power_of_two(STEPS_CAP ? score - max : ptx_fms(score, scale, max));
 }
 
 /* Stores two weights of row g (@h 0) or g + 8 (1), for neighbouring keys of @nt. */

@@ -82,22 +82,24 @@ static int registers_of(const heed_score *p, int i)
 /* Further registers that the compiler used in some hundred configs: for elements in flight, and for
  * steps of several scores at a time. */
 enum {
-    LOADING = 20,
+    LOADING = 20, /* not for bits */
     COMPUTING = 8,
     STARTING = 24 /* for a row's first key */
 };
 
 static void add_registers(const heed_score *p, heed_cuda_needs *needs)
 {
-    bool loads = false;
+    bool loads = false, numbers = false;
     for (int i = 0; i < p->program.count; i++) {
         needs->registers += registers_of(p, i);
         loads = loads || p->marks[i] & AS_PLACE;
+        numbers = numbers ||
+                  (p->marks[i] & AS_PLACE && heed_score_type_of(p, i) != HEED_DATA_BITS);
         needs->ahead = needs->ahead ||
                        (heed_score_read_ahead(p, i) && heed_score_type_of(p, i) != HEED_DATA_BITS);
     }
     bool computes = needs->instructions > COMPUTING;
-    needs->registers += (needs->modifies ? BASES : 0) + (loads ? LOADING : 0) +
+    needs->registers += (needs->modifies ? BASES : 0) + (numbers ? LOADING : 0) +
                         (computes ? COMPUTING : 0) + (needs->starts ? STARTING : 0);
     needs->crowded = loads || computes;
     needs->per_key = loads && computes;
@@ -134,14 +136,16 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
         return needs;
     heed_score_start(&p, problem);
     needs.modifies = p.program.score >= 0;
+    needs.caps = p.caps_products;
     needs.hides = p.program.visible >= 0;
     needs.any = needs.modifies || needs.hides || needs.starts || needs.lengths || needs.packed_q ||
                 needs.packed_k || needs.pages || needs.sinks;
     needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
     add_lists(&p, &needs);
     heed_score_need_all(&p);
-    needs.instructions = p.term_count + (p.root >= 0 && !p.products) + (p.capped ? 2 : 0);
-    needs.exponentials = p.capped ? 2 : 0;
+    needs.instructions = p.term_count + (p.root >= 0 && !p.products) +
+                         (p.caps_products ? 3 : p.capped ? 2 : 0);
+    needs.exponentials = p.capped && !p.caps_products ? 2 : 0;
     for (int i = 0; i < p.program.count; i++)
         add_cost(&p, i, &needs);
     add_registers(&p, &needs);
@@ -172,6 +176,30 @@ static void fill_source(heed_cuda_source *source, const heed_load *from)
 
 _Static_assert(HEED_CUDA_SOURCES == HEED_SOURCES_MAX, "args.cuh has room for all sources");
 
+/* The polynomials minimize the largest error of tanh(y), in units of 2^-24 (u): y + y^3 (a + b y^2 +
+ * c y^4) for |y| up to 0.42, 0.72 u, and a y + b y^3 + c y^5 up to 0.28, 1.78 u. With all roundings
+ * the errors are at most 2.35 and 2.0 u, and 2.48 u with exponentials. Factors for which a power
+ * could underflow have neither. */
+static void fill_cap(heed_cuda_cap *cap, const heed_score *p, double scale)
+{
+    static const double of_small[4] = { 1, -0.33330762, 0.13255794, -0.04681702 };
+    static const double of_tiny[3] = { 0.99999734, -0.33305902, 0.1262284 };
+    double stretch = scale * p->stretch, top = p->softcap * LOG2_E;
+    double factor = fabs(stretch) / (2 * LOG2_E), power = top * stretch / (2 * LOG2_E);
+    *cap = (heed_cuda_cap){ .stretch = (float)stretch,
+                            .top = (float)top,
+                            .inverse = (float)(-0.5 / top) };
+    if (!(factor >= 0x1p-16 && factor <= 0x1p16))
+        return;
+    cap->small = (float)(0.42 / factor);
+    cap->tiny = (float)pow(0.28 / factor, 4);
+    for (int i = 0; i < 4; i++, power *= factor * factor) {
+        cap->of_small[i] = (float)(of_small[i] * power);
+        if (i < 3)
+            cap->of_tiny[i] = (float)(of_tiny[i] * power);
+    }
+}
+
 float heed_cuda_fill_changes(heed_cuda_changes *changes, const heed_problem *problem)
 {
     heed_score p;
@@ -184,7 +212,8 @@ float heed_cuda_fill_changes(heed_cuda_changes *changes, const heed_problem *pro
     changes->natural = (float)scale;
     changes->inverse = (float)(1 / unit);
     changes->unit = (float)unit;
-    changes->stretch = (float)(scale * p.stretch);
+    if (p.caps_products)
+        fill_cap(&changes->cap, &p, scale);
     if (problem->sinks.along & HEED_ALONG_BATCH)
         changes->sink_stride = problem->sinks.strides.batch;
     if (problem->starts.along & HEED_ALONG_BATCH)

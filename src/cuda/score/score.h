@@ -21,6 +21,7 @@ typedef struct heed_cuda_needs {
     bool packed_q, packed_k;
     bool pages;
     bool sinks;
+    bool caps; /* a softcap of products, which polynomials may compute */
     bool any;
     bool lists;       /* intervals of the steps may show which tiles are hidden (tile_list.cuh), */
     bool per_head;    /* differently for each head, */

@@ -36,8 +36,10 @@ typedef struct heed_score {
     int term_count;
     heed_score_term terms[HEED_STEPS_MAX]; /* and these; */
     bool products;                         /* the core is the unchanged score; */
-    bool capped;                           /* or twice the softcap times (1/2 - 1 / (1 + e^2y)), */
+    bool capped;                           /* or a softcap X of the core, */
+    bool caps_products;                    /* or of the unchanged score, */
     double stretch;                        /* where 2y, to base 2, is this times the core; */
+    double softcap;                        /* X */
     float unit;                            /* or the core times this */
     heed_text *text;
 } heed_score;

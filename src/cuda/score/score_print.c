@@ -12,7 +12,8 @@
  *    exponential, as without any steps, and the terms are converted to that unit. The core is the
  *    score, in the unit of products, or a softcap, a product, or any other step.
  *  - A softcap X tanh(y) is X - 2 X / (1 + e^2y): the unit 2 X is left to the exponential, and the
- *    constant X to the row. If no y of a tile is large, a polynomial is used instead.
+ *    constant X to the row. A softcap of products is in the unit ln(2), so that the exponential
+ *    needs no factor; if no y of a tile is large, a polynomial is used instead (score.cuh).
  *  - The part that a row's logits in a tile have in common is the tile's base. It is subtracted
  *    from the row's maximum, and costs nothing per score. For a term that is linear in the key the
  *    base includes the value at the lane's first key, if that is large; the remaining part is one
@@ -27,13 +28,6 @@
 #include "../../problem/operand.h"
 
 #define NEAR 3 /* a linear number within this many tiles of zero is near it */
-
-/* True if the core is a softcap of products. */
-static bool caps_products(const heed_score *p)
-{
-    return p->capped && p->core >= 0 && heed_score_step(p, p->core)->op == HEED_OP_SCORE &&
-           heed_score_moderate(&p->problem);
-}
 
 static void print_macros(const heed_score *p)
 {
@@ -50,7 +44,7 @@ static void print_macros(const heed_score *p)
     PRINT(p,
           "#define STEPS_READ_AHEAD %d\n#define STEPS_RISE %d\n#define STEPS_PACKED %d\n"
           "#define STEPS_CAP %d\n\n",
-          reads, rises, packed, caps_products(p));
+          reads, rises, packed, p->caps_products);
 }
 
 static void print_fields(const heed_score *p)
@@ -232,7 +226,9 @@ static void print_base(const heed_score *p)
           "                          const score_tile *at, const int how)\n{\n"
           "    float base = %s;\n"
           "    (void)args;\n    (void)row;\n    (void)at;\n    (void)how;\n",
-          p->capped ? "0.5f" : "0.0f");
+          p->caps_products ? "cap_base(args, how)"
+          : p->capped      ? "0.5f"
+                           : "0.0f");
     for (int i = 0; i < p->term_count; i++) {
         heed_score_factors f = heed_score_factors_of(p, p->terms[i].step);
         char sign = p->terms[i].less ? '-' : '+';
@@ -262,8 +258,8 @@ static void print_core(const heed_score *p, bool done[HEED_STEPS_MAX])
 {
     if (p->core < 0 || p->products)
         return;
-    if (caps_products(p)) {
-        PRINT(p, "    score = step_cap(score, args->changes.stretch, how);\n");
+    if (p->caps_products) {
+        PRINT(p, "    score = step_cap(args, score, how);\n");
         return;
     }
     heed_score_print_of_key(p, p->core, done);

@@ -225,9 +225,12 @@ static void find_unit(heed_score *p)
     if (heed_score_step(p, inner)->op != HEED_OP_TANH)
         return;
     p->capped = true;
-    p->unit *= 2;
+    p->softcap = (double)p->unit;
     p->core = take_factor(p, heed_score_step(p, inner)->a, &factor);
     p->stretch = 2 * LOG2_E * factor;
+    p->caps_products = heed_score_step(p, p->core)->op == HEED_OP_SCORE &&
+                       heed_score_moderate(&p->problem);
+    p->unit = p->caps_products ? (float)(1 / LOG2_E) : 2 * p->unit;
 }
 
 void heed_score_start(heed_score *p, const heed_problem *problem)

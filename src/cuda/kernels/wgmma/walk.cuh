@@ -40,6 +40,7 @@ typedef struct walk {
     ring clean; /* and the next tile of V that needs a mask */
     lane_rows own;
     tile_rows ahead; /* those of the next tile: EARLY_ROWS */
+    int large;       /* true if a score of the last tile was not small: STEPS_CAP */
 } walk;
 
 /* The number, in the block, of the team's tile @j. */
@@ -205,6 +206,8 @@ HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         ready_tile_row(&w->own, rows, i, how);
     int small = !masked && are_small(&w->m->args, s);
+    if (STEPS_CAP)
+        w->large = !masked && !small;
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         modify_row(&w->m->args, &w->own, rows, s, bases, i, !masked, how, small);
@@ -219,7 +222,19 @@ HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     modify_found(w, s, bases, &rows, masked);
 }
 
-/* or for the first time, and then finds the rows of the next one. */
+/* True if the main loop has no branch between the changes of scores and the exponentials, so that
+ * they overlap. Then the first tile, whose maxima are needed before, comes before the loop. */
+#define STRAIGHT (HEED_STEP_ORDER == 3 && (HEED_MODIFIES || HEED_HIDES))
+
+/* Keeps the compiler from moving arithmetic or loads across this place, without such a branch. */
+HEED_DEVICE void keep_order(const walk *w)
+{
+    if (STRAIGHT)
+        ptx_keep_order(w->m->args.group.value == 0);
+}
+
+/* or for the first time, and then finds the rows of the next one. Their loads stay behind the last
+ * use of these: otherwise registers are copied, which waits for the loads. */
 HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
                              u32 tiles, const int masked)
 {
@@ -228,6 +243,7 @@ HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
         return;
     }
     modify_found(w, s, bases, &w->ahead, masked);
+    keep_order(w);
     find_early_rows(w, j + 1, tiles, masked);
 }
 
@@ -287,6 +303,80 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
 
 #endif
 
+/* True if scores are changed by fewer instructions in most tiles than in others. */
+#define QUICK (HEED_STEP_ORDER == 3 && STEPS_CAP)
+
+/* Changes and weighs tile @j of @tiles, which needs no mask, with those instructions. There is no
+ * branch in between, so that arithmetic and exponentials overlap. Returns false if they are not
+ * valid for the tile, or its weights are too large; its scores are as before. */
+HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
+                              tile_bases *bases, u32 j, u32 tiles, float sum[ROWS16][2])
+{
+#if QUICK
+    const int how = READ_AHEAD | STEP_FAR | STEP_SEEN | STEP_TINY;
+    float changed[ROWS16][KEYS8][4];
+    tile_rows found, *rows = EARLY_ROWS ? &w->ahead : &found;
+    if (w->large)
+        return 0;
+    if (!EARLY_ROWS)
+        find_tile_rows(w, rows, j, 0);
+    if (STEPS_RISE && ptx_vote_any(is_near(&rows->at[0]) || is_near(&rows->at[1])))
+        return 0;
+    HEED_UNROLL
+    for (int i = 0; i < KEYS8 * 4; i++)
+        changed[0][i / 4][i % 4] = s[0][i / 4][i % 4];
+    HEED_UNROLL
+    for (int i = 0; i < 2; i++) {
+        ready_tile_row(&w->own, rows, i, how);
+        modify_row_so(&w->m->args, &w->own.of[i], &rows->at[i], changed, &bases->of[0][i], i, 1,
+                      how);
+    }
+    if (EARLY_ROWS) {
+        keep_order(w);
+        find_early_rows(w, j + 1, tiles, 0);
+    }
+    sum[0][0] = sum[0][1] = 0.0f;
+    weigh(st, p, changed, bases, w->m->args.scale, sum, 0, KEYS8);
+    int valid = has_tiny(&w->m->args, s) && weights_fit(sum);
+    return !ptx_vote_any(!valid);
+#else
+    (void)w;
+    (void)st;
+    (void)p;
+    (void)s;
+    (void)bases;
+    (void)j;
+    (void)tiles;
+    (void)sum;
+    return 0;
+#endif
+}
+
+/* True if turns at the softmax do not include the changes of scores. */
+#define TURN_LATE (HEED_TURNS == 3 && !QUICK)
+
+/* Begins the turn, with what other warps wait for behind it. */
+HEED_DEVICE void begin_softmax(walk *w)
+{
+    if (HEED_TURNS == 3)
+        take_turn(&w->at);
+    keep_order(w);
+}
+
+/* Changes the scores of tile @j of @tiles by the general instructions, and masks them. */
+HEED_DEVICE void change_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
+                             u32 tiles, const int careful, int masked)
+{
+    if (QUICK) {
+        modify_again(w, s, bases, j, careful);
+        find_early_rows(w, j + 1, tiles, careful);
+    } else {
+        modify_tile(w, s, bases, j, tiles, careful);
+    }
+    if (careful && masked)
+        mask_tile(w, s, j);
+}
+
 /* Computes the other weights while the products of earlier ones run. */
 HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4],
                               const tile_bases *bases, float scale, float sum[ROWS16][2],
@@ -301,7 +391,9 @@ HEED_DEVICE void weigh_others(state *st, weights *p, float s[ROWS16][KEYS8][4],
     }
 }
 
-HEED_DEVICE void step(walk *w, state *st, u32 j, u32 tiles, const int masked, const int first)
+/* @masked: the tile needs a mask. @careful: it may need one, or it is the first one. */
+HEED_DEVICE void step(walk *w, state *st, u32 j, u32 tiles, const int careful, int masked,
+                      const int first)
 {
     float s[ROWS16][KEYS8][4], sum[ROWS16][2], scale = w->m->args.scale;
     weights p;
@@ -318,12 +410,14 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, u32 tiles, const int masked, co
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 2)
         pass_turn(&w->at);
-    modify_tile(w, s, &bases, j, tiles, masked);
-    if (masked)
-        mask_tile(w, s, j);
-    if (HEED_TURNS == 3)
-        take_turn(&w->at);
-    weigh_first(st, &p, s, &bases, scale, first, sum);
+    if (!TURN_LATE)
+        begin_softmax(w);
+    if (!QUICK || careful || !weigh_quickly(w, st, &p, s, &bases, j, tiles, sum)) {
+        change_tile(w, s, &bases, j, tiles, careful, masked);
+        if (TURN_LATE)
+            begin_softmax(w);
+        weigh_first(st, &p, s, &bases, scale, first, sum);
+    }
     if (HEED_TURNS == 3)
         pass_turn(&w->at);
     wait_values(w, &here, HEED_OWN_TILES == 1 ? masked : is_cleaned(w, j));
@@ -344,17 +438,20 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
         find_early_rows(w, 0, tiles, 1);
     pass_tiles(w);
     release_last(w);
+    if (STEPS_CAP)
+        w->large = 0;
     if (HEED_STEP_ORDER == 1) {
         if (tiles == 0)
             return;
-        step(w, st, j++, tiles, masked > 0, 1);
+        step(w, st, j++, tiles, masked > 0, masked > 0, 1);
     }
+    u32 careful = STRAIGHT && masked == 0 ? tiles > 0 : masked;
     HEED_NO_UNROLL
-    for (; j < masked; j++)
-        step(w, st, j, tiles, 1, HEED_STEP_ORDER != 1 && j == 0);
+    for (; j < careful; j++)
+        step(w, st, j, tiles, 1, !STRAIGHT || j < masked, HEED_STEP_ORDER != 1 && j == 0);
     HEED_MAIN_LOOP
     for (; j < tiles; j++)
-        step(w, st, j, tiles, 0, HEED_STEP_ORDER != 1 && j == 0);
+        step(w, st, j, tiles, 0, 0, HEED_STEP_ORDER != 1 && !STRAIGHT && j == 0);
 }
 
 #else
