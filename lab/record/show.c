@@ -176,13 +176,8 @@ heed_status lab_record_source(lab_record *record, int64_t trial, char **source, 
                                  "WHERE id = (SELECT candidate FROM trial WHERE id = ?))",
                                  error);
     statement_integer(&s, trial);
-    if (statement_row(&s)) {
-        const char *text = statement_get_text(&s, 0);
-        *source = text ? strdup(text) : NULL;
-        if (!*source)
-            s.status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for a source",
-                                record->path);
-    }
+    if (statement_row(&s))
+        *source = statement_copy_text(&s, 0);
     return statement_end(&s);
 }
 
