@@ -5,7 +5,6 @@
 #include "paired.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "spending.h"
 #include "stats.h"

@@ -4,7 +4,6 @@
  * A manifest belongs to an environment, and is stored once. It is identified by the hash of its
  * text, so the text needs no seal.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "store.h"

@@ -1,9 +1,7 @@
 /*
  * show.c - all fields of one trial and its rows, and its seal
  */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "store.h"
 

@@ -1,7 +1,6 @@
 /*
  * statement.c - SQLite statements and error messages
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
