@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "lab/tensor/convert.h"
 #include "lab/tensor/npy.h"
 #include "lab/tensor/random.h"
 #include "lab/tensor/safetensors.h"

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arrays.h"
 #include "contexts.h"
 #include "cpu/cpu.h"
 #include "heed.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "report/format.h"
 #include "report_final.h"
 
 #define TOP 3        /* steps and ablations of a summary */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/format.h"
 #include "report/html_plot.h"
 #include "report_final.h"
 #include "search/point_facts.h"
