@@ -119,7 +119,7 @@ int64_t lab_final_occupancy(const char *device, const char *launch, int64_t regi
                             int64_t shared, int64_t *most);
 
 /* -------------------------------------------------------------------------- */
-/* search.c: searches on the board */
+/* search.c: searches on the board                                            */
 /* -------------------------------------------------------------------------- */
 
 /* A search, on one problem. */

@@ -168,7 +168,7 @@ void statement_reals(statement *s, const double *values, size_t count)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Results */
+/* Results                                                                    */
 /* -------------------------------------------------------------------------- */
 
 bool statement_row(statement *s)

@@ -144,7 +144,7 @@ heed_status manifest_add(lab_record *record, int64_t environment, const lab_reco
 heed_status manifest_check(lab_record *record, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* hash.c: SHA-256 of a sequence of values */
+/* hash.c: SHA-256 of a sequence of values                                    */
 /* -------------------------------------------------------------------------- */
 
 typedef struct hasher {

@@ -89,7 +89,7 @@ void lab_protections_missing(const lab_protections *protections, char *text, siz
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Creating a sandbox */
+/* Creating a sandbox                                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Adds @access to the ruleset. */
@@ -142,7 +142,7 @@ void lab_sandbox_destroy(lab_sandbox *sandbox)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Entering a sandbox */
+/* Entering a sandbox                                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Sets a limit to @value, or to the hard limit if that is less. */
