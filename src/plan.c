@@ -332,20 +332,16 @@ static heed_status choose_by_effort(heed_plan *plan, heed_effort effort)
     return heed_wisdom_add(plan->context->wisdom, &plan->problem, &choice);
 }
 
-heed_status heed_plan_create(heed_plan **plan, heed_context *context, const heed_problem *problem,
-                             heed_effort effort)
+/* Makes a plan with the kernel @name, or if that is NULL with the best one by @effort. */
+static heed_status create(heed_plan **plan, heed_context *context, const heed_problem *problem,
+                          heed_effort effort, const char *name)
 {
-    if (plan)
-        *plan = NULL;
-    if ((unsigned)effort > HEED_WISDOM_ONLY)
-        return heed_fail(HEED_ERR_INVALID, "effort is %d; it must be 0 to %d", (int)effort,
-                         (int)HEED_WISDOM_ONLY);
     heed_status status = prepare(plan, context, problem);
     if (status != HEED_OK)
         return status;
     (*plan)->effort = effort;
     heed_trace_begin_plan(context->trace, problem);
-    status = choose_by_effort(*plan, effort);
+    status = name ? choose_named(*plan, name, heed_plan_choose) : choose_by_effort(*plan, effort);
     if (status == HEED_OK)
         status = heed_prefix_plan(*plan, effort);
     heed_trace_end(context->trace);
@@ -356,6 +352,17 @@ heed_status heed_plan_create(heed_plan **plan, heed_context *context, const heed
     return status;
 }
 
+heed_status heed_plan_create(heed_plan **plan, heed_context *context, const heed_problem *problem,
+                             heed_effort effort)
+{
+    if (plan)
+        *plan = NULL;
+    if ((unsigned)effort > HEED_WISDOM_ONLY)
+        return heed_fail(HEED_ERR_INVALID, "effort is %d; it must be 0 to %d", (int)effort,
+                         (int)HEED_WISDOM_ONLY);
+    return create(plan, context, problem, effort, NULL);
+}
+
 heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
                                    const heed_problem *problem, const char *kernel)
 {
@@ -363,19 +370,7 @@ heed_status heed_plan_create_named(heed_plan **plan, heed_context *context,
         *plan = NULL;
     if (!kernel)
         return heed_fail(HEED_ERR_INVALID, "kernel is NULL; it must name a kernel");
-    heed_status status = prepare(plan, context, problem);
-    if (status != HEED_OK)
-        return status;
-    heed_trace_begin_plan(context->trace, problem);
-    status = choose_named(*plan, kernel, heed_plan_choose);
-    if (status == HEED_OK)
-        status = heed_prefix_plan(*plan, HEED_ESTIMATE);
-    heed_trace_end(context->trace);
-    if (status != HEED_OK) {
-        heed_plan_destroy(*plan);
-        *plan = NULL;
-    }
-    return status;
+    return create(plan, context, problem, HEED_ESTIMATE, kernel);
 }
 
 void heed_plan_destroy(heed_plan *plan)

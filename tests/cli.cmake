@@ -12,7 +12,7 @@ if(TARGET heed_cli)
     heed_tests(cli options verbs)
     heed_program_tests(bench bench_rivals board board_forged cli cuda_doctor evidence evolve gate gate_rebuild
         insight inspect_code own profile_program report report_final report_refusals rerun roofline_verb run
-        run_append run_sequences selftest suite sweep tune verify)
+        run_append run_append_refusals run_sequences selftest suite sweep tune verify)
     foreach(name bench_rivals cuda_doctor evidence evolve gate gate_rebuild inspect_code own profile_program sweep)
         heed_fake_cuda(test_${name})
     endforeach()

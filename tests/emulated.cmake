@@ -42,7 +42,7 @@ foreach(target emulated_kernels emulated_kernels_others emulated_changes emulate
     set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON)
     # Most time is spent in the emulator, so more optimization would only make compilation slower. gcc does not see
     # for every constant that a loop that initializes a variable runs at least once.
-    target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-psabi -Wno-maybe-uninitialized -O1 $<$<CONFIG:Release>:-g0>)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-psabi -Wno-maybe-uninitialized -O1)
     # It runs on one thread, so the thread sanitizer would only make it slow.
     if(HEED_SANITIZE AND NOT HEED_SANITIZE STREQUAL "thread")
         target_compile_options(${target} PRIVATE -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all)

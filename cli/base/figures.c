@@ -3,8 +3,6 @@
  */
 #include "figures.h"
 
-#include <math.h>
-
 #include "base/plural.h"
 #include "report/format.h"
 #include "report/wrap.h"

@@ -5,7 +5,6 @@
  * together. Each duel uses its full time, however clear the verdict: the size of the effect
  * matters, not only its sign.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "lab/ablate/ablate.h"

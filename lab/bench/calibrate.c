@@ -2,8 +2,6 @@
  * calibrate.c - duels of a kernel with itself, to find the smallest detectable difference on this
  * machine
  */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/bench/match.h"

@@ -5,7 +5,6 @@
 #include "lab/bench/engine.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>

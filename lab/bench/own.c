@@ -2,7 +2,6 @@
  * own.c - heed against a user's kernel: proved first, then timed in turns
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "lab/bench/match.h"
 #include "lab/bench/worker.h"

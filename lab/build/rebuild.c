@@ -35,7 +35,7 @@ static bool fail(lab_rebuild *it, const char *why)
 }
 
 /* -------------------------------------------------------------------------- */
-/* The original libheed */
+/* The original libheed                                                       */
 /* -------------------------------------------------------------------------- */
 
 /* A loaded library runs in this process: a board that others can write to must not choose it. */
@@ -141,7 +141,7 @@ static bool rebuild_on_host(lab_rebuild *it)
 }
 
 /* -------------------------------------------------------------------------- */
-/* The original device code */
+/* The original device code                                                   */
 /* -------------------------------------------------------------------------- */
 
 /* A user's source must pass the gates in a separate process, where it may hang or lose the device,

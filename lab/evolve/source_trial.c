@@ -2,7 +2,6 @@
  * source_trial.c - one source: compiled, through the gates, and timed
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "lab/evolve/sources.h"
 #include "src/measure.h"

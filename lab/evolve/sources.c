@@ -4,7 +4,6 @@
 #include "lab/evolve/sources.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/report/format.h"

@@ -348,9 +348,12 @@ static int by_place_and_time(const void *a, const void *b)
     return order ? order : (x->row.trial > y->row.trial) - (x->row.trial < y->row.trial);
 }
 
-bool lab_final_same_place(const lab_final_trial *a, const lab_final_trial *b)
+size_t lab_final_place_end(const lab_final_trial *trials, size_t begin, size_t count)
 {
-    return by_place(a, b) == 0;
+    size_t end = begin + 1;
+    while (end < count && by_place(&trials[begin], &trials[end]) == 0)
+        end++;
+    return end;
 }
 
 bool lab_final_ranked(const lab_final_trial *trial)
@@ -363,6 +366,15 @@ bool lab_final_ranked(const lab_final_trial *trial)
 /* -------------------------------------------------------------------------- */
 /* Pareto                                                                     */
 /* -------------------------------------------------------------------------- */
+
+lab_standing lab_final_standing(const lab_final_trial *trial, bool counts)
+{
+    lab_standing standing = { .time = counts ? trial->row.seconds : (double)INFINITY,
+                              .point_facts = lab_point_facts_unknown() };
+    standing.point_facts.value[LAB_FACT_REGISTERS] = trial->registers;
+    standing.point_facts.value[LAB_FACT_SMEM] = trial->shared;
+    return standing;
+}
 
 /* Marks the Pareto front of the @count trials of a place. */
 static bool mark_front(lab_final_trial *trials, size_t count, size_t *fronts)
@@ -377,10 +389,7 @@ static bool mark_front(lab_final_trial *trials, size_t count, size_t *fronts)
     }
     for (size_t i = 0; i < count; i++) {
         bool counts = lab_final_ranked(&trials[i]) && trials[i].registers >= 0;
-        standings[i].time = counts ? trials[i].row.seconds : (double)INFINITY;
-        standings[i].point_facts = lab_point_facts_unknown();
-        standings[i].point_facts.value[LAB_FACT_REGISTERS] = trials[i].registers;
-        standings[i].point_facts.value[LAB_FACT_SMEM] = trials[i].shared;
+        standings[i] = lab_final_standing(&trials[i], counts);
         known += counts;
     }
     lab_point_facts_front(standings, count, front);
@@ -396,9 +405,7 @@ static bool mark_fronts(lab_final_board *board)
 {
     bool good = true;
     for (size_t i = 0, next; good && i < board->count; i = next) {
-        for (next = i + 1; next < board->count; next++)
-            if (!lab_final_same_place(&board->trials[i], &board->trials[next]))
-                break;
+        next = lab_final_place_end(board->trials, i, board->count);
         good = mark_front(&board->trials[i], next - i, &board->fronts);
     }
     return good;

@@ -18,6 +18,7 @@
 #include "lab/base/error.h"
 #include "lab/inspect/roofline.h"
 #include "lab/record/record.h"
+#include "lab/search/point_facts.h"
 
 /* -------------------------------------------------------------------------- */
 /* board.c: every trial of a board                                            */
@@ -70,9 +71,14 @@ heed_status lab_final_board_read(lab_final_board *board, lab_record *record, boo
                                  lab_error *error);
 void lab_final_board_free(lab_final_board *board);
 
-/* lab_final_same_place() returns true if two trials have the same problem, device, thread count,
- * and hot or cold caches. */
-bool lab_final_same_place(const lab_final_trial *a, const lab_final_trial *b);
+/* A place is one problem on one device with one thread count, cold or hot, for which trials
+ * compete. lab_final_place_end() returns the index after the last of the @count @trials from @begin
+ * on that have the same place. */
+size_t lab_final_place_end(const lab_final_trial *trials, size_t begin, size_t count);
+
+/* lab_final_standing() returns a trial's time, INFINITY unless it @counts, registers and shared
+ * memory, for a Pareto front. */
+lab_standing lab_final_standing(const lab_final_trial *trial, bool counts);
 
 /* lab_final_ranked() returns true if the figure of a trial may be ranked: right, confirmed, and not
  * known to be untrustworthy. */
@@ -113,7 +119,7 @@ int64_t lab_final_occupancy(const char *device, const char *launch, int64_t regi
                             int64_t shared, int64_t *most);
 
 /* -------------------------------------------------------------------------- */
-/* search.c: searches on the board */
+/* search.c: searches on the board                                            */
 /* -------------------------------------------------------------------------- */
 
 /* A search, on one problem. */

@@ -152,7 +152,7 @@ static bool explain(const answer *it, const lab_error *error, lab_ncu_trouble *t
 }
 
 /* -------------------------------------------------------------------------- */
-/* The command */
+/* The command                                                                */
 /* -------------------------------------------------------------------------- */
 
 /* The device of @asked; "auto" was resolved to CUDA. */

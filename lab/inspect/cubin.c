@@ -183,7 +183,7 @@ static heed_status read_sections(cubin_reader *reader)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Symbols: the list of kernels */
+/* Symbols: the list of kernels                                               */
 /* -------------------------------------------------------------------------- */
 
 static bool is_kernel(const unsigned char *symbol)
@@ -423,7 +423,7 @@ void lab_cubin_free(lab_cubin *cubin)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Spills, which only the assembler's log has */
+/* Spills, which only the assembler's log has                                 */
 /* -------------------------------------------------------------------------- */
 
 /* The line after "Function properties for NAME" reads "... N bytes stack frame, N bytes spill

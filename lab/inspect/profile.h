@@ -92,7 +92,7 @@ const lab_stall_row *lab_stall_of(size_t index);                      /* below L
 void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE]); /* ncu's name for it */
 
 /* -------------------------------------------------------------------------- */
-/* profile_metrics.c: the request */
+/* profile_metrics.c: the request                                             */
 /* -------------------------------------------------------------------------- */
 
 /* The metrics to request from ncu; those that it rejects are removed. */
@@ -120,7 +120,7 @@ const char *lab_profile_wish_text(const lab_profile_wish *wish, char text[LAB_PR
 bool lab_profile_wish_drop(lab_profile_wish *wish, const char *text);
 
 /* -------------------------------------------------------------------------- */
-/* profile.c: the result */
+/* profile.c: the result                                                      */
 /* -------------------------------------------------------------------------- */
 
 /* One launch. A value that is not known is NAN. */
@@ -166,7 +166,7 @@ size_t lab_profile_stalls(const lab_profile *profile, size_t order[LAB_STALLS]);
 double lab_profile_stall_share(const lab_profile *profile, size_t stall);
 
 /* -------------------------------------------------------------------------- */
-/* profile_gate.c: gates on the counters */
+/* profile_gate.c: gates on the counters                                      */
 /* -------------------------------------------------------------------------- */
 
 typedef enum lab_gate_verdict {

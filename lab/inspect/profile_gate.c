@@ -7,7 +7,6 @@
  * multiprocessors busy, too: ncu's figure is for the busiest unit, including the tensor pipe.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "profile.h"
 

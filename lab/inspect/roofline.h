@@ -103,7 +103,7 @@ bool lab_roofline_allows(const heed_problem *problem, const lab_ceilings *ceilin
 lab_ceilings lab_roofline_cpu(const char *features, int threads, bool any);
 
 /* -------------------------------------------------------------------------- */
-/* roofline_file.c: ceilings in a text file */
+/* roofline_file.c: ceilings in a text file                                   */
 /* -------------------------------------------------------------------------- */
 
 /* lab_ceilings_path() writes the path of the file for @device with @features in the cache folder:
@@ -127,7 +127,7 @@ heed_status lab_ceilings_parse(lab_ceilings *ceilings, const char *text, size_t 
                                const char *name, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* roofline_judge.c: quality of a cost model */
+/* roofline_judge.c: quality of a cost model                                  */
 /* -------------------------------------------------------------------------- */
 
 /* lab_rank_correlation() returns Spearman's rank correlation of @count pairs, from -1 to 1; ties

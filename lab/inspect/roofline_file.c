@@ -73,7 +73,7 @@ static bool figure_at(size_t index, figure *it)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Its path */
+/* Its path                                                                   */
 /* -------------------------------------------------------------------------- */
 
 heed_status lab_ceilings_path(char path[LAB_CEILINGS_PATH], const char *device,

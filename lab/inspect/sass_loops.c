@@ -6,7 +6,6 @@
  * passing the head. Dominators are found as in Cooper, Harvey, Kennedy, "A Simple, Fast Dominance
  * Algorithm" (2001).
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -6,7 +6,6 @@
  * tracked to the end of its block.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "inspect/sass_parts.h"
 

@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "device.h"
 #include "lab/measure/kernels/ceiling.cuh"

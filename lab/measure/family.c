@@ -4,7 +4,6 @@
  */
 #include "family.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "looks.h"

@@ -5,7 +5,6 @@
 #include "paired.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "spending.h"
 #include "stats.h"
@@ -61,7 +60,7 @@ double lab_paired_estimate(const double *differences, size_t units)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Serial correlation */
+/* Serial correlation                                                         */
 /* -------------------------------------------------------------------------- */
 
 /* Centered ranks; ties get their mean rank. */

@@ -4,7 +4,6 @@
 #include "spending.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Grid points of the density on the continuation region, from FLOOR standard deviations below to
  * the bound. */

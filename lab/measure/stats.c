@@ -154,8 +154,7 @@ typedef struct scratch {
 
 static heed_status scratch_create(scratch *s, size_t n, int resamples)
 {
-    /* random_index() draws from fewer than 2^32; this also keeps the sizes below from overflowing.
-     */
+    /* The bias of lab_random_below() is negligible below 2^32, and no size below overflows. */
     if (n == 0 || n > UINT32_MAX)
         return HEED_ERR_INVALID;
     s->drawn = calloc(n + (size_t)resamples, sizeof(double));

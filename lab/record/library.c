@@ -124,13 +124,8 @@ heed_status lab_record_launch(lab_record *record, int64_t trial, char **words, l
     *words = NULL;
     statement s = statement_make(record, "SELECT words FROM launch WHERE trial = ?", error);
     statement_integer(&s, trial);
-    if (statement_row(&s)) {
-        const char *text = statement_get_text(&s, 0);
-        *words = text ? strdup(text) : NULL;
-        if (!*words)
-            s.status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for a launch",
-                                record->path);
-    }
+    if (statement_row(&s))
+        *words = statement_copy_text(&s, 0);
     return statement_end(&s);
 }
 

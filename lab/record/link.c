@@ -178,7 +178,7 @@ heed_status link_adopt(lab_record *record, lab_error *error)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Checks */
+/* Checks                                                                     */
 /* -------------------------------------------------------------------------- */
 
 static heed_status damaged(statement *s, const char *kind, const char *name, const char *how)

@@ -4,7 +4,6 @@
  * A manifest belongs to an environment, and is stored once. It is identified by the hash of its
  * text, so the text needs no seal.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "store.h"
@@ -50,12 +49,9 @@ heed_status lab_record_manifest(lab_record *record, int64_t trial, char hash[LAB
                                  error);
     statement_integer(&s, trial);
     if (statement_row(&s)) {
-        const char *name = statement_get_text(&s, 0), *kept = statement_get_text(&s, 1);
+        const char *name = statement_get_text(&s, 0);
         strncat(hash, name ? name : "", LAB_RECORD_HASH_SIZE - 1);
-        *text = kept ? strdup(kept) : NULL;
-        if (kept && !*text)
-            s.status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for a manifest",
-                                record->path);
+        *text = statement_copy_text(&s, 1);
     }
     return statement_end(&s);
 }

@@ -4,6 +4,7 @@
  * Equal things share one row, found by its hash or another unique text. Each function is for one
  * table.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "lab/base/ends.h"
@@ -16,6 +17,19 @@ static heed_status find_id(lab_record *record, const char *sql, const char *key,
     statement s = statement_make(record, sql, error);
     statement_text(&s, key);
     return statement_one(&s, 0, id);
+}
+
+/* Ends @insert, which adds a row to the table @kind unless there is an equal one, and writes the
+ * number of the row with @key in @column. */
+static heed_status add_row(statement *insert, const char *kind, const char *column, const char *key,
+                           int64_t *id)
+{
+    char sql[64];
+    heed_status status = statement_do(insert);
+    snprintf(sql, sizeof sql, "SELECT id FROM %s WHERE %s = ?", kind, column);
+    if (status == HEED_OK)
+        status = find_id(insert->record, sql, key, id, insert->error);
+    return status == HEED_OK ? link_add(insert->record, kind, *id, insert->error) : status;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -47,12 +61,7 @@ static heed_status add_device(lab_record *record, const lab_record_device *devic
     statement_text(&s, device->backend);
     for (size_t i = 0; i < count; i++)
         statement_positive(&s, numbers[i]);
-    heed_status status = statement_do(&s);
-    if (status == HEED_OK)
-        status = find_id(record, "SELECT id FROM device WHERE hash = ?", hash, id, error);
-    if (status == HEED_OK)
-        status = link_add(record, "device", *id, error);
-    return status;
+    return add_row(&s, "device", "hash", hash, id);
 }
 
 static heed_status add_environment(lab_record *record, const lab_record_environment *e,
@@ -89,11 +98,7 @@ static heed_status add_environment(lab_record *record, const lab_record_environm
     statement_integer(&s, dirty);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         statement_text(&s, texts[i]);
-    heed_status status = statement_do(&s);
-    if (status == HEED_OK)
-        status = find_id(record, "SELECT id FROM environment WHERE hash = ?", hash, id, error);
-    if (status == HEED_OK)
-        status = link_add(record, "environment", *id, error);
+    heed_status status = add_row(&s, "environment", "hash", hash, id);
     if (status == HEED_OK)
         status = manifest_add(record, *id, e, error);
     return status;
@@ -111,12 +116,7 @@ static heed_status add_problem(lab_record *record, const heed_problem *problem, 
     statement_text(&s, spec);
     statement_real(&s, heed_problem_flops(problem));
     statement_real(&s, heed_problem_bytes(problem));
-    heed_status status = statement_do(&s);
-    if (status == HEED_OK)
-        status = find_id(record, "SELECT id FROM problem WHERE spec = ?", spec, id, error);
-    if (status == HEED_OK)
-        status = link_add(record, "problem", *id, error);
-    return status;
+    return add_row(&s, "problem", "spec", spec, id);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -147,12 +147,7 @@ heed_status references_add_source(lab_record *record, const char *language, cons
     statement_text(&s, hash);
     statement_text(&s, language);
     statement_text(&s, text);
-    heed_status status = statement_do(&s);
-    if (status == HEED_OK)
-        status = find_id(record, "SELECT id FROM source WHERE sha256 = ?", hash, id, error);
-    if (status == HEED_OK)
-        status = link_add(record, "source", *id, error);
-    return status;
+    return add_row(&s, "source", "sha256", hash, id);
 }
 
 static heed_status add_artifact(lab_record *record, const lab_record_artifact *artifact,
@@ -171,13 +166,7 @@ static heed_status add_artifact(lab_record *record, const lab_record_artifact *a
     statement_at_least(&s, 0, artifact->registers);
     statement_at_least(&s, 0, artifact->spill_bytes);
     statement_at_least(&s, 0, artifact->shared_bytes);
-    heed_status status = statement_do(&s);
-    if (status == HEED_OK)
-        status = find_id(record, "SELECT id FROM artifact WHERE sha256 = ?", artifact->sha256, id,
-                         error);
-    if (status == HEED_OK)
-        status = link_add(record, "artifact", *id, error);
-    return status;
+    return add_row(&s, "artifact", "sha256", artifact->sha256, id);
 }
 
 heed_status references_find_candidate(lab_record *record, const char *hash, int64_t *id,

@@ -163,7 +163,7 @@ heed_status lab_record_selftest_find(lab_record *record, const lab_record_selfte
 }
 
 /* -------------------------------------------------------------------------- */
-/* The path of the board, and its clock */
+/* The path of the board, and its clock                                       */
 /* -------------------------------------------------------------------------- */
 
 /* The environment variable @name, or NULL if it is not set or empty. */

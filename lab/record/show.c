@@ -1,9 +1,7 @@
 /*
  * show.c - all fields of one trial and its rows, and its seal
  */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "store.h"
 
@@ -176,13 +174,8 @@ heed_status lab_record_source(lab_record *record, int64_t trial, char **source, 
                                  "WHERE id = (SELECT candidate FROM trial WHERE id = ?))",
                                  error);
     statement_integer(&s, trial);
-    if (statement_row(&s)) {
-        const char *text = statement_get_text(&s, 0);
-        *source = text ? strdup(text) : NULL;
-        if (!*source)
-            s.status = lab_fail(error, HEED_ERR_NO_MEMORY, "%s: no memory for a source",
-                                record->path);
-    }
+    if (statement_row(&s))
+        *source = statement_copy_text(&s, 0);
     return statement_end(&s);
 }
 

@@ -1,7 +1,6 @@
 /*
  * statement.c - SQLite statements and error messages
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +168,7 @@ void statement_reals(statement *s, const double *values, size_t count)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Results */
+/* Results                                                                    */
 /* -------------------------------------------------------------------------- */
 
 bool statement_row(statement *s)
@@ -192,6 +191,17 @@ heed_status statement_do(statement *s)
 const char *statement_get_text(statement *s, int column)
 {
     return (const char *)sqlite3_column_text(s->code, column);
+}
+
+char *statement_copy_text(statement *s, int column)
+{
+    const bool none = sqlite3_column_type(s->code, column) == SQLITE_NULL;
+    const char *text = statement_get_text(s, column);
+    char *copy = text ? strdup(text) : NULL;
+    if (!copy && !none)
+        s->status = lab_fail(s->error, HEED_ERR_NO_MEMORY, "%s: no memory for a text",
+                             s->record->path);
+    return copy;
 }
 
 int64_t statement_get_integer(statement *s, int column)

@@ -87,9 +87,11 @@ bool statement_row(statement *s);
 heed_status statement_do(statement *s);
 
 /* Columns of the row, from 0. A text may be NULL, and is valid until the next row.
+ * statement_copy_text() returns a copy, which the caller frees, or NULL if the column has none.
  * statement_get_real() returns 0 for NULL. statement_get_reals() writes a new array, which the
  * caller frees, or NULL if the column has none. */
 const char *statement_get_text(statement *s, int column);
+char *statement_copy_text(statement *s, int column);
 int64_t statement_get_integer(statement *s, int column);
 double statement_get_real(statement *s, int column);
 double *statement_get_reals(statement *s, int column, size_t *count);
@@ -142,7 +144,7 @@ heed_status manifest_add(lab_record *record, int64_t environment, const lab_reco
 heed_status manifest_check(lab_record *record, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* hash.c: SHA-256 of a sequence of values */
+/* hash.c: SHA-256 of a sequence of values                                    */
 /* -------------------------------------------------------------------------- */
 
 typedef struct hasher {

@@ -96,15 +96,11 @@ static char *format_text(lab_page *page, const char *format, va_list list)
 
 static char *format_text(lab_page *page, const char *format, va_list list)
 {
-    va_list again;
-    va_copy(again, list);
-    int length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
-    if (text)
-        vsnprintf(text, (size_t)length + 1, format, list);
-    page->failed |= !text;
-    return text;
+    char *text = NULL;
+    if (vasprintf(&text, format, list) >= 0)
+        return text;
+    page->failed = true;
+    return NULL;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -118,10 +114,15 @@ static void end_list(lab_page *page)
     page->listing = false;
 }
 
-/* Writes @text with the page form's text around it. Frees @text. */
-static void put_block(lab_page *page, char *text, const char *const around[2][2])
+/* Writes the formatted text with the page form's text around it. */
+static void put_block(lab_page *page, const char *const around[2][2], const char *format,
+                      va_list list) __attribute__((format(printf, 3, 0)));
+
+static void put_block(lab_page *page, const char *const around[2][2], const char *format,
+                      va_list list)
 {
     const char *const *form = around[page->form == LAB_PAGE_MARKDOWN];
+    char *text = format_text(page, format, list);
     if (!text)
         return;
     fputs(form[0], page->stream);
@@ -161,35 +162,32 @@ void lab_page_heading(lab_page *page, int level, const char *format, ...)
 {
     va_list list;
     end_list(page);
-    va_start(list, format);
-    char *text = format_text(page, format, list);
-    va_end(list);
     static const char *const second[2][2] = { { "<h2>", "</h2>\n" }, { "## ", "\n\n" } };
     static const char *const third[2][2] = { { "<h3>", "</h3>\n" }, { "### ", "\n\n" } };
-    put_block(page, text, level == 2 ? second : third);
+    va_start(list, format);
+    put_block(page, level == 2 ? second : third, format, list);
+    va_end(list);
 }
 
 void lab_page_paragraph(lab_page *page, const char *format, ...)
 {
     va_list list;
     end_list(page);
-    va_start(list, format);
-    char *text = format_text(page, format, list);
-    va_end(list);
     static const char *const around[2][2] = { { "<p>", "</p>\n" }, { "", "\n\n" } };
-    put_block(page, text, around);
+    va_start(list, format);
+    put_block(page, around, format, list);
+    va_end(list);
 }
 
 void lab_page_warning(lab_page *page, const char *format, ...)
 {
     va_list list;
     end_list(page);
-    va_start(list, format);
-    char *text = format_text(page, format, list);
-    va_end(list);
     static const char *const around[2][2] = { { "<p class=\"note\"><b>Note:</b> ", "</p>\n" },
                                               { "> **Note:** ", "\n\n" } };
-    put_block(page, text, around);
+    va_start(list, format);
+    put_block(page, around, format, list);
+    va_end(list);
 }
 
 void lab_page_item(lab_page *page, const char *format, ...)
@@ -198,11 +196,10 @@ void lab_page_item(lab_page *page, const char *format, ...)
     if (!page->listing && page->form == LAB_PAGE_HTML)
         fputs("<ul>\n", page->stream);
     page->listing = true;
-    va_start(list, format);
-    char *text = format_text(page, format, list);
-    va_end(list);
     static const char *const around[2][2] = { { "<li>", "</li>\n" }, { "- ", "\n" } };
-    put_block(page, text, around);
+    va_start(list, format);
+    put_block(page, around, format, list);
+    va_end(list);
 }
 
 /* Prints lines unchanged, except for control characters. A Markdown fence is longer than any in

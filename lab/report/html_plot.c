@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "format.h"
-#include "html.h"
 #include "html_axis.h"
 
 #define WIDTH 1100.0

@@ -3,7 +3,6 @@
  */
 #include <math.h>
 
-#include "html.h"
 #include "html_axis.h"
 #include "html_plot.h"
 

@@ -252,7 +252,7 @@ static bool breed(lab_evolution *evolution, lab_individual *child)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Survivors */
+/* Survivors                                                                  */
 /* -------------------------------------------------------------------------- */
 
 /* Inserts the child by its score, if it is among the best. */
@@ -451,7 +451,7 @@ heed_status lab_strategy_evolution(lab_search *search)
 }
 
 /* -------------------------------------------------------------------------- */
-/* The result                                                                  */
+/* The result                                                                 */
 /* -------------------------------------------------------------------------- */
 
 void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings)

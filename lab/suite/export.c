@@ -177,7 +177,7 @@ static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
 /* The same with its source, which the solution carries. */
 static heed_status take_kernel(const parts *it, heed_cuda_facts *facts, char **source)
 {
-    *facts = (heed_cuda_facts){ .name = NULL };
+    *facts = (heed_cuda_facts){ .source = NULL };
     heed_status status = find_kernel(it, facts);
     *source = status == HEED_OK
                   ? lab_launch_source(facts, &it->problem, it->how->gpu, &status, it->error)

@@ -126,7 +126,7 @@ void lab_host_end(lab_host *host)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* End of the process */
+/* End of the process                                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Kills the process and ends the trial. */
@@ -163,7 +163,7 @@ static bool explain_end(lab_host *host, lab_trial_outcome *outcome)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Requests and replies */
+/* Requests and replies                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Reads available output. Returns false if that ends the process. */

@@ -8,7 +8,6 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -90,7 +89,7 @@ void lab_protections_missing(const lab_protections *protections, char *text, siz
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Creating a sandbox */
+/* Creating a sandbox                                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Adds @access to the ruleset. */
@@ -143,7 +142,7 @@ void lab_sandbox_destroy(lab_sandbox *sandbox)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Entering a sandbox */
+/* Entering a sandbox                                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Sets a limit to @value, or to the hard limit if that is less. */

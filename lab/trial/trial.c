@@ -387,7 +387,7 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
 }
 
 /* -------------------------------------------------------------------------- */
-/* Probe of a CUDA device by a new process (runner_cuda.c) */
+/* Probe of a CUDA device by a new process (runner_cuda.c)                    */
 /* -------------------------------------------------------------------------- */
 
 /* Time limit for loading a driver and compiling a kernel. */

@@ -85,7 +85,7 @@ bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outc
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* The caller's sets */
+/* The caller's sets                                                                              */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* Finds a place for every tensor of @sets. */

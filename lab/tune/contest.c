@@ -48,7 +48,7 @@ static heed_status take_turns(lab_tune *tune, const lab_tune_shape *shape,
 }
 
 /* -------------------------------------------------------------------------- */
-/* Contest with the champion */
+/* Contest with the champion                                                  */
 /* -------------------------------------------------------------------------- */
 
 static void say(lab_tune_shape *shape, const char *why)
@@ -89,7 +89,7 @@ static void explain_challenge(lab_tune_shape *shape)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Contest with a leader that cannot be planned */
+/* Contest with a leader that cannot be planned                               */
 /* -------------------------------------------------------------------------- */
 
 /* The leader stays, for a reason. */

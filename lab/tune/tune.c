@@ -4,7 +4,6 @@
 #include "lab/tune/tune.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "src/measure.h"
 

@@ -3,7 +3,6 @@
  */
 #include "lab/verify/append.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "lab/tensor/convert.h"

@@ -3,7 +3,6 @@
  */
 #include "lab/verify/campaign.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/tensor/convert.h"
 #include "lab/verify/reference/reference.h"
 
 /* Records the addresses of all blocks, to explain a stray access of the kernel. */

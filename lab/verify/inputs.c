@@ -70,6 +70,12 @@ void lab_fill_normal(lab_values *values, uint64_t seed, lab_role role, double me
         }
 }
 
+void lab_fill_normals(lab_values *values, uint64_t seed, double qk_size, double v_size)
+{
+    for (lab_role role = LAB_Q; role <= LAB_V; role++)
+        lab_fill_normal(values, seed, role, 0, role == LAB_V ? v_size : qk_size);
+}
+
 static void clear(lab_values *values, lab_role role)
 {
     for (int64_t n = 0; n < lab_view_vectors(&values->block[role].view); n++)
@@ -87,9 +93,7 @@ double lab_fill_logit_of_ones(const heed_problem *problem)
 
 static void normal(lab_values *values, uint64_t seed)
 {
-    lab_fill_normal(values, seed, LAB_Q, 0, 1);
-    lab_fill_normal(values, seed, LAB_K, 0, 1);
-    lab_fill_normal(values, seed, LAB_V, 0, 1);
+    lab_fill_normals(values, seed, 1, 1);
 }
 
 /* Every query is a multiple of one of the keys that it sees, with a logit of about NEEDLE_LOGIT. */
@@ -198,9 +202,7 @@ static void large(lab_values *values, uint64_t seed)
     const heed_problem *problem = &values->problem;
     double deviation = fabs((double)problem->scale) * sqrt((double)problem->dim_qk);
     double size = fmin(sqrt(4e3 / deviation), 1e4);
-    lab_fill_normal(values, seed, LAB_Q, 0, size);
-    lab_fill_normal(values, seed, LAB_K, 0, size);
-    lab_fill_normal(values, seed, LAB_V, 0, 1);
+    lab_fill_normals(values, seed, size, 1);
 }
 
 /* All keys of a head are the same vector. */

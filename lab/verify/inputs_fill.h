@@ -28,6 +28,9 @@ void lab_fill_uneven(lab_values *values, uint64_t seed, lab_role role, int64_t n
 /* Normal values of mean @mean and standard deviation @size. */
 void lab_fill_normal(lab_values *values, uint64_t seed, lab_role role, double mean, double size);
 
+/* Normal values of mean 0 in Q, K and V, of standard deviation @qk_size in Q and K. */
+void lab_fill_normals(lab_values *values, uint64_t seed, double qk_size, double v_size);
+
 /* Returns the logit of two vectors of ones. */
 double lab_fill_logit_of_ones(const heed_problem *problem);
 

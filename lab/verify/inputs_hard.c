@@ -151,9 +151,7 @@ void lab_fill_near(lab_values *values, uint64_t seed)
 {
     const lab_view *k = &values->block[LAB_K].view;
     uint64_t noise = lab_random_stream(seed, LAB_FILL_NOISE);
-    lab_fill_normal(values, seed, LAB_Q, 0, 1);
-    lab_fill_normal(values, seed, LAB_K, 0, 1);
-    lab_fill_normal(values, seed, LAB_V, 0, 1);
+    lab_fill_normals(values, seed, 1, 1);
     for (int64_t n = 0; n < lab_view_vectors(k); n++)
         for (int64_t c = 0, at = lab_view_vector(k, n); c < k->dim; c++) {
             int64_t first = lab_view_vector(k, n - n % k->seq) + c;
@@ -212,9 +210,7 @@ void lab_fill_vast(lab_values *values, uint64_t seed)
     double size = lab_type_is_narrow(values->problem.type) ? 0x1p14 : 0x1p100;
     if (values->problem.accumulate == HEED_ACC_F16)
         size = 0x1p6; /* long sums may reach the largest number before the last term */
-    lab_fill_normal(values, seed, LAB_Q, 0, 1);
-    lab_fill_normal(values, seed, LAB_K, 0, 1);
-    lab_fill_normal(values, seed, LAB_V, 0, size);
+    lab_fill_normals(values, seed, 1, size);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -341,9 +337,7 @@ void lab_fill_weightless(lab_values *values, uint64_t seed)
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
     uint64_t column = lab_random_stream(seed, LAB_FILL_NOISE);
     double sign = sign_of((double)values->problem.scale);
-    lab_fill_normal(values, seed, LAB_Q, 0, 1);
-    lab_fill_normal(values, seed, LAB_K, 0, 1);
-    lab_fill_normal(values, seed, LAB_V, 0, 1);
+    lab_fill_normals(values, seed, 1, 1);
     for (int64_t n = 0; n < lab_view_vectors(k); n++)
         for (int64_t c = 0, at = lab_view_vector(k, n); c < k->dim; c++)
             lab_fill_set(values, LAB_K, at + c,

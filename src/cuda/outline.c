@@ -5,7 +5,6 @@
 
 #include "backend.h"
 #include "maps.h"
-#include "problem/problem.h"
 
 void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *problem,
                           const heed_gpu *gpu, const heed_launch_facts *launch)

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "../problem/problem.h"
 #include "backend.h"
 #include "beside.h"
 

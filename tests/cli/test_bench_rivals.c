@@ -53,36 +53,38 @@ static void write_rival(void **state, const char *name, const char *body)
     scratch_script_write(state, name, text);
 }
 
+static const struct {
+    const char *name, *body, *outcome, *reason;
+} bad_rivals[] = {
+    { "refuses",
+      "read x; echo '{\"status\": \"unsupported\", \"reason\": \"not today\"}'; read x; echo "
+      "$ok",
+      "refused", "not today" },
+    { "crashes", "read x; echo $ok; read x; kill -SEGV $$", "failed", "signal 11" },
+    { "babbles", "read x; echo what?; read x", "failed", "not a reply" },
+    { "lies",
+      "read x; echo $ok; while read x; do case $x in *warmup*) "
+      "n=${x##*calls\\\":}; echo \"{\\\"status\\\": \\\"ok\\\", \\\"ns\\\": 99, \\\"calls\\\": "
+      "${n%\\}}}\";; "
+      "*) echo $ok;; esac; done",
+      "failed", "another size" },
+};
+
+static void write_bad_rivals(void **state)
+{
+    for (size_t i = 0; i < sizeof bad_rivals / sizeof bad_rivals[0]; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "%s_peer", bad_rivals[i].name);
+        write_rival(state, file, bad_rivals[i].body);
+    }
+    scratch_script_write(state, "dies_peer", "#!/bin/sh\nexit 9\n");
+}
+
 /* However rivals behave, heed's figure stays valid, the other rivals are timed, and the reason is
  * recorded. */
 static void survives_bad_rivals(void **state)
 {
-    static const struct {
-        const char *name;
-        const char *body;
-        const char *outcome;
-        const char *reason;
-    } cases[] = {
-        { "refuses",
-          "read x; echo '{\"status\": \"unsupported\", \"reason\": \"not today\"}'; read x; echo "
-          "$ok",
-          "refused", "not today" },
-        { "crashes", "read x; echo $ok; read x; kill -SEGV $$", "failed", "signal 11" },
-        { "babbles", "read x; echo what?; read x", "failed", "not a reply" },
-        { "lies",
-          "read x; echo $ok; while read x; do case $x in *warmup*) "
-          "n=${x##*calls\\\":}; echo \"{\\\"status\\\": \\\"ok\\\", \\\"ns\\\": 99, \\\"calls\\\": "
-          "${n%\\}}}\";; "
-          "*) echo $ok;; esac; done",
-          "failed", "another size" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char file[64];
-        snprintf(file, sizeof file, "%s_peer", cases[i].name);
-        write_rival(state, file, cases[i].body);
-    }
-    scratch_script_write(state, "dies_peer", "#!/bin/sh\nexit 9\n");
-
+    write_bad_rivals(state);
     json_t *answer = json_of(state, "HEED_PEERS=.",
                              "'b1 h1 s8 d8 f32' --threads 1 --seconds 0.1 "
                              "--peers refuses,crashes,babbles,lies,dies,naive",
@@ -93,18 +95,26 @@ static void survives_bad_rivals(void **state)
     assert_int_equal(json_array_size(matches), 5);
     for (size_t i = 0; i < 4; i++) {
         json_t *match = json_array_get(matches, i);
-        assert_string_equal(text_of(match, "name"), cases[i].name);
-        assert_string_equal(text_of(match, "outcome"), cases[i].outcome);
-        if (!strstr(text_of(match, "reason"), cases[i].reason))
-            fail_msg("%s: %s", cases[i].name, text_of(match, "reason"));
+        assert_string_equal(text_of(match, "name"), bad_rivals[i].name);
+        assert_string_equal(text_of(match, "outcome"), bad_rivals[i].outcome);
+        if (!strstr(text_of(match, "reason"), bad_rivals[i].reason))
+            fail_msg("%s: %s", bad_rivals[i].name, text_of(match, "reason"));
         assert_true(json_is_null(json_object_get(match, "seconds")));
     }
     assert_string_equal(text_of(json_array_get(matches, 4), "outcome"), "ok");
     json_t *rivals = json_object_get(answer, "rivals");
     assert_non_null(strstr(text_of(json_array_get(rivals, 4), "reason"), "status 9"));
     json_decref(answer);
+    assert_int_equal(
+        run_bench(state, "HEED_PEERS=.", "'b1 h1 s8 d8 f32' -t 1 --seconds 0.05 --peers refuses"),
+        0);
+    expect_text(state, "stdout.txt", "refuses: not today");
+}
 
-    /* A misspelt name is reported before anything is timed. */
+/* A misspelt name is reported before anything is timed. */
+static void refuses_unknown_rivals(void **state)
+{
+    write_bad_rivals(state);
     assert_int_equal(
         run_bench(state, "HEED_PEERS=.", "'b1 h1 s8 d8 f32' -t 1 --peers naive,refusse --json"), 2);
     expect_text(state, "stderr.txt", "no rival 'refusse' here; did you mean 'refuses'?");
@@ -113,13 +123,11 @@ static void survives_bad_rivals(void **state)
     expect_text(state, "stderr.txt",
                 "no rival 'zyzzyva' here (HEED_PEERS says where else to look; 'heed doctor' lists "
                 "them)");
+}
 
-    assert_int_equal(
-        run_bench(state, "HEED_PEERS=.", "'b1 h1 s8 d8 f32' -t 1 --seconds 0.05 --peers refuses"),
-        0);
-    expect_text(state, "stdout.txt", "refuses: not today");
-
-    /* It is unknown whether it has that backend. */
+/* Of a rival that is not installed, it is unknown whether it has that backend. */
+static void names_absent_rivals(void **state)
+{
     scratch_script_write(state, "absent_peer",
                          "#!/bin/sh\nread x; echo '{\"status\": \"unsupported\", \"reason\": "
                          "\"not installed\"}'; read x\n");
@@ -396,6 +404,7 @@ static void says_that_another_kernel_is_timed(void **state)
 }
 
 RUN_TESTS(SCRATCH_TEST(compares_with_the_naive_rival), SCRATCH_TEST(survives_bad_rivals),
+          SCRATCH_TEST(refuses_unknown_rivals), SCRATCH_TEST(names_absent_rivals),
           SCRATCH_TEST(shows_no_wrong_rival), SCRATCH_TEST(keeps_its_figure_beside_one_that_dies),
           SCRATCH_TEST(replays_beside_backends), SCRATCH_TEST(knows_backends_by_their_own_names),
           SCRATCH_TEST(refuses_another_kernel_on_a_cpu),

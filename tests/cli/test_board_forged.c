@@ -5,7 +5,6 @@
 #include "run_tests.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "run_heed.h"
 #include "scratch.h"

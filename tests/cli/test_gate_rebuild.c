@@ -348,18 +348,6 @@ static void device_sources_of_another_day(void **state)
 
 static void launches_are_read_as_written(void **state)
 {
-    static const char *const refused[] = {
-        "",
-        "threads=128",
-        "entry=f threads=x smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
-        "in_turn=0",
-        "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
-        "in_turn=0 "
-        "rm",
-        "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
-        "in_turn=0 "
-        "-DA=b",
-    };
     const heed_launch_facts launch = { .entry = "heed_attend",
                                        .threads = 384,
                                        .smem = 200000,
@@ -392,24 +380,47 @@ static void launches_are_read_as_written(void **state)
     assert_int_equal(launched.knob_count, 2);
     assert_string_equal(launched.knobs[1].name, "SCALE");
     assert_true(launched.knobs[1].value == -3);
-    /* From a board without the word for pairs. */
-    assert_true(lab_launch_parse(&launched,
-                                 "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 "
-                                 "aligned=0 window=0 in_turn=1",
-                                 &bad));
+}
+
+#define OLD "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
+
+/* From a board without the word for pairs. */
+static void launches_of_older_boards(void **state)
+{
+    char words[LAB_LAUNCH_SIZE];
+    lab_launched launched;
+    const char *bad;
+    (void)state;
+    assert_true(lab_launch_parse(&launched, OLD "in_turn=1", &bad));
     assert_true(launched.launch.in_turn && !launched.launch.paired);
     assert_int_equal(launched.launch.resident, 0);
     assert_int_equal(launched.launch.map_columns, 0);
     /* The usual number of columns needs no word, so the words are the same as on older boards. */
     assert_true(lab_launch_print(&launched.launch, NULL, NULL, 0, words));
-    assert_string_equal(words, "entry=f threads=1 smem=0 registers=0 rows=1 splits=1 mapped=0 "
-                               "aligned=0 window=0 in_turn=1 paired=0 resident=0");
+    assert_string_equal(words, OLD "in_turn=1 paired=0 resident=0");
+}
+
+static void bad_launches_are_refused(void **state)
+{
+    static const char *const refused[] = {
+        "",
+        "threads=128",
+        "entry=f threads=x smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
+        "in_turn=0",
+        OLD "in_turn=0 rm",
+        OLD "in_turn=0 -DA=b",
+    };
+    lab_launched launched;
+    const char *bad;
+    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_false(lab_launch_parse(&launched, refused[i], &bad));
 }
 
 RUN_TESTS_WITHIN(open_board, scratch_close, cmocka_unit_test(launches_are_read_as_written),
-                 cmocka_unit_test(refused_sources), cmocka_unit_test(device_sources_of_another_day),
+                 cmocka_unit_test(launches_of_older_boards),
+                 cmocka_unit_test(bad_launches_are_refused), cmocka_unit_test(refused_sources),
+                 cmocka_unit_test(device_sources_of_another_day),
                  cmocka_unit_test(device_code_is_the_same),
                  cmocka_unit_test(device_code_of_other_problems),
                  cmocka_unit_test(regressions_are_found), cmocka_unit_test(far_slower_in_no_time),

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "hold.h"

@@ -4,9 +4,7 @@
  */
 #include "run_tests.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/inspect/roofline.h"

@@ -8,7 +8,6 @@
 #include "emulator/machine.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include "emulator/machine.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* -------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include "emulator/machine.h"
 #include "emulator/map.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC 0x70616d20646565ull

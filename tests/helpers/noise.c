@@ -8,7 +8,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 
 #include <cmocka.h>
 

@@ -10,24 +10,26 @@
 
 #include <cmocka.h>
 
-void record_scene_make(record_scene *scene, int64_t run, int number)
+static void fill_samples(record_scene *scene, int number)
 {
-    memset(scene, 0, sizeof *scene);
-    assert_int_equal(heed_problem_parse(&scene->problem, "b1 h8 s512 d64 f16"), HEED_OK);
-    snprintf(scene->config, sizeof scene->config, "m%dn64", number);
     for (int i = 0; i < 16; i++)
         scene->seconds[i] = 1e-5 * (1 + number) + 1e-8 * i;
+    for (int i = 0; i < 4; i++)
+        scene->others[i] = 1.5 * scene->seconds[i];
     scene->samples[0] = (lab_record_samples){
         .kind = LAB_RECORD_COLD, .calls = 100, .seconds = scene->seconds, .count = 16
     };
     scene->samples[1] = (lab_record_samples){
         .against = "torch-flash", .kind = LAB_RECORD_COLD, .seconds = scene->seconds, .count = 4
     };
-    for (int i = 0; i < 4; i++)
-        scene->others[i] = 1.5 * scene->seconds[i];
     scene->samples[2] = scene->samples[1];
     scene->samples[2].other = true;
     scene->samples[2].seconds = scene->others;
+}
+
+/* Comparisons, gates and facts. */
+static void fill_findings(record_scene *scene)
+{
     scene->comparisons[0] = (lab_record_comparison){
         .against = "torch-flash",
         .version = "2.11.0",
@@ -49,6 +51,15 @@ void record_scene_make(record_scene *scene, int64_t run, int number)
     scene->facts[0] = (lab_record_fact){ .name = "power_w", .number = 123.5 };
     scene->facts[1] = (lab_record_fact){ .name = "throttle", .text = "none" };
     scene->facts[2] = (lab_record_fact){ .name = "clock_hz", .number = 1.98e9 };
+}
+
+void record_scene_make(record_scene *scene, int64_t run, int number)
+{
+    memset(scene, 0, sizeof *scene);
+    assert_int_equal(heed_problem_parse(&scene->problem, "b1 h8 s512 d64 f16"), HEED_OK);
+    snprintf(scene->config, sizeof scene->config, "m%dn64", number);
+    fill_samples(scene, number);
+    fill_findings(scene);
     scene->trial = (lab_record_trial){
         .run = run,
         .candidate = { .kernel = "fwd_16bit_sm80_mma",

@@ -4,10 +4,8 @@
  */
 #include "run_tests.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "contexts.h"

@@ -6,7 +6,6 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lab/tensor/random.h"

@@ -9,10 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "arrays.h"
 #include "contexts.h"
 #include "cpu/cpu.h"
 #include "heed.h"

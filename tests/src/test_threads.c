@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include "run_tests.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

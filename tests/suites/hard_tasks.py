@@ -55,7 +55,18 @@ def attq(q, k, v, soft):
     return w @ v
 """
 
-QKV = "torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8)"
+
+def normal(*shapes):
+    """Random inputs of these shapes."""
+    return ", ".join(f"torch.randn({shape})" for shape in shapes)
+
+
+def qkv(q, k=None, v=None):
+    """Those of Q, K and V; by default K has the shape of Q, and V that of K."""
+    return normal(q, k or q, v or k or q)
+
+
+QKV = qkv("2,4,16,8")
 
 
 def given(body, inputs=QKV, init="", members=""):
@@ -127,12 +138,8 @@ WHOLE = {
     "einsum": (
         "w = torch.einsum('bhqd,bhkd->bhqk', q, k) / 8**0.5; return torch.einsum('bhqk,bhkd->bhqd', "
         "w.softmax(-1), v)"),
-    "gqa": given(
-        "return sdpa(q,k,v, enable_gqa=True)",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,2,16,8), torch.randn(2,2,16,8)"),
-    "mqa": given(
-        "w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,1,16,8), torch.randn(2,1,16,8)"),
+    "gqa": given("return sdpa(q,k,v, enable_gqa=True)", inputs=qkv("2,4,16,8", "2,2,16,8")),
+    "mqa": given("w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v", inputs=qkv("2,4,16,8", "2,1,16,8")),
     "staticm": given("!return self.att(*x)", members=(
         "    @staticmethod\n    def att(q, k, v, s=0.1):\n"
         "        return torch.softmax(q @ k.mT * s, -1) @ v\n")),
@@ -142,12 +149,10 @@ WHOLE = {
     "prop": given(
         "return torch.softmax(q @ k.mT * self.scale, -1) @ v",
         members="    @property\n    def scale(self):\n        return 0.1\n"),
-    "causal_rect": given(
-        "return sdpa(q,k,v,is_causal=True)",
-        inputs="torch.randn(2,4,8,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
+    "causal_rect": given("return sdpa(q,k,v,is_causal=True)", inputs=qkv("2,4,8,8", "2,4,16,8")),
     "causal_rect_br": given(
         written("w.masked_fill(torch.tril(torch.ones(8,16), diagonal=8) == 0, -1e9)"),
-        inputs="torch.randn(2,4,8,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
+        inputs=qkv("2,4,8,8", "2,4,16,8")),
     "int_scale_tensor": written(scale="/ torch.sqrt(torch.tensor(8.0))"),
     "finfo": written("w.masked_fill(torch.ones(16,16).triu(1).bool(), torch.finfo(w.dtype).min)"),
     "mask_neg": written("w - torch.triu(torch.full((16,16), float('inf')), 1)"),
@@ -172,27 +177,17 @@ WHOLE = {
         "return sdpa(q, k, v)",
         inputs="torch.zeros(2,4,16,8), torch.ones(2,4,16,8), torch.ones(2,4,16,8)"),
     "same_input": given("return sdpa(q, k, v)", inputs="*([torch.randn(2,4,16,8)] * 3)"),
-    "decode_causal": given(
-        "return sdpa(q,k,v,is_causal=True)",
-        inputs="torch.randn(2,4,1,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
-    "br_mask": given(
-        "return sdpa(q,k,v,attn_mask=torch.ones(8,16).tril(8).bool())",
-        inputs="torch.randn(2,4,8,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
-    "br_all": given(
-        "return sdpa(q,k,v,attn_mask=torch.ones(8,16).tril(15).bool())",
-        inputs="torch.randn(2,4,8,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
-    "tl_long": given(
-        "return sdpa(q,k,v,is_causal=True)",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,4,8,8), torch.randn(2,4,8,8)"),
-    "dv": given("return sdpa(q,k,v)", inputs="torch.randn(2,4,16,8), torch.randn(2,4,16,8), torch.randn(2,4,16,24)"),
+    "decode_causal": given("return sdpa(q,k,v,is_causal=True)", inputs=qkv("2,4,1,8", "2,4,16,8")),
+    "br_mask": given("return sdpa(q,k,v,attn_mask=torch.ones(8,16).tril(8).bool())", inputs=qkv("2,4,8,8", "2,4,16,8")),
+    "br_all": given("return sdpa(q,k,v,attn_mask=torch.ones(8,16).tril(15).bool())", inputs=qkv("2,4,8,8", "2,4,16,8")),
+    "tl_long": given("return sdpa(q,k,v,is_causal=True)", inputs=qkv("2,4,16,8", "2,4,8,8")),
+    "dv": given("return sdpa(q,k,v)", inputs=qkv("2,4,16,8", "2,4,16,8", "2,4,16,24")),
     "mask_then_shift": (
         "w = (q @ k.mT).masked_fill(torch.ones(16,16).triu(1) == 1, -1e5); w = w - w.amax(-1, "
         "keepdim=True); return w.softmax(-1) @ v"),
     "inv_bool": "m = ~torch.ones(16,16, dtype=torch.bool).triu(1); return sdpa(q,k,v,attn_mask=m)",
     "tril_of_zero": "m = torch.zeros(16,16).tril(); return sdpa(q,k,v,attn_mask=m)",
-    "neg_scale_mask": (
-        "w = (-(q @ k.mT)).masked_fill(torch.ones(16,16).triu(1) == 1, -1e9); "
-        "return w.softmax(-1) @ v"),
+    "neg_scale_mask": "w = (-(q @ k.mT)).masked_fill(torch.ones(16,16).triu(1) == 1, -1e9); return w.softmax(-1) @ v",
     "pos_mask_neg": "w = -((q @ k.mT).masked_fill(torch.ones(16,16).triu(1) == 1, 1e9)); return w.softmax(-1) @ v",
     "dropout0": given("return self.d(sdpa(q, k, v))", init="self.d = nn.Dropout(0.0)"),
     "class_attr": given("return self.m(q, k, v)", init="self.m = Klass()"),
@@ -207,12 +202,7 @@ WHOLE = {
     "fstring": (
         "!d = {}\nfor i in range(2):\n    d[f's{i}'] = 0.1 * (i + 1)\nq, k, v = x\n"
         "return sdpa(q,k,v,scale=d['s0'])"),
-    "module_dict": given(
-        "return self.m['b'](q, k, v)",
-        init="self.m = nn.ModuleDict({'a': Att(0.1), 'b': Att(0.2)})"),
-}
-
-WHOLE |= {
+    "module_dict": given("return self.m['b'](q, k, v)", init="self.m = nn.ModuleDict({'a': Att(0.1), 'b': Att(0.2)})"),
     "ellipsis": "w = (q @ k.mT).softmax(-1)[..., :]; return w @ v[..., :, :]",
     "new_ones": written("w.masked_fill(w.new_ones(16,16).tril() == 0, -1e9)"),
     "new_full": written("w + q.new_full((16,16), -math.inf).triu(1)"),
@@ -263,85 +253,65 @@ ATTENTION = {
         (
         "w = torch.einsum('bqhd,bkhd->bhqk', q, k) / 8**0.5; "
         "return torch.einsum('bhqk,bkhd->bqhd', w.softmax(-1), v)"),
-        inputs="torch.randn(2,16,4,8), torch.randn(2,12,4,8), torch.randn(2,12,4,8)"),
+        inputs=qkv("2,16,4,8", "2,12,4,8")),
     "einsum_wrongT": (
         "w = torch.einsum('bhqd,bhkd->bhkq', q, k) / 8**0.5; "
         "return torch.einsum('bhqk,bhkd->bhqd', w.softmax(-1), v)"),
     "kv_rep": given(
         "k = k.repeat_interleave(2, 1); v = v.repeat_interleave(2, 1); return sdpa(q,k,v)",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,2,16,8), torch.randn(2,2,16,8)"),
+        inputs=qkv("2,4,16,8", "2,2,16,8")),
     "kv_repeat": given(
         "k = k.repeat(1, 2, 1, 1); v = v.repeat(1, 2, 1, 1); return sdpa(q,k,v)",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,2,16,8), torch.randn(2,2,16,8)"),
+        inputs=qkv("2,4,16,8", "2,2,16,8")),
     "mqa_k_only": given(
         "w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,1,16,8), torch.randn(2,4,16,8)"),
-    "q_bcast_head": given(
-        "w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v",
-        inputs="torch.randn(2,1,16,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
-    "q_bcast_batch": given(
-        "w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v",
-        inputs="torch.randn(1,4,16,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
-    "kv_bcast_batch": given(
-        "return sdpa(q,k,v)",
-        inputs="torch.randn(3,4,16,8), torch.randn(1,4,16,8), torch.randn(1,4,16,8)"),
-    "mixed_rank": given(
-        "w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v",
-        inputs="torch.randn(4,16,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
-    "two_d": given(
-        "w = q @ k.T / 8**0.5; return w.softmax(-1) @ v",
-        inputs="torch.randn(16,8), torch.randn(12,8), torch.randn(12,8)"),
-    "three_d": given(
-        "w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v",
-        inputs="torch.randn(3,16,8), torch.randn(3,12,8), torch.randn(3,12,8)"),
-    "sdpa3d": given("return sdpa(q,k,v)", inputs="torch.randn(3,16,8), torch.randn(3,12,8), torch.randn(3,12,8)"),
+        inputs=qkv("2,4,16,8", "2,1,16,8", "2,4,16,8")),
+    "q_bcast_head": given("w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v", inputs=qkv("2,1,16,8", "2,4,16,8")),
+    "q_bcast_batch": given("w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v", inputs=qkv("1,4,16,8", "2,4,16,8")),
+    "kv_bcast_batch": given("return sdpa(q,k,v)", inputs=qkv("3,4,16,8", "1,4,16,8")),
+    "mixed_rank": given("w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v", inputs=qkv("4,16,8", "2,4,16,8")),
+    "two_d": given("w = q @ k.T / 8**0.5; return w.softmax(-1) @ v", inputs=qkv("16,8", "12,8")),
+    "three_d": given("w = q @ k.mT / 8**0.5; return w.softmax(-1) @ v", inputs=qkv("3,16,8", "3,12,8")),
+    "sdpa3d": given("return sdpa(q,k,v)", inputs=qkv("3,16,8", "3,12,8")),
     "bshd": given(
         "q, k, v = (y.transpose(1, 2) for y in (q,k,v)); return sdpa(q,k,v).transpose(1,2)",
-        inputs="torch.randn(2,16,4,8), torch.randn(2,12,4,8), torch.randn(2,12,4,8)"),
+        inputs=qkv("2,16,4,8", "2,12,4,8")),
     "bshd_noT": given(
         "return sdpa(q.transpose(1,2),k.transpose(1,2),v.transpose(1,2))",
-        inputs="torch.randn(2,16,4,8), torch.randn(2,12,4,8), torch.randn(2,12,4,8)"),
-    "square": given(
-        "return sdpa(q.transpose(1,2),k.transpose(1,2),v.transpose(1,2))",
-        inputs="torch.randn(2,8,8,8), torch.randn(2,8,8,8), torch.randn(2,8,8,8)"),
-    "square_out": given(
-        "return sdpa(q,k,v).transpose(1,2)",
-        inputs="torch.randn(2,8,8,8), torch.randn(2,8,8,8), torch.randn(2,8,8,8)"),
-    "square_mT": given(
-        "return sdpa(q.mT,k,v)",
-        inputs="torch.randn(2,8,8,8), torch.randn(2,8,8,8), torch.randn(2,8,8,8)"),
-    "square_noT": given(
-        "return (q @ k / 8**0.5).softmax(-1) @ v",
-        inputs="torch.randn(2,8,8,8), torch.randn(2,8,8,8), torch.randn(2,8,8,8)"),
+        inputs=qkv("2,16,4,8", "2,12,4,8")),
+    "square": given("return sdpa(q.transpose(1,2),k.transpose(1,2),v.transpose(1,2))", inputs=qkv("2,8,8,8")),
+    "square_out": given("return sdpa(q,k,v).transpose(1,2)", inputs=qkv("2,8,8,8")),
+    "square_mT": given("return sdpa(q.mT,k,v)", inputs=qkv("2,8,8,8")),
+    "square_noT": given("return (q @ k / 8**0.5).softmax(-1) @ v", inputs=qkv("2,8,8,8")),
     "batch_roll": "return sdpa(torch.cat([q[1:], q[:1]]),k,v)",
     "unbind_stack": "return sdpa(torch.stack(q.unbind(0)[::-1]),k,v)",
     "mha": given(
         "!return self.a(x[0], x[0], x[0], need_weights=False)[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
     "mha_cross": given(
         "!return self.a(x[0], x[1], x[1])[0]",
-        inputs="torch.randn(2,16,24), torch.randn(2,10,24)",
+        inputs=normal("2,16,24", "2,10,24"),
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
     "mha_nobias": given(
         "!return self.a(x[0], x[0], x[0])[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, bias=False, batch_first=True)"),
     "mha_weights": given(
         "!return self.a(x[0], x[0], x[0])[1]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
     "mha_2d": given(
         "!return self.a(x[0], x[0], x[0])[0]",
-        inputs="torch.randn(16,24)",
+        inputs=normal("16,24"),
         init="self.a = nn.MultiheadAttention(24, 3)"),
     "encoder": given(
         "!return self.e(x[0])",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.e = nn.TransformerEncoderLayer(24, 3, 32, 0.0, batch_first=True)"),
     "learned_q": given(
         "!q = self.q.expand(2, 4, 5, 8); k, v = x; return torch.softmax(q @ k.mT / 8**0.5, -1) @ v",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,4,16,8)",
+        inputs=normal("2,4,16,8", "2,4,16,8"),
         init="self.q = nn.Parameter(torch.randn(1, 4, 5, 8))"),
     "staticm_default": given("!return self.att(*x)", members=(
         "    @staticmethod\n    def att(q, k, v, u=None):\n"
@@ -352,7 +322,7 @@ ATTENTION = {
         inputs="torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8), 0.3"),
     "extra_tensor": given(
         "!q, k, v, s = x; return sdpa(q, k, v) + s",
-        inputs="torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8), torch.randn(2, 4, 16, 8), torch.randn(8)"),
+        inputs=normal("2,4,16,8", "2,4,16,8", "2,4,16,8", "8")),
     "twoatt": "o = sdpa(q,k,v); return sdpa(o,k,v)",
     "discard": "o = sdpa(q,k,v); return q",
     "loop_heads": "return torch.stack([sdpa(q[:, i], k[:, i], v[:, i]) for i in range(4)], 1)",
@@ -385,7 +355,7 @@ ATTENTION = {
     "fp8": "q = q.to(torch.float8_e4m3fn).float(); return sdpa(q,k,v)",
     "F_linear_2d": given(
         "w = F.linear(q, k) / 8**0.5; return F.linear(w.softmax(-1), v.T)",
-        inputs="torch.randn(16,8), torch.randn(12,8), torch.randn(12,8)"),
+        inputs=qkv("16,8", "12,8")),
     "q_through_linear": given("return sdpa(self.l(q), k, v)", init="self.l = nn.Linear(8, 8)"),
     "dropout_pos": "o = sdpa(q,k,v); F.dropout(o, 0.5, True, True); return o",
     "relu_pos": "o = sdpa(q,k,v); F.relu(o, True); return o",
@@ -404,32 +374,30 @@ ATTENTION = {
     "swap": "q, k = k, q; return sdpa(q, k, v)",
     "logits_T_softmax": "w = (q @ k.mT).transpose(-1, -2).softmax(-1); return w @ q",
     "cosine": "q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1); return (q @ k.mT * 10).softmax(-1) @ v",
-    "torch_mm2d": given(
-        "return torch.mm(torch.softmax(torch.mm(q, k.t()), 1), v)",
-        inputs="torch.randn(16,8), torch.randn(12,8), torch.randn(12,8)"),
+    "torch_mm2d": given("return torch.mm(torch.softmax(torch.mm(q, k.t()), 1), v)", inputs=qkv("16,8", "12,8")),
     "mha_scaled": given(
         "!return self.a(x[0] * 2, x[0] * 2, x[0] * 2)[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
     "mha_scaled1": given(
         "!y = x[0] * 2; return self.a(y, y, y)[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
     "proj_scaled": given((
         "!y = x[0]; q, k, v = self.l(y).view(2, 16, 3, 2, 4).permute(2, 0, 3, 1, 4); "
-        "return sdpa(q * 3, k, v)"), inputs="torch.randn(2,16,8)", init="self.l = nn.Linear(8, 24)"),
+        "return sdpa(q * 3, k, v)"), inputs=normal("2,16,8"), init="self.l = nn.Linear(8, 24)"),
     "packed_view": given(
         (
         "!y = x[0]; qkv = self.l(y).reshape(2, 16, 3, 2, 4).permute(2, 0, 3, 1, 4); q, k, "
         "v = qkv[0], qkv[1], qkv[2]; w = (q * 4**-0.5) @ k.transpose(-2, -1); "
         "w = w.softmax(dim=-1); return (w @ v).transpose(1, 2).reshape(2, 16, 8)"),
-        inputs="torch.randn(2,16,8)",
+        inputs=normal("2,16,8"),
         init="self.l = nn.Linear(8, 24)"),
     "wrong_reshape": given(
         (
         "!y = x[0]; q, k, v = self.l(y).chunk(3, -1); q, k, v = (z.reshape(2, 2, 16, "
         "4) for z in (q, k, v)); return sdpa(q, k, v).reshape(2, 16, 8)"),
-        inputs="torch.randn(2,16,8)",
+        inputs=normal("2,16,8"),
         init="self.l = nn.Linear(8, 24)"),
     "select_": "o = sdpa(q,k,v); o.select(1, 0).zero_(); return o",
     "numpy_": "o = sdpa(q,k,v); o.numpy()[0] = 0; return o",
@@ -447,12 +415,12 @@ ATTENTION = {
         (
         "def rep(x, n):\n    b, h, s, d = x.shape\n    return x[:, :, None].expand(b, h, n, s, "
         "d).reshape(b, h * n, s, d)\nreturn sdpa(q, rep(k, 2), rep(v, 2))"),
-        inputs="torch.randn(2,4,16,8), torch.randn(2,2,16,8), torch.randn(2,2,16,8)"),
+        inputs=qkv("2,4,16,8", "2,2,16,8")),
     "gqa_5d": given(
         (
         "q5 = q.view(2, 2, 2, 16, 8); w = q5 @ k[:, :, None].mT / 8**0.5; return (w.softmax(-1) @ v[:, "
         ":, None]).reshape(2, 4, 16, 8)"),
-        inputs="torch.randn(2,4,16,8), torch.randn(2,2,16,8), torch.randn(2,2,16,8)"),
+        inputs=qkv("2,4,16,8", "2,2,16,8")),
     "setattr": given(
         "!setattr(self, 's', 0.3); q, k, v = x; return torch.softmax(q @ k.mT * self.s, -1) @ v",
         init="self.s = 0.1"),
@@ -465,6 +433,14 @@ ATTENTION = {
         inputs=(
         "torch.randn(2,4,16,8).bfloat16(), torch.randn(2,4,16,8).bfloat16(), "
         "torch.randn(2,4,16,8).bfloat16()")),
+    "assert_writes": "assert q.mul_(2) is not None; return sdpa(q, k, v)",
+    "with_writes": "with torch.set_grad_enabled(q.mul_(2) is None):\n    return sdpa(q, k, v)",
+    "out_of_product": "o = torch.empty_like(q); torch.matmul((q @ k.mT).softmax(-1), v, out=o); return o",
+    "mha_named": given(
+        "!return self.a(query=x[0], key=x[0], value=x[0])[0]",
+        inputs=normal("2,16,24"),
+        init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
+    "rotary": "a, b = q[..., :4], q[..., 4:]; return sdpa(torch.cat([-b, a], -1), k, v)",
 }
 
 #: Attention that no problem can describe.
@@ -505,33 +481,33 @@ UNFIT = {
     "weights2": written(after="w * 2"),
     "mha_biaskv": given(
         "!return self.a(x[0], x[0], x[0])[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, add_bias_kv=True, batch_first=True)"),
     "mha_zero": given(
         "!return self.a(x[0], x[0], x[0])[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, add_zero_attn=True, batch_first=True)"),
     "mha_causal": given(
         "!return self.a(x[0], x[0], x[0], is_causal=True, attn_mask=torch.ones(16,16).triu(1).bool())[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
     "mha_dropout": given(
         "!return self.a(x[0], x[0], x[0])[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, 0.1, batch_first=True)"),
     "encoder_causal": given(
         (
         "!return self.e(x[0], is_causal=True, "
         "src_mask=nn.Transformer.generate_square_subsequent_mask(16))"),
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.e = nn.TransformerEncoderLayer(24, 3, 32, 0.0, batch_first=True)"),
     "encoder_padding": given(
         "!return self.e(x[0], src_key_padding_mask=torch.zeros(2,16).bool())",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.e = nn.TransformerEncoderLayer(24, 3, 32, 0.0, batch_first=True)"),
     "encoder_stack_mask": given(
         "!return self.e(x[0], mask=nn.Transformer.generate_square_subsequent_mask(16))",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init=(
         "self.e = nn.TransformerEncoder(nn.TransformerEncoderLayer(24, 3, 32, 0.0, "
         "batch_first=True), 2)")),
@@ -563,10 +539,10 @@ UNFIT = {
     "sliced_step": written("w.masked_fill(torch.ones(32,32).tril()[::2, ::2] == 0, -1e9)"),
     "mask_none_mid": given(
         written("w.masked_fill(torch.ones(16,16).tril()[:, None, :] == 0, -1e9)"),
-        inputs="torch.randn(2,16,16,8), torch.randn(2,16,16,8), torch.randn(2,16,16,8)"),
+        inputs=qkv("2,16,16,8")),
     "mask_unsq": given(
         written("w.masked_fill(torch.ones(16,16).tril().unsqueeze(1) == 0, -1e9)"),
-        inputs="torch.randn(2,16,16,8), torch.randn(2,16,16,8), torch.randn(2,16,16,8)"),
+        inputs=qkv("2,16,16,8")),
     "mask_view_bad": written("w.masked_fill(torch.ones(4,64).tril().view(16,16) == 0, -1e9)"),
     "mask_repeat": written("w.masked_fill(torch.ones(8,8).tril().repeat(2,2) == 0, -1e9)"),
     "mask_T": written("w.masked_fill(torch.ones(16,16).tril().T == 0, -1e9)"),
@@ -587,10 +563,10 @@ UNFIT = {
         "torch.ones(16,16).tril()")),
     "br_mask_wrong": given(
         "return sdpa(q,k,v,attn_mask=torch.ones(8,16).tril(7).bool())",
-        inputs="torch.randn(2,4,8,8), torch.randn(2,4,16,8), torch.randn(2,4,16,8)"),
+        inputs=qkv("2,4,8,8", "2,4,16,8")),
     "br_long": given(
         "return sdpa(q,k,v,attn_mask=torch.ones(16,8).tril(-8).bool())",
-        inputs="torch.randn(2,4,16,8), torch.randn(2,4,8,8), torch.randn(2,4,8,8)"),
+        inputs=qkv("2,4,16,8", "2,4,8,8")),
     "row_scale": "w = q @ k.mT * torch.randn(16, 1); return w.softmax(-1) @ v",
     "row_shift_then_mask2": (
         "w = q @ k.mT - (1e6 + torch.rand(16, 1)); "
@@ -602,9 +578,7 @@ UNFIT = {
     "inv_wrong": "m = ~torch.ones(16,16, dtype=torch.bool).tril(); return sdpa(q,k,v,attn_mask=m)",
     "tril_of_random": "m = (torch.rand(16,16) > 0.2).tril(); return sdpa(q,k,v,attn_mask=m)",
     "opaque_diag": "m = torch.ones(16,16).tril(int(q.sum())).bool(); return sdpa(q,k,v,attn_mask=m)",
-    "neg_after_mask": (
-        "w = -((q @ k.mT).masked_fill(torch.ones(16,16).triu(1) == 1, -1e9)); "
-        "return w.softmax(-1) @ v"),
+    "neg_after_mask": "w = -((q @ k.mT).masked_fill(torch.ones(16,16).triu(1) == 1, -1e9)); return w.softmax(-1) @ v",
     "training": "return sdpa(q, k, v, dropout_p=0.1 if self.training else 0.0)",
     "w_index": "w = (q @ k.mT).softmax(-1); return w[:, :, :, :8] @ v[:, :, :8]",
     "diff_attn": "a = (q @ k.mT).softmax(-1) - 0.5 * (k @ q.mT).softmax(-1); return a @ v",
@@ -615,22 +589,7 @@ UNFIT = {
     "mask_select": (
         "m = torch.ones(16,16).tril(); m.select(0, 0).fill_(1); "
         "return (q @ k.mT).masked_fill(m == 0, -1e9).softmax(-1) @ v"),
-}
-
-ATTENTION |= {
-    "assert_writes": "assert q.mul_(2) is not None; return sdpa(q, k, v)",
-    "with_writes": "with torch.set_grad_enabled(q.mul_(2) is None):\n    return sdpa(q, k, v)",
-    "out_of_product": "o = torch.empty_like(q); torch.matmul((q @ k.mT).softmax(-1), v, out=o); return o",
-    "mha_named": given(
-        "!return self.a(query=x[0], key=x[0], value=x[0])[0]",
-        inputs="torch.randn(2,16,24)",
-        init="self.a = nn.MultiheadAttention(24, 3, batch_first=True)"),
-    "rotary": "a, b = q[..., :4], q[..., 4:]; return sdpa(torch.cat([-b, a], -1), k, v)",
-}
-UNFIT |= {
-    "counter": given(
-        "!self.n += 1; q, k, v = x; return sdpa(q,k,v,scale=0.1*self.n)",
-        init="self.n = 0"),
+    "counter": given("!self.n += 1; q, k, v = x; return sdpa(q,k,v,scale=0.1*self.n)", init="self.n = 0"),
     "counts_in_list": given("self.c.append(1); return sdpa(q, k, v, scale=0.1 * len(self.c))", init="self.c = []"),
     "scale_as_zero": written(scale="* torch.full((), 0.5).long()"),
     "mask_as_int": written("w.masked_fill((torch.ones(16,16).tril() * 0.5).int() == 0, -1e9)"),
@@ -656,7 +615,7 @@ UNREAD = {
         (
         "w = torch.einsum('bqhgd,bkhd->bhgqk', q, k) / 8**0.5; "
         "return torch.einsum('bhgqk,bkhd->bqhgd', w.softmax(-1), v)"),
-        inputs="torch.randn(2,16,2,3,8), torch.randn(2,12,2,8), torch.randn(2,12,2,8)"),
+        inputs=qkv("2,16,2,3,8", "2,12,2,8")),
     "einsum_sumT": (
         "w = torch.einsum('bhqd,bhkd->bhqk', q, k) / 8**0.5; return torch.einsum('bhqk,bhqd->bhkd', "
         "w.softmax(-1), v)"),
@@ -666,11 +625,11 @@ UNREAD = {
     "index_flip": "return sdpa(q[[1,0]],k,v)",
     "mha_kdim": given(
         "!return self.a(x[0], x[1], x[1])[0]",
-        inputs="torch.randn(2,16,24), torch.randn(2,10,12)",
+        inputs=normal("2,16,24", "2,10,12"),
         init="self.a = nn.MultiheadAttention(24, 3, kdim=12, vdim=12, batch_first=True)"),
     "decoder": given(
         "!return self.e(x[0], x[0])",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.e = nn.TransformerDecoderLayer(24, 3, 32, 0.0, batch_first=True)"),
     "deco": given("!return self.att(*x)", members=(
         "    @twice\n    def att(self, q, k, v):\n        return torch.softmax(q @ k.mT * 0.1, "
@@ -708,11 +667,11 @@ UNREAD = {
     "double_softmax": "w = (q @ k.mT).softmax(-1).softmax(-1); return w @ v",
     "mha_subclass": given(
         "!return self.a(x[0], x[0], x[0])[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = MyMHA(24, 3, batch_first=True)"),
     "mha_attr": given(
         "!return self.a(x[0], x[0], x[0])[0]",
-        inputs="torch.randn(2,16,24)",
+        inputs=normal("2,16,24"),
         init="self.a = nn.MultiheadAttention(24, 3, batch_first=True); self.a.dropout = 0.5"),
     "autograd_fn": "return Fn.apply(q, k, v)",
     "online": (
@@ -723,13 +682,8 @@ UNREAD = {
     "fstring2": (
         "!d = {}\nfor i in range(2):\n    d[f's{i:02d}'] = 0.1 * (i + 1)\nq, k, v = x\n"
         "return sdpa(q,k,v,scale=d['s00'])"),
-    "del_attr": given(
-        "return self.m(q, k, v)",
-        init="self.m = Klass(); self.m.s = 0.9; del self.m.s"),
+    "del_attr": given("return self.m(q, k, v)", init="self.m = Klass(); self.m.s = 0.9; del self.m.s"),
     "lse_norm": "w = q @ k.mT; w = torch.exp(w - torch.logsumexp(w, -1, keepdim=True)); return w @ v",
-}
-
-UNREAD |= {
     "autocast_renamed": (
         "from torch import autocast as kind\nwith kind('cpu', dtype=torch.bfloat16):\n"
         "    return (q @ k.mT * 0.3).softmax(-1) @ v"),
@@ -758,7 +712,6 @@ NONE = {
     "sigmoid": "w = torch.sigmoid(q @ k.mT); return w @ v",
     "linear_attn": "q, k = q.softmax(-1), k.softmax(-2); return q @ (k.mT @ v)",
 }
-
 
 #: name: (class, "whole" for attention and nothing else; text of the file)
 HARD = {

@@ -8,7 +8,6 @@
 #include "base/plural.h"
 #include "bench.h"
 #include "bench/duels.h"
-#include "cli/verbs/board/board.h"
 #include "measure/family.h"
 
 #define SOURCE_MAX (INT64_C(1) << 20)

@@ -7,7 +7,6 @@
 
 #include "base/plural.h"
 #include "bench.h"
-#include "cli/base/source.h"
 #include "report/format.h"
 #include "report/table.h"
 #include "report/wrap.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/plural.h"
-#include "cli/verbs/board/board.h"
 #include "doctor.h"
 #include "trial/peer/rival.h"
 #include "trial/sandbox.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/verbs/board/board.h"
 #include "doctor.h"
 #include "measure/environment.h"
 #include "src/device.h"

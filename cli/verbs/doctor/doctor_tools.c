@@ -3,7 +3,6 @@
  *
  * They matter only if there is a GPU.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/verbs/board/board.h"
-
 #define WHY_SIZE 200
 
 /* The hash of the parts, independent of the order and layout of the file. */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "doctor.h"
 #include "inspect/tools.h"
 #include "manifest.h"
 #include "measure/environment.h"

@@ -2,7 +2,6 @@
  * gate_code.c - a kernel's spills from its machine code, and its bank conflicts from ncu
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/plural.h"

@@ -12,7 +12,6 @@
 #include "base/plural.h"
 #include "cli/base/rows.h"
 #include "gate.h"
-#include "report/format.h"
 
 #define RIVAL "torch" /* and its backends, such as torch-flash: the fastest counts */
 #define GAIN_TWO 1.10

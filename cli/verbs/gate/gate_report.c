@@ -2,7 +2,6 @@
  * gate_report.c - the result of `heed gate`, and its exit code
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/plural.h"
 #include "cli/base/rows.h"

@@ -10,7 +10,6 @@
 
 #include "base/ends.h"
 #include "base/file.h"
-#include "cli/verbs/board/board.h"
 #include "inspect.h"
 #include "src/cuda/driver/nvrtc.h"
 #include "src/cuda/jit.h"

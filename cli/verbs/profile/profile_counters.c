@@ -2,7 +2,6 @@
  * profile_counters.c - the hardware counters of every problem, or of a recording
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "profile.h"
 #include "src/device.h"

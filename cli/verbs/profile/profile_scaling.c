@@ -1,7 +1,6 @@
 /*
  * profile_scaling.c - `heed profile --scaling`: the growth of the time as one size doubles
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

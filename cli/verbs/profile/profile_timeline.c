@@ -6,7 +6,6 @@
  * launch.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench/engine.h"
 #include "cli/base/rows.h"

@@ -225,15 +225,6 @@ static void draw_place(lab_page *page, const lab_final_trial *trials, size_t cou
     free(labels);
 }
 
-/* A place is one problem on one device, cold or hot, for which trials compete. */
-static size_t place_end(const lab_final_trial *trials, size_t begin, size_t count)
-{
-    size_t end = begin + 1;
-    while (end < count && lab_final_same_place(&trials[begin], &trials[end]))
-        end++;
-    return end;
-}
-
 static bool has_history(const lab_final_trial *trials, size_t count)
 {
     size_t ranked = 0;
@@ -246,7 +237,7 @@ static void draw_history(lab_page *page, const lab_final_trial *trials, size_t c
 {
     bool begun = false;
     for (size_t i = 0, end; i < count; i = end) {
-        end = place_end(trials, i, count);
+        end = lab_final_place_end(trials, i, count);
         if (!has_history(&trials[i], end - i) || !lab_page_figure(page))
             continue;
         if (!begun) {

@@ -1,7 +1,6 @@
 /*
  * report_doubts.c - reasons to doubt the figures of a set, and the missing ones
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,13 +2,11 @@
  * report_final_findings.c - the limits of a search's kernels, from counters, ablations and machine
  * code, and the changes that made them faster, from the challenges that were won
  */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/plural.h"
-#include "report/format.h"
 #include "report_final.h"
 
 #define TOP 3        /* steps and ablations of a summary */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/format.h"
 #include "report/html_plot.h"
 #include "report_final.h"
 #include "search/point_facts.h"
@@ -256,11 +255,7 @@ static bool add_place(canvas *c, const lab_final_trial *trials, size_t count, co
     double least = INFINITY;
     char name[LAB_FINAL_NAME], time[32];
     for (size_t i = 0; good && i < count; i++) {
-        bool counts = is_point(&trials[i], cost);
-        standings[i].time = counts ? trials[i].row.seconds : (double)INFINITY;
-        standings[i].point_facts = lab_point_facts_unknown();
-        standings[i].point_facts.value[LAB_FACT_REGISTERS] = trials[i].registers;
-        standings[i].point_facts.value[LAB_FACT_SMEM] = trials[i].shared;
+        standings[i] = lab_final_standing(&trials[i], is_point(&trials[i], cost));
         if (trials[i].warps > 0)
             standings[i].point_facts.value[LAB_FACT_WARPS] = trials[i].warps;
         least = fmin(least, standings[i].time);
@@ -293,9 +288,7 @@ static bool draw_pareto(const report_final *final, const cost_axis *cost, FILE *
     char title[128];
     bool good = canvas_make(&c, board->count);
     for (size_t i = 0, end; good && i < board->count; i = end) {
-        for (end = i + 1; end < board->count; end++)
-            if (!lab_final_same_place(&board->trials[i], &board->trials[end]))
-                break;
+        end = lab_final_place_end(board->trials, i, board->count);
         good = add_place(&c, &board->trials[i], end - i, cost);
     }
     *drawn = good && c.count > 0;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/verbs/doctor/manifest.h"
 #include "report/format.h"
 #include "report_final.h"
 

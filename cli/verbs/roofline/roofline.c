@@ -3,8 +3,6 @@
  */
 #include "roofline.h"
 
-#include <string.h>
-
 #include "base/suggest.h"
 #include "session/plausible.h"
 #include "src/cuda/facts.h"

@@ -10,7 +10,6 @@
 #include "bench/candidate.h"
 #include "bench/process.h"
 #include "selftest.h"
-#include "src/message.h"
 #include "trial/compile/folder.h"
 #include "trial/sandbox.h"
 

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "cli/base/rows.h"
 #include "lab/suite/judge/judge.h"
-#include "report/format.h"
 #include "suite.h"
 #include "tensor/random.h"
 #include "trial/peer/peer.h"

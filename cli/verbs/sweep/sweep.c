@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "report/format.h"
-#include "src/measure.h"
 
 #define NS_PER_SECOND 1e9
 

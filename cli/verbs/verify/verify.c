@@ -4,7 +4,6 @@
 #include "verify.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/base/inputs.h"
 #include "measure/environment.h"

@@ -4,11 +4,9 @@
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -104,7 +104,7 @@ static uint64_t entry(const image *it, Elf64_Sxword tag)
 }
 
 /* ---------------------------------------------------------------------------------------------- */
-/* Code that runs during loading */
+/* Code that runs during loading                                                                  */
 /* ---------------------------------------------------------------------------------------------- */
 
 /* True if the symbol is a function defined here and selected by a resolver call (ifunc). */

@@ -1,7 +1,6 @@
 /*
  * runner_cuda_run.c - launches a CUDA candidate on tensors in device memory, on request
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /*
  * runner_line.c - builds lines for the laboratory without the C library
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "lab/trial/runner/runner.h"

@@ -2,7 +2,6 @@
  * gates_error.c - gates that compare outputs with the expected ones
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/plural.h"
 #include "lab/base/mask.h"

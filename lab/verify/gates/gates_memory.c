@@ -9,38 +9,34 @@
 #include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/reference.h"
 
+/* Passes with @words unless one of two runs has a fault. */
+static void judge_faults(lab_verdict *verdict, const char *one, const char *other,
+                         const char *words)
+{
+    const char *fault = *one ? one : other;
+    if (*fault)
+        lab_verdict_fail(verdict, -1, "%s", fault);
+    else
+        lab_verdict_pass(verdict, -1, "%s", words);
+}
+
 void lab_gate_canaries(const lab_check *check, lab_verdict *verdict)
 {
-    for (int r = 0; r < 2; r++)
-        if (check->runs[r].spoiled[0]) {
-            lab_verdict_fail(verdict, -1, "%s", check->runs[r].spoiled);
-            return;
-        }
-    lab_verdict_pass(verdict, -1, "walls, slack and gaps are whole");
+    judge_faults(verdict, check->runs[0].spoiled, check->runs[1].spoiled,
+                 "walls, slack and gaps are whole");
 }
 
 void lab_gate_inputs(const lab_check *check, lab_verdict *verdict)
 {
-    for (int r = 0; r < 2; r++)
-        if (check->runs[r].changed[0]) {
-            lab_verdict_fail(verdict, -1, "%s", check->runs[r].changed);
-            return;
-        }
-    lab_verdict_pass(verdict, -1, "unchanged");
+    judge_faults(verdict, check->runs[0].changed, check->runs[1].changed, "unchanged");
 }
 
 void lab_gate_appended(const lab_check *check, lab_verdict *verdict)
 {
-    if (check->values->problem.append == 0) {
+    if (check->values->problem.append == 0)
         lab_verdict_skip(verdict, "nothing is appended");
-        return;
-    }
-    for (int r = 0; r < 2; r++)
-        if (check->runs[r].missing[0]) {
-            lab_verdict_fail(verdict, -1, "%s", check->runs[r].missing);
-            return;
-        }
-    lab_verdict_pass(verdict, -1, "to the bit");
+    else
+        judge_faults(verdict, check->runs[0].missing, check->runs[1].missing, "to the bit");
 }
 
 static bool holds_poison(const lab_check *check, int r, int64_t index)

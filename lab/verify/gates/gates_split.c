@@ -6,7 +6,6 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
-#include "lab/tensor/random.h"
 #include "lab/verify/reference/products.h"
 #include "lab/verify/reference/reference.h"
 #include "lab/verify/variant.h"

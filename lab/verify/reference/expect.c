@@ -10,7 +10,6 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/model.h"
 #include "lab/verify/reference/reference.h"
 

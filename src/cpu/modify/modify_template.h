@@ -300,7 +300,7 @@ static void run_spread(const frame *f, const heed_modify_step *x)
         v_store(to + turn * LANES, v_set(values[turn]));
 }
 
-/* Separate code for every operation and every kind of its inputs. */
+/* Separate code for every operation and every kind of its inputs, where the kind matters. */
 #define KEY_OF(op, from) ((op)*3 + (int)(from))
 #define CASE(op, from, takes)                    \
     case KEY_OF(op, HEED_KIND_##from):           \
@@ -309,9 +309,10 @@ static void run_spread(const frame *f, const heed_modify_step *x)
 #define CASE_NUMBER(op, takes) \
     CASE(op, FLOAT, takes);    \
     CASE(op, INT, takes)
-#define CASE_ANY(op, takes) \
-    CASE_NUMBER(op, takes); \
-    CASE(op, BOOL, takes)
+#define CASE_ANY(op, takes)          \
+    CASE(op, FLOAT, takes);          \
+    case KEY_OF(op, HEED_KIND_BOOL): \
+        CASE(op, INT, takes)
 
 static void run_arithmetic(const frame *f, const heed_modify_step *x)
 {
@@ -344,7 +345,9 @@ static void run_arithmetic(const frame *f, const heed_modify_step *x)
         CASE(HEED_OP_AND, BOOL, 2);
         CASE(HEED_OP_OR, BOOL, 2);
         CASE(HEED_OP_NOT, BOOL, 1);
-        CASE_ANY(HEED_OP_SELECT, 2);
+    case KEY_OF(HEED_OP_SELECT, HEED_KIND_FLOAT):
+    case KEY_OF(HEED_OP_SELECT, HEED_KIND_BOOL):
+        CASE(HEED_OP_SELECT, INT, 2);
     }
 }
 

@@ -6,7 +6,6 @@
 #include "../backend.h"
 #include "../gpu.h"
 #include "../maps.h"
-#include "../score/score.h"
 #include "pair.h"
 
 #define TILE_KEYS 64

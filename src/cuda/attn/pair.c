@@ -1,9 +1,8 @@
 /*
- * pair.c - the host half shared by the kernels of kernels/pair/
+ * pair.c - the host half shared by attn_mla, attn_wide and attn_wide32
  */
 #include "pair.h"
 
-#include "../../problem/problem.h"
 #include "../score/score.h"
 
 const int heed_pair_splits[HEED_PAIR_SPLIT_VALUES] = HEED_PAIR_SPLITS;

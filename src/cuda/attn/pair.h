@@ -1,6 +1,6 @@
 /*
- * pair.h - the host half shared by the kernels of kernels/pair/, whose blocks have two consumer
- * warpgroups for the same 64 rows
+ * pair.h - the host half shared by attn_mla, attn_wide and attn_wide32, whose blocks have 64 rows;
+ * in the first two, which also share kernels/pair/, two consumer warpgroups compute the same rows
  */
 #ifndef HEED_CUDA_PAIR_H
 #define HEED_CUDA_PAIR_H
@@ -12,7 +12,7 @@
 #define HEED_PAIR_THREADS 384
 #define HEED_PAIR_DIM_UNIT 8
 
-/* heed_pair_splits are the values of their knob SPLITS: blocks that share the keys of the same
+/* heed_pair_splits are the values of the knob SPLITS: blocks that share the keys of the same
  * rows. */
 #define HEED_PAIR_SPLITS                      \
     {                                         \

@@ -2,7 +2,6 @@
  * replay.c - calls captured into a graph, and timed by the device
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "handle.h"
 

@@ -4,7 +4,6 @@
 #include "score_parts.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "../../problem/operand.h"
 

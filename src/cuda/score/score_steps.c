@@ -7,7 +7,6 @@
 #include "score_parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define EXACT_MAX (1 << 24)   /* integers up to here are exact as floats */
 #define KEYS_BEYOND (1 << 14) /* a tile may begin this many keys after the last one */

@@ -5,8 +5,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "lab/final/final.h"
 #include "lab/trial/launch.h"

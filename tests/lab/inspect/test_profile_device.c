@@ -3,8 +3,6 @@
  */
 #include "run_tests.h"
 
-#include <string.h>
-
 #include "cuda_trial.h"
 #include "device.h"
 #include "internal.h"

@@ -6,7 +6,6 @@
 #include "run_tests.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lab/inspect/scaling.h"

@@ -5,7 +5,6 @@
 #include "run_tests.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/driver/driver.h"

@@ -7,7 +7,6 @@
  */
 #include "run_tests.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -113,84 +113,81 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
     return status;
 }
 
-/* Possible answers of a model, and their outcome. None of them shows the key, although the server
- * prints it wherever it can. */
-static void test_model(void **state)
-{
 #define DOTS "..............................................................."
 #define SAYS(text) "{\"choices\":[{\"message\":{\"content\":\"" text "\"}}]}"
-    static const struct {
-        int code;
-        const char *body;
-        heed_status status;
-        const char *name, *source;
-    } cases[] = {
-        { 200,
-          SAYS("{\\\"name\\\":\\\"fast\\\",\\\"thought\\\":\\\"t " KEY "\\\",\\\"source\\\":"
-               "\\\"int fast;\\\"}"),
-          HEED_OK, "fast", "int fast;" },
-        { 200, SAYS("```json\\n{\\\"name\\\":\\\"f 2\\\",\\\"code\\\":\\\"int two;\\\"}\\n```"),
-          HEED_OK, "f-2", "int two;" },
-        { 200, SAYS("Sure!\\n**Name:** third\\nThought: less work\\n```c\\nint three;\\n```\\n"),
-          HEED_OK, "third", "int three;\n" },
-        { 200, SAYS("```c\\nint key = \\\"" KEY "\\\";\\n```"), HEED_OK, "proposal-2",
-          "int key = \"************************\";\n" },
-        { 200, SAYS("I cannot do that."), HEED_ERR_INVALID, "no source", NULL },
-        { 200, "{}", HEED_ERR_INVALID, "choices", NULL },
-        { 200, KEY, HEED_ERR_INVALID, "choices", NULL },
-        { 200, "{\"error\":{\"message\":\"no such model\"}}", HEED_ERR_INVALID,
-          "content: no such model", NULL },
-        { 302, "", HEED_ERR_INVALID, "answered 302", NULL },
-        { 401, "{\"error\":{\"message\":\"Incorrect API key provided: " KEY "\"}}",
-          HEED_ERR_INVALID, "answered 401: Incorrect", NULL },
-        { 401, "{\"error\":{\"message\":\"" DOTS DOTS DOTS KEY "\"}}", HEED_ERR_INVALID, "...*",
-          NULL }, /* the message is cut off within the key */
-    };
-    static stub server;
+
+/* Possible answers of a model, and their outcome. */
+static const struct {
+    int code;
+    const char *body;
+    heed_status status;
+    const char *name, *source;
+} answers[] = {
+    { 200,
+      SAYS("{\\\"name\\\":\\\"fast\\\",\\\"thought\\\":\\\"t " KEY "\\\",\\\"source\\\":"
+           "\\\"int fast;\\\"}"),
+      HEED_OK, "fast", "int fast;" },
+    { 200, SAYS("```json\\n{\\\"name\\\":\\\"f 2\\\",\\\"code\\\":\\\"int two;\\\"}\\n```"),
+      HEED_OK, "f-2", "int two;" },
+    { 200, SAYS("Sure!\\n**Name:** third\\nThought: less work\\n```c\\nint three;\\n```\\n"),
+      HEED_OK, "third", "int three;\n" },
+    { 200, SAYS("```c\\nint key = \\\"" KEY "\\\";\\n```"), HEED_OK, "proposal-2",
+      "int key = \"************************\";\n" },
+    { 200, SAYS("I cannot do that."), HEED_ERR_INVALID, "no source", NULL },
+    { 200, "{}", HEED_ERR_INVALID, "choices", NULL },
+    { 200, KEY, HEED_ERR_INVALID, "choices", NULL },
+    { 200, "{\"error\":{\"message\":\"no such model\"}}", HEED_ERR_INVALID,
+      "content: no such model", NULL },
+    { 302, "", HEED_ERR_INVALID, "answered 302", NULL },
+    { 401, "{\"error\":{\"message\":\"Incorrect API key provided: " KEY "\"}}", HEED_ERR_INVALID,
+      "answered 401: Incorrect", NULL },
+    { 401, "{\"error\":{\"message\":\"" DOTS DOTS DOTS KEY "\"}}", HEED_ERR_INVALID, "...*",
+      NULL }, /* the message is cut off within the key */
+};
+
+static stub server;
+
+/* Sends a request to the server, which answers with @code and @body after @busy refusals. The key
+ * is shown nowhere, although the server prints it wherever it can. */
+static heed_status ask_stub(void **state, int busy, int code, const char *body,
+                            lab_proposal *proposal, lab_error *error)
+{
     static char all[1 << 18];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char url[64];
+    stub_start(&server, busy, code, body);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/v1", server.port);
+    heed_status status = ask_model(state, url, proposal, error, all, sizeof all);
+    stub_end(&server);
+    assert_true(*all != '\0');
+    assert_null(strstr(all, KEY));
+    assert_null(strstr(all, "sk-test"));
+    assert_null(strstr(error->text, KEY));
+    return status;
+}
+
+static void test_model(void **state)
+{
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         lab_proposal proposal;
         lab_error error;
-        char url[64];
-        stub_start(&server, 0, cases[i].code, cases[i].body);
-        snprintf(url, sizeof url, "http://127.0.0.1:%d/v1", server.port);
-        heed_status status = ask_model(state, url, &proposal, &error, all, sizeof all);
-        stub_end(&server);
-        if (status != cases[i].status)
+        heed_status status = ask_stub(state, 0, answers[i].code, answers[i].body, &proposal,
+                                      &error);
+        if (status != answers[i].status)
             fail_msg("case %zu: %s: %s", i, heed_status_name(status), error.text);
         assert_non_null(strstr(server.got, "POST /v1/chat/completions"));
         assert_non_null(strstr(server.got, "Authorization: Bearer " KEY));
         assert_non_null(strstr(server.got, "\"model\":\"tiny\""));
         assert_non_null(strstr(server.got, "make it faster"));
         assert_non_null(strstr(server.got, "int header;"));
-        assert_true(*all != '\0');
-        assert_null(strstr(all, KEY));
-        assert_null(strstr(all, "sk-test"));
-        assert_null(strstr(error.text, KEY));
         if (status == HEED_OK) {
-            assert_string_equal(proposal.name, cases[i].name);
-            assert_string_equal(proposal.source, cases[i].source);
+            assert_string_equal(proposal.name, answers[i].name);
+            assert_string_equal(proposal.source, answers[i].source);
             assert_null(strstr(proposal.thought, KEY));
         } else {
-            assert_non_null(strstr(error.text, cases[i].name));
+            assert_non_null(strstr(error.text, answers[i].name));
         }
         lab_proposal_free(&proposal);
     }
-}
-
-/* Sends a request to a server that answers with @body after @busy refusals. */
-static heed_status ask_stub(void **state, int busy, const char *body, lab_proposal *proposal,
-                            lab_error *error)
-{
-    static stub server;
-    static char all[1 << 18];
-    char url[64];
-    stub_start(&server, busy, 200, body);
-    snprintf(url, sizeof url, "http://127.0.0.1:%d/v1", server.port);
-    heed_status status = ask_model(state, url, proposal, error, all, sizeof all);
-    stub_end(&server);
-    assert_null(strstr(all, KEY));
-    return status;
 }
 
 /* A request to a busy server is repeated. */
@@ -198,7 +195,7 @@ static void test_busy(void **state)
 {
     lab_proposal proposal;
     lab_error error;
-    heed_status status = ask_stub(state, 1, SAYS("```c\\nint x;\\n```"), &proposal, &error);
+    heed_status status = ask_stub(state, 1, 200, SAYS("```c\\nint x;\\n```"), &proposal, &error);
     if (status != HEED_OK)
         fail_msg("%s", error.text);
     assert_string_equal(proposal.source, "int x;\n");
@@ -217,7 +214,7 @@ static void test_large(void **state)
     for (int i = 0; i < 50000; i++)
         length += snprintf(body + length, 3, "\xc3\xa9");
     snprintf(body + length, sizeof body - (size_t)length, "\\\"}\"}}]}");
-    heed_status status = ask_stub(state, 0, body, &proposal, &error);
+    heed_status status = ask_stub(state, 0, 200, body, &proposal, &error);
     if (status != HEED_OK)
         fail_msg("%s", error.text);
     assert_int_equal(strlen(proposal.thought), 1999);
@@ -225,7 +222,7 @@ static void test_large(void **state)
     lab_proposal_free(&proposal);
     memset(body, ' ', sizeof body - 1);
     body[sizeof body - 1] = '\0';
-    assert_int_equal(ask_stub(state, 0, body, &proposal, &error), HEED_ERR_INVALID);
+    assert_int_equal(ask_stub(state, 0, 200, body, &proposal, &error), HEED_ERR_INVALID);
     assert_non_null(strstr(error.text, "longer than 1024 KiB"));
 }
 

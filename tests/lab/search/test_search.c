@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lab/search/replay.h"
 #include "landscapes.h"
 #include "scratch.h"
 

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"

@@ -3,7 +3,6 @@
  */
 #include "run_tests.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "run_tests.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/append.h"

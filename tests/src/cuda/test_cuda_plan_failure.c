@@ -5,7 +5,6 @@
 #include "run_tests.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cuda_trial.h"
 #include "device.h"

@@ -5,7 +5,6 @@
 #include "run_tests.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/prefix.h"

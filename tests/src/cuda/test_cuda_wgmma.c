@@ -8,8 +8,6 @@
 #include <cmocka.h>
 
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/backend.h"

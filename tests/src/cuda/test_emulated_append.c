@@ -4,7 +4,6 @@
  */
 #include "run_tests.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "append.h"

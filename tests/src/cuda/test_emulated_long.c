@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include "emulated.h"
-#include "problem/problem.h"
 
 #define KEYS 16384
 #define ROWS_MAX 32 /* per block, */

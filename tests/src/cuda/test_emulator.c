@@ -4,7 +4,6 @@
 #include "run_tests.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "emulator/emulator.h"

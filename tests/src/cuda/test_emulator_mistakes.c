@@ -147,17 +147,11 @@ typedef enum mistake {
     BAD_BARRIER
 } mistake;
 
-static void mistaken(const void *args)
+/* Mistakes of a thread whose 4 bytes of shared memory are @at. */
+static void access_badly(mistake which, u32 thread, u32 at)
 {
-    mistake which = *(const mistake *)args;
-    u32 thread = ptx_thread(), at = ptx_shared_base() + thread * 4;
     heed_u32x4 x = { { 0 } };
-    ptx_st_shared_4(at, thread);
-    ptx_barrier();
     switch (which) {
-    case NO_MISTAKE:
-        ptx_barrier_named(1 + (int)thread / WARP, WARP);
-        break;
     case WARP_WITHOUT_BARRIER:
         ptx_st_shared_4(at, ptx_shfl_xor_u32(thread, 1));
         (void)ptx_ld_shared_4(at ^ 4);
@@ -180,15 +174,24 @@ static void mistaken(const void *args)
     case MISALIGNED_GLOBAL:
         ptx_st_global_16((u8 *)&x + 1, x);
         break;
+    default:
+        break;
+    }
+}
+
+static void wait_badly(mistake which, u32 thread)
+{
+    switch (which) {
+    case NO_MISTAKE:
+        ptx_barrier_named(1 + (int)thread / WARP, WARP);
+        break;
     case LEFT_BEFORE_A_BARRIER:
-        if (thread >= WARP)
-            return;
-        ptx_barrier();
+        if (thread < WARP)
+            ptx_barrier();
         break;
     case LEFT_BEFORE_A_SHUFFLE:
-        if (thread == 40)
-            return;
-        (void)ptx_shfl_xor_u32(thread, 1);
+        if (thread != 40)
+            (void)ptx_shfl_xor_u32(thread, 1);
         break;
     case TWO_BARRIERS:
         ptx_barrier_named(1 + (int)thread / WARP, 64);
@@ -208,7 +211,19 @@ static void mistaken(const void *args)
     case BAD_BARRIER:
         ptx_barrier_named(16, 64);
         break;
+    default:
+        break;
     }
+}
+
+static void mistaken(const void *args)
+{
+    const mistake which = *(const mistake *)args;
+    const u32 thread = ptx_thread(), at = ptx_shared_base() + thread * 4;
+    ptx_st_shared_4(at, thread);
+    ptx_barrier();
+    access_badly(which, thread, at);
+    wait_badly(which, thread);
 }
 
 static void test_mistakes_are_caught(void **state)

@@ -3,7 +3,6 @@
  */
 #include "run_tests.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define HEED_BF16 0

@@ -145,73 +145,73 @@ static void test_problem_strides(void **state)
     heed_context_destroy(context);
 }
 
+#define FIELD(field) #field " strides", offsetof(heed_problem, field)
+
 /* Operands of the valid problem, with valid and invalid strides along a dimension that they must
  * have. */
+static const struct {
+    const char *name;
+    size_t offset;
+    heed_operand operand;
+    heed_strides bad;
+    const char *limit;
+} operands[] = {
+    { FIELD(starts),
+      { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 9, 1, 0 } },
+      { 9, 5, 0 },
+      "query stride must be 1," },
+    { FIELD(starts),
+      { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 0, 1, 0 } },
+      { 9, 0, 0 },
+      "query stride must be 1," },
+    { FIELD(slopes),
+      { HEED_DATA_F32, HEED_ALONG_BATCH | HEED_ALONG_HEAD, { 9, 0, 1 } },
+      { 9, 0, 5 },
+      "head stride must be 1," },
+    { FIELD(sinks),
+      { HEED_DATA_F32, HEED_ALONG_HEAD, { 0, 0, 1 } },
+      { 1, 0, 0 },
+      "head stride must be 1," },
+    { FIELD(lengths),
+      { HEED_DATA_I32, HEED_ALONG_BATCH, { 3, 0, 0 } },
+      { 0, 0, 1 },
+      "batch stride must be 1 or more" },
+    { FIELD(table),
+      { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_PAGE, { 9, 0, 0 } },
+      { 0, 0, 1 },
+      "batch stride must be 1 or more" },
+};
+
+/* The spec of a problem reads back as the same spec. */
+static void expect_read_back(const heed_problem *problem)
+{
+    char text[HEED_SPEC_SIZE], repeated[HEED_SPEC_SIZE];
+    heed_problem_print(problem, text, sizeof text);
+    const heed_problem again = parsed(text);
+    heed_problem_print(&again, repeated, sizeof repeated);
+    assert_string_equal(repeated, text);
+}
+
 static void test_operand_strides(void **state)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-        heed_operand operand;
-        heed_strides bad;
-        const char *value, *limit;
-    } all[] = {
-        { "starts strides",
-          offsetof(heed_problem, starts),
-          { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 9, 1, 0 } },
-          { 9, 5, 0 },
-          "9:5:0",
-          "query stride must be 1," },
-        { "starts strides",
-          offsetof(heed_problem, starts),
-          { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_QUERY, { 0, 1, 0 } },
-          { 9, 0, 0 },
-          "9:0:0",
-          "query stride must be 1," },
-        { "slopes strides",
-          offsetof(heed_problem, slopes),
-          { HEED_DATA_F32, HEED_ALONG_BATCH | HEED_ALONG_HEAD, { 9, 0, 1 } },
-          { 9, 0, 5 },
-          "9:0:5",
-          "head stride must be 1," },
-        { "sinks strides",
-          offsetof(heed_problem, sinks),
-          { HEED_DATA_F32, HEED_ALONG_HEAD, { 0, 0, 1 } },
-          { 1, 0, 0 },
-          "1:0:0",
-          "head stride must be 1," },
-        { "lengths strides",
-          offsetof(heed_problem, lengths),
-          { HEED_DATA_I32, HEED_ALONG_BATCH, { 3, 0, 0 } },
-          { 0, 0, 1 },
-          "0:0:1",
-          "batch stride must be 1 or more" },
-        { "table strides",
-          offsetof(heed_problem, table),
-          { HEED_DATA_I32, HEED_ALONG_BATCH | HEED_ALONG_PAGE, { 9, 0, 0 } },
-          { 0, 0, 1 },
-          "0:0:1",
-          "batch stride must be 1 or more" },
-    };
     heed_context *context = host_context(1);
-    for (size_t i = 0; i < COUNT(all); i++) {
+    for (size_t i = 0; i < COUNT(operands); i++) {
         heed_problem problem = valid, normal, again;
-        heed_operand operand = all[i].operand;
-        char text[HEED_SPEC_SIZE], repeated[HEED_SPEC_SIZE];
-        problem.page = all[i].offset == offsetof(heed_problem, table) ? 7 : 0;
-        memcpy((char *)&problem + all[i].offset, &operand, sizeof operand);
+        heed_operand operand = operands[i].operand;
+        const heed_strides bad = operands[i].bad;
+        const size_t at = operands[i].offset;
+        char value[32];
+        problem.page = at == offsetof(heed_problem, table) ? 7 : 0;
+        memcpy((char *)&problem + at, &operand, sizeof operand);
         assert_int_equal(heed_problem_normalize(&normal, &problem), HEED_OK);
         assert_int_equal(heed_problem_normalize(&again, &normal), HEED_OK);
-        assert_memory_equal((char *)&again + all[i].offset, (char *)&normal + all[i].offset,
-                            sizeof operand);
-        heed_problem_print(&normal, text, sizeof text);
-        again = parsed(text);
-        heed_problem_print(&again, repeated, sizeof repeated);
-        assert_string_equal(repeated, text);
-        operand.strides = all[i].bad;
-        memcpy((char *)&problem + all[i].offset, &operand, sizeof operand);
-        expect_bad_problem(context, &problem, all[i].name,
-                           WORDS(all[i].name, all[i].value, all[i].limit));
+        assert_memory_equal((char *)&again + at, (char *)&normal + at, sizeof operand);
+        expect_read_back(&normal);
+        operand.strides = bad;
+        memcpy((char *)&problem + at, &operand, sizeof operand);
+        snprintf(value, sizeof value, "%d:%d:%d", (int)bad.batch, (int)bad.seq, (int)bad.head);
+        expect_bad_problem(context, &problem, operands[i].name,
+                           WORDS(operands[i].name, value, operands[i].limit));
     }
     heed_context_destroy(context);
 }
