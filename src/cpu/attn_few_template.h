@@ -287,8 +287,8 @@ static inline __attribute__((always_inline)) int64_t accumulate(const few_state 
     return t->y.dim_v;
 }
 
-/* The same for columns of one row from @begin on, key by key, where the values of keys that the program hides must not even
- * be multiplied by zero. */
+/* The same for columns of one row from @begin on, key by key, where the values of keys that the
+ * program hides must not even be multiplied by zero. */
 static __attribute__((noinline)) void accumulate_visible(const few_state *t, int64_t row,
                                                          int64_t begin, heed_interval seen,
                                                          const heed_patch *patch, float alpha)
