@@ -28,7 +28,11 @@ static inline vf choose(vi condition, vf a, vf b)
 #define LOG2_E 0x1.715476p+0F
 #define LN_2_HIGH 0x1.62e4p-1F /* with few bits, so its product with an exponent is exact */
 #define LN_2_LOW 0x1.7f7d1cp-20F
-#define ROUNDING 0x1.8p23F /* adding it leaves an integer in the low bits */
+#define LN_2 0x1.62e43p-1F
+/* Adding it leaves an integer in the low bits: plus 127, the exponent field of a power of two, and
+ * plus twice that for two of them. */
+#define ROUNDING (0x1.8p23F + 127)
+#define ROUNDING_TWICE (0x1.8p23F + 254)
 
 static inline vf absolute(vf x)
 {
@@ -40,47 +44,51 @@ static inline vf with_sign(vf size, vf sign)
     return (vf)((vi)size | ((vi)sign & INT32_MIN));
 }
 
-/* 2^n for integers from -126 to 127. */
-static inline vf power(vi n)
+/* e^r - 1 for |r| up to ln 2 / 2. */
+static inline vf exponential_rest(vf r)
 {
-    return (vf)((n + 127) << 23);
-}
-
-/* e^x = 2^n (1 + rest): returns the rest, for x such that |n| is below 256. */
-static inline vf exponential_rest(vf x, vi *n)
-{
-    vf shifted = x * v_set(LOG2_E) + v_set(ROUNDING);
-    vf whole = shifted - v_set(ROUNDING);
-    vf r = v_fma(whole, v_set(-LN_2_HIGH), x);
-    r = v_fma(whole, v_set(-LN_2_LOW), r);
     vf p = v_set(0x1.6d1106p-10F);
     p = v_fma(p, r, v_set(0x1.120b6cp-7F));
     p = v_fma(p, r, v_set(0x1.55551ap-5F));
     p = v_fma(p, r, v_set(0x1.5554dcp-3F));
     p = v_fma(p, r, v_set(0.5F));
-    *n = (vi)shifted - (vi)v_set(ROUNDING);
     return v_fma(p * r, r, r);
 }
 
-/* In two steps of 2^n, since n may be -150 or 128. */
-static inline vf exponential(vf x)
+/* y 2^n, for n from -150 to 128, which may be out of the range of one float: in two steps. @shifted
+ * is n + ROUNDING_TWICE. */
+static inline vf scaled(vf y, vf shifted)
 {
-    vi n;
-    vf limited = v_max(v_set(-104.0F), v_min(v_set(89.0F), x));
-    vf y = 1.0F + exponential_rest(limited, &n);
-    vi half = n >> 1;
-    return y * power(half) * power(n - half);
+#ifdef __AVX512F__
+    return _mm512_scalef_ps(y, shifted - v_set(ROUNDING_TWICE));
+#else
+    const vu both = (vu)shifted, half = both >> 1;
+    return y * (vf)(half << 23) * (vf)((both - half) << 23);
+#endif
 }
 
-/* (e^2|x| - 1) / (e^2|x| + 1); e^2|x| - 1 is accurate where x is small. */
-static inline vf hyperbolic_tangent(vf x)
+/* e^x = 2^n e^r */
+static inline vf exponential(vf x)
 {
-    vi n;
-    vf twice = v_min(v_set(20.0F), absolute(x) * 2.0F);
-    vf rest = exponential_rest(twice, &n);
-    vf scale = power(n);
+    vf limited = v_max(v_set(-104.0F), v_min(v_set(89.0F), x));
+    vf shifted = v_fma(limited, v_set(LOG2_E), v_set(ROUNDING_TWICE));
+    vf whole = shifted - v_set(ROUNDING_TWICE);
+    vf r = v_fma(whole, v_set(-LN_2_HIGH), limited);
+    r = v_fma(whole, v_set(-LN_2_LOW), r);
+    return scaled(1.0F + exponential_rest(r), shifted);
+}
+
+/* tanh(x / 2) = (e^x - 1) / (e^x + 1); e^x - 1 is accurate where x is small, and where it is not
+ * the rounding of ln 2 has no effect. */
+static inline vf hyperbolic_tangent_of_half(vf x)
+{
+    vf limited = v_max(v_set(-20.0F), v_min(v_set(20.0F), x));
+    vf shifted = v_fma(limited, v_set(LOG2_E), v_set(ROUNDING));
+    vf whole = shifted - v_set(ROUNDING);
+    vf rest = exponential_rest(v_fma(whole, v_set(-LN_2), limited));
+    vf scale = (vf)((vu)shifted << 23);
     vf less_one = v_fma(scale, rest, scale - 1.0F);
-    return with_sign(less_one / (less_one + 2.0F), x);
+    return less_one / (less_one + 2.0F);
 }
 
 /* n ln 2 + 2 artanh(s), for x = 2^n m, m near 1, and s = (m - 1) / (m + 1). */

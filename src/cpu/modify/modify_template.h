@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) vf apply_float(int op, vf a, vf b)
     case HEED_OP_LOG:
         return logarithm(a);
     case HEED_OP_TANH:
-        return hyperbolic_tangent(a);
+        return hyperbolic_tangent_of_half(a + a);
     case HEED_OP_SQRT:
         return v_sqrt(a);
     case HEED_OP_FLOOR:
@@ -139,7 +139,7 @@ static inline __attribute__((always_inline)) vf apply(int op, heed_kind from, in
     if (op == HEED_OP_SELECT)
         return choose((vi)a, b, c);
     if (op == HEED_MODIFY_CAP)
-        return c * hyperbolic_tangent(a * b);
+        return c * hyperbolic_tangent_of_half(a * (b + b));
     if (op == HEED_OP_TO_FLOAT)
         return __builtin_convertvector(from == HEED_KIND_BOOL ? (vi)(-(vu)a) : (vi)a, vf);
     if (op == HEED_OP_TO_INT && from == HEED_KIND_BOOL)
