@@ -91,15 +91,14 @@ static inline vf hyperbolic_tangent_of_half(vf x)
     return less_one / (less_one + 2.0F);
 }
 
-/* n ln 2 + 2 artanh(s), for x = 2^n m, m near 1, and s = (m - 1) / (m + 1). */
-static inline vf logarithm(vf x)
+/* n ln 2 + 2 artanh(s), for x = 2^n m, m near 1, and s = (m - 1) / (m + 1), less @down times ln 2;
+ * x is normal. */
+static inline vf logarithm_of_normal(vf x, vi down)
 {
-    vi small = x < 0x1p-126F;
-    vi bits = (vi)choose(small, x * 0x1p23F, x);
     const uint32_t root = 0x3f3504f3; /* of 1/2 */
-    vi n = (vi)((vu)bits - root) >> 23;
-    vf m = (vf)((vu)bits - ((vu)n << 23));
-    vf exponent = __builtin_convertvector(n - (small & 23), vf);
+    vi n = (vi)((vu)x - root) >> 23;
+    vf m = (vf)((vu)x - ((vu)n << 23));
+    vf exponent = __builtin_convertvector(n - down, vf);
     vf f = m - 1.0F;
     vf s = f / (f + 2.0F);
     vf z = s * s;
@@ -109,10 +108,22 @@ static inline vf logarithm(vf x)
     p = v_fma(p, z, v_set(0x1.555556p-1F));
     /* 2 s = f - s f, which is exact except for a relatively small term */
     vf y = v_fma(s, v_fma(p, z, -f), v_fma(exponent, v_set(LN_2_LOW), f));
-    y = v_fma(exponent, v_set(LN_2_HIGH), y);
+    return v_fma(exponent, v_set(LN_2_HIGH), y);
+}
+
+static __attribute__((noinline)) vf logarithm_of_any(vf x)
+{
+    vi small = x < 0x1p-126F;
+    vf y = logarithm_of_normal(choose(small, x * 0x1p23F, x), small & 23);
     y = choose(x == 0.0F, v_set(-INFINITY), y);
     y = choose(x < 0.0F, v_set(NAN), y);
     return choose((vi)(x < INFINITY), y, x); /* infinity and NaN propagate */
+}
+
+static inline vf logarithm(vf x)
+{
+    const vi normal = (x >= 0x1p-126F) & (x < INFINITY);
+    return v_is_all((vf)normal) ? logarithm_of_normal(x, (vi){ 0 }) : logarithm_of_any(x);
 }
 
 static inline vf round_down(vf x)
