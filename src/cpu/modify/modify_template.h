@@ -14,6 +14,7 @@
 
 #include "../../problem/operand.h"
 #include "../cpu.h"
+#include "../simd_quads.h"
 #include "modify.h"
 #include "modify_math.h"
 
@@ -359,7 +360,7 @@ static run_fn *const others[] = {
     [HEED_OP_LOAD] = run_load,         [HEED_MODIFY_LINE] = run_line,
     [HEED_MODIFY_GATHER] = run_gather, [HEED_MODIFY_OFFSETS] = run_offsets,
     [HEED_MODIFY_READ] = run_read,     [HEED_MODIFY_ORIGIN] = run_origin,
-    [HEED_MODIFY_SPREAD] = run_spread,
+    [HEED_MODIFY_SPREAD] = run_spread, [HEED_MODIFY_READ_ADD] = run_read,
 };
 
 static void run_steps(const frame *f, int begin, int end)
@@ -385,7 +386,7 @@ static void prefetch(const heed_modify *m, const float *kept, heed_interval keys
 {
     const frame f = { .m = m, .bases = { (float *)kept }, .key = keys.begin };
     for (int i = m->kept_count; i < m->count; i++)
-        if (m->steps[i].op == HEED_MODIFY_READ)
+        if (m->steps[i].op == HEED_MODIFY_READ || m->steps[i].op == HEED_MODIFY_READ_ADD)
             prefetch_rows(&f, &m->steps[i], keys.end - keys.begin, part, parts);
 }
 
