@@ -44,15 +44,15 @@ static inline vf with_sign(vf size, vf sign)
     return (vf)((vi)size | ((vi)sign & INT32_MIN));
 }
 
-/* e^r - 1 for |r| up to ln 2 / 2. */
+/* e^r - 1 for |r| up to ln 2 / 2. Even and odd terms go side by side, since a core can wait for few
+ * vectors at once. */
 static inline vf exponential_rest(vf r)
 {
-    vf p = v_set(0x1.6d1106p-10F);
-    p = v_fma(p, r, v_set(0x1.120b6cp-7F));
-    p = v_fma(p, r, v_set(0x1.55551ap-5F));
-    p = v_fma(p, r, v_set(0x1.5554dcp-3F));
-    p = v_fma(p, r, v_set(0.5F));
-    return v_fma(p * r, r, r);
+    vf square = r * r;
+    vf low = v_fma(r, v_set(0x1.5554dcp-3F), v_set(0.5F));
+    vf high = v_fma(r, v_set(0x1.120b6cp-7F), v_set(0x1.55551ap-5F));
+    high = v_fma(square, v_set(0x1.6d1106p-10F), high);
+    return v_fma(v_fma(square, high, low), square, r);
 }
 
 /* y 2^n, for n from -150 to 128, which may be out of the range of one float: in two steps. @shifted
