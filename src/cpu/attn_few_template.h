@@ -177,9 +177,10 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
     }
 }
 
-/* Describes the logits of the task's @rows rows in the tile as patches. Returns true if the program
- * shows any of them. */
-static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t rows,
+/* Describes the logits of the task's @rows rows in the tile of @keys keys as patches. Returns true
+ * if the program shows any of them. If it hides the first of many rows, intervals may tell sooner
+ * that it hides the others. */
+static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t rows, int64_t keys,
                                                    heed_patch patches[FEW_ROWS])
 {
     const heed_modify *modify = t->job->modify;
@@ -192,6 +193,8 @@ static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t r
         if (t->hides)
             patches[r].shows = modify->by->see(modify, &patches[r]);
         any = any || patches[r].shows != HEED_SHOWS_NONE;
+        if (!any && r == 0 && rows > ROWS && !heed_job_may_see(t->job, t->task, t->key, keys))
+            return false;
     }
     return any;
 }
@@ -392,7 +395,7 @@ static void take_tile(const few_state *t, int64_t first, int64_t keys)
     const bool staged = !ABLATED(ABLATE_NO_STAGING) || t->job->table;
     const int64_t rows = t->task->row_end - t->task->row_begin;
     heed_patch patches[FEW_ROWS];
-    if (t->job->modify && !find_patches(t, rows, patches))
+    if (t->job->modify && !find_patches(t, rows, keys, patches))
         return;
     if (staged && (!ABLATED(ABLATE_NO_LOADS) || first == t->task->key_begin))
         load_tile(t, first, keys);
