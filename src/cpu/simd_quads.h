@@ -15,7 +15,6 @@
 #define QUAD_ROWS 8
 
 typedef float vq __attribute__((vector_size(32)));
-typedef int32_t vqi __attribute__((vector_size(32)));
 typedef uint32_t vqu __attribute__((vector_size(32)));
 typedef float v_half __attribute__((vector_size(16)));
 typedef uint16_t vqh __attribute__((vector_size(16)));

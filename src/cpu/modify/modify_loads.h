@@ -147,22 +147,69 @@ static vf read_end(const heed_load *source, const void *data, int64_t row, int64
     return v_load(wide);
 }
 
-/* The bits of all keys of a patch whose rows go along the lanes: one word of each row, and its bits
- * one by one. */
-static void read_bits(const frame *f, const heed_modify_step *x, float *to)
+/* The bits of all keys of a patch for LANES rows along the lanes: one word of each row, and its
+ * bits one by one. */
+static void read_bits(const frame *f, const heed_load *source, const void *data,
+                      const char *offsets, float *to)
+{
+    const int64_t end = (source->size[source->rank - 1] - 1) / 32;
+    vi words = { 0 };
+    for (int64_t j = 0; j < f->turns; j++) {
+        const int64_t key = f->key + j;
+        for (int64_t i = 0; i < LANES && (j == 0 || key % 32 == 0); i++) {
+            int64_t row;
+            int32_t word;
+            memcpy(&row, offsets + i * (int64_t)sizeof row, sizeof row);
+            memcpy(&word, (const int32_t *)data + row + heed_min(key / 32, end), sizeof word);
+            words[i] = word;
+        }
+        const vi bit = (vi)spread((int32_t)(1U << key % 32));
+        v_store(to + j * VECTORS * LANES, (vf)((words & bit) == bit));
+    }
+}
+
+/* LANES bytes of each of LANES rows, transposed. @whole, true if all keys exist, is a constant. */
+static inline __attribute__((always_inline)) void read_square(const heed_load *source,
+                                                              const void *data, bool whole,
+                                                              const char *offsets, int64_t key,
+                                                              float *to)
+{
+    vf block[LANES];
+    for (int64_t i = 0; i < LANES; i++) {
+        int64_t row;
+        memcpy(&row, offsets + i * (int64_t)sizeof row, sizeof row);
+        block[i] = whole ? read_vector(data, HEED_DATA_BYTES, row, key)
+                         : read_end(source, data, row, key);
+    }
+    v_transpose(block);
+    for (int64_t i = 0; i < LANES; i++)
+        v_store(to + i * VECTORS * LANES, block[i]);
+}
+
+static void read_bytes(const frame *f, const heed_load *source, const void *data,
+                       const char *offsets, float *to)
+{
+    const int64_t end = source->size[source->rank - 1] - f->key;
+    int64_t j = 0;
+    for (; j < f->turns && j + LANES <= end; j += LANES)
+        read_square(source, data, true, offsets, f->key + j, to + j * VECTORS * LANES);
+    for (; j < f->turns; j += LANES)
+        read_square(source, data, false, offsets, f->key + j, to + j * VECTORS * LANES);
+}
+
+/* Reads the mask of a patch whose rows go along the lanes: vectors are stored whole, since the next
+ * steps load them soon. */
+static void read_mask(const frame *f, const heed_modify_step *x, heed_data type, float *to)
 {
     const heed_load *source = &f->m->sources[x->value.whole];
-    const int32_t *data = f->m->data[x->value.whole];
-    const int64_t end = (source->size[source->rank - 1] - 1) / 32;
-    for (int64_t v = 0; v < VECTORS; v++, to += LANES) {
-        vi words = { 0 };
-        for (int64_t j = 0; j < f->turns; j++) {
-            const int64_t key = f->key + j;
-            for (int64_t i = 0; i < LANES && (j == 0 || key % 32 == 0); i++)
-                words[i] = data[kept_offset(f, x, v * LANES + i) + heed_min(key / 32, end)];
-            const vi bit = (vi)spread((int32_t)(1U << key % 32));
-            v_store(to + j * VECTORS * LANES, (vf)((words & bit) == bit));
-        }
+    const void *data = f->m->data[x->value.whole];
+    const heed_spot *spot = &x->from_spots[0];
+    const char *offsets = (const char *)(f->bases[spot->base] + spot->offset);
+    for (int64_t i = 0; i < VECTORS; i++, offsets += LANES * sizeof(int64_t), to += LANES) {
+        if (type == HEED_DATA_BITS)
+            read_bits(f, source, data, offsets, to);
+        else
+            read_bytes(f, source, data, offsets, to);
     }
 }
 
@@ -173,10 +220,10 @@ static inline bool is_whole(const heed_load *source, int64_t key)
            (source->type != HEED_DATA_BITS || key % LANES == 0);
 }
 
-/* Bytes of an element, a constant if @type is. */
+/* Bytes of a number, a constant if @type is. */
 static inline int64_t size_of(heed_data type)
 {
-    return type == HEED_DATA_BYTES ? 1 : type == HEED_DATA_F16 || type == HEED_DATA_BF16 ? 2 : 4;
+    return type == HEED_DATA_F16 || type == HEED_DATA_BF16 ? 2 : 4;
 }
 
 /* Element @i of each word; @type is a constant. */
@@ -187,14 +234,12 @@ static inline __attribute__((always_inline)) void find_element(vq *to, vq words,
         q_from_f16(to, (vqu)words >> 16 * i);
     else if (type == HEED_DATA_BF16)
         *to = (vq)(i ? (vqu)words & 0xffff0000 : (vqu)words << 16);
-    else if (type == HEED_DATA_BYTES)
-        *to = (vq)(((vqi)words & (int)(0xffU << 8 * i)) != 0);
     else
         *to = words;
 }
 
-/* What a read adds to, and where its result goes, for the rows from the first one of a vector of
- * QUAD_ROWS on. */
+/* The places of what a read adds to, and of its result, for the rows from the first one of a vector
+ * of QUAD_ROWS on. */
 typedef struct read_ends {
     const float *from; /* NULL: it adds to nothing */
     int64_t stride;    /* from key to key */
@@ -237,8 +282,9 @@ static inline __attribute__((always_inline)) void read_quad(const char *const ro
         }
 }
 
-/* Where rows go along the lanes. Reads all keys of a few rows before the next ones: their cache
- * lines may map to the same few cache sets. @type, that of the source, and @adds are constants. */
+/* Numbers, where rows go along the lanes. Reads all keys of a few rows before the next ones: their
+ * cache lines may map to the same few cache sets. @type, that of the source, and @adds are
+ * constants. */
 static inline __attribute__((always_inline)) void read_rows(const frame *f,
                                                             const heed_modify_step *x,
                                                             heed_data type, bool adds, float *to)
@@ -274,8 +320,8 @@ static inline __attribute__((always_inline)) void read_as(const frame *f, const 
     const void *data = f->m->data[x->value.whole];
     float *to = f->bases[x->to.base] + x->to.offset;
     if (f->m->grid.rows && x->to.inner) {
-        if (type == HEED_DATA_BITS)
-            read_bits(f, x, to);
+        if (type == HEED_DATA_BITS || type == HEED_DATA_BYTES)
+            read_mask(f, x, type, to);
         else if (x->op == HEED_MODIFY_READ_ADD)
             read_rows(f, x, type, true, to);
         else
