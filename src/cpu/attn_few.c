@@ -29,7 +29,7 @@ heed_few_layout heed_few_layout_of(const heed_few_code *code, const heed_problem
         { &y.k, FEW_KEYS * y.dim_qk },
         { &y.v, FEW_KEYS * y.dim_v },
         { &y.kept, cut->block_rows * need->kept },
-        { &y.program, code->rows * need->patch },
+        { &y.program, cut->block_rows * need->patch },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         *parts[i].offset = y.end;

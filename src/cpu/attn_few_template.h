@@ -45,7 +45,7 @@ typedef struct few_state {
     heed_few_layout y;
     float *base;
     float factor; /* converts products, or the program's results, to base-2 logits */
-    bool finite;  /* no value of the tile is infinite or NaN; only set where it matters */
+    bool hides;   /* the program hides keys */
     int64_t key;  /* first key of the tile */
 } few_state;
 
@@ -177,32 +177,33 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
     }
 }
 
-/* Describes the logits @s of @rows rows from @row on in the tile as patches. Returns true if the
- * program shows any of them. */
-static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t row, int rows,
-                                                   float s[ROWS][FEW_KEYS],
-                                                   heed_patch patches[ROWS])
+/* Describes the logits of the task's @rows rows in the tile of @keys keys as patches. Returns true
+ * if the program shows any of them. If it hides the first of many rows, intervals may tell sooner
+ * that it hides the others. */
+static __attribute__((noinline)) bool find_patches(const few_state *t, int64_t rows, int64_t keys,
+                                                   heed_patch patches[FEW_ROWS])
 {
     const heed_modify *modify = t->job->modify;
-    bool any = !modify->hides;
-    for (int r = 0; r < rows; r++) {
-        patches[r] = (heed_patch){ .logits = s[r],
-                                   .kept = t->base + t->y.kept + (row + r) * modify->need.kept,
+    bool any = !t->hides;
+    for (int64_t r = 0; r < rows; r++) {
+        patches[r] = (heed_patch){ .kept = t->base + t->y.kept + r * modify->need.kept,
                                    .scratch = t->base + t->y.program + r * modify->need.patch,
                                    .key = t->key,
                                    .keys = FEW_KEYS };
-        if (modify->hides)
+        if (t->hides)
             patches[r].shows = modify->by->see(modify, &patches[r]);
         any = any || patches[r].shows != HEED_SHOWS_NONE;
+        if (!any && r == 0 && rows > ROWS && !heed_job_may_see(t->job, t->task, t->key, keys))
+            return false;
     }
     return any;
 }
 
-/* Turns the products of a row with the keys @seen into logits, and runs the program on them. */
+/* Turns the products @s of a row with the keys @seen into logits, and runs the program on them. */
 static __attribute__((noinline)) void modify_logits(const few_state *t, heed_interval seen,
-                                                    const heed_patch *patch)
+                                                    heed_patch *patch, float s[FEW_KEYS])
 {
-    float *s = patch->logits;
+    patch->logits = s;
     for (int64_t j = 0; j < FEW_KEYS; j += LANES)
         v_store(s + j, v_mul(v_load(s + j), v_set(t->job->factor)));
     for (int64_t j = 0; j < seen.begin; j++)
@@ -242,12 +243,23 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     return alpha;
 }
 
+/* True if the sums of @rows rows are finite. x * 0 is NaN for others. */
+static inline bool are_finite(vf sums[ROWS][CHUNK], int rows)
+{
+    vf zero = v_zero();
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < CHUNK; i++)
+            zero = v_fma(sums[r][i], v_zero(), zero);
+    return v_is_all((vf)(zero == v_zero()));
+}
+
 /* O = O alpha + sum over the keys @seen of their weight times their row of V, for @rows rows: 1 or
- * ROWS, a constant. */
-static inline __attribute__((always_inline)) void accumulate(const few_state *t, int64_t row,
-                                                             int rows, heed_interval seen,
-                                                             float weights[ROWS][FEW_KEYS],
-                                                             const float alpha[ROWS])
+ * ROWS, a constant. Returns the first column that is left to do: where the program hides keys, it
+ * stops before columns with an infinite or NaN sum, for which a hidden value may be the reason. */
+static inline __attribute__((always_inline)) int64_t accumulate(const few_state *t, int64_t row,
+                                                                int rows, heed_interval seen,
+                                                                float weights[ROWS][FEW_KEYS],
+                                                                const float alpha[ROWS])
 {
     float *o = t->base + t->y.o + row * t->y.dim_v;
     if (ABLATED(ABLATE_NO_PRODUCTS))
@@ -267,76 +279,71 @@ static inline __attribute__((always_inline)) void accumulate(const few_state *t,
                 for (int i = 0; i < CHUNK; i++)
                     acc[r][i] = v_fma(weight, v_load(v + i * LANES), acc[r][i]);
             }
+        if (t->hides && !are_finite(acc, rows))
+            return c;
         for (int r = 0; r < rows; r++)
             for (int i = 0; i < CHUNK; i++) {
                 float *to = o + r * t->y.dim_v + c + i * LANES;
                 v_store(to, v_fma(v_load(to), v_set(alpha[r]), acc[r][i]));
             }
     }
+    return t->y.dim_v;
 }
 
-/* The same for one row, key by key, where the values of keys that the program hides must not even
- * be multiplied by zero. */
+/* The same for columns of one row from @begin on, key by key, where the values of keys that the
+ * program hides must not even be multiplied by zero. */
 static __attribute__((noinline)) void accumulate_visible(const few_state *t, int64_t row,
-                                                         heed_interval seen,
+                                                         int64_t begin, heed_interval seen,
                                                          const heed_patch *patch, float alpha)
 {
     const float *weights = patch->logits;
     float *o = t->base + t->y.o + row * t->y.dim_v;
     int64_t stride;
     const float *v = value_rows(t, &stride);
-    for (int64_t c = 0; c < t->y.dim_v; c++)
+    for (int64_t c = begin; c < t->y.dim_v; c++)
         o[c] *= alpha;
     for (int64_t j = seen.begin; j < seen.end; j++)
-        for (int64_t c = 0; c < t->y.dim_v; c++)
+        for (int64_t c = begin; c < t->y.dim_v; c++)
             if (heed_modify_sees(t->job->modify, patch, j, 0))
                 o[c] += weights[j] * v[j * stride + c];
 }
 
-/* Processes rows @row to @row + @rows - 1 with the keys @seen of the tile. */
+/* True if the program hides all keys of @rows patches. */
+static inline bool hides_all(const heed_patch *patches, int rows)
+{
+    bool all = true;
+    for (int r = 0; r < rows; r++)
+        all = all && patches[r].shows == HEED_SHOWS_NONE;
+    return all;
+}
+
+/* Processes rows @row to @row + @rows - 1 with the keys @seen of the tile; @patches are theirs. */
 static inline __attribute__((always_inline)) void run_rows(const few_state *t, int64_t row,
-                                                           int rows, heed_interval seen)
+                                                           int rows, heed_interval seen,
+                                                           heed_patch *patches)
 {
     float s[ROWS][FEW_KEYS];
     float alpha[ROWS];
-    heed_patch patches[ROWS];
     heed_cpu_extra_barrier();
-    if (t->job->modify && !find_patches(t, row, rows, s, patches))
+    if (t->job->modify && hides_all(patches, rows))
         return;
     if (seen.begin > 0 || seen.end < FEW_KEYS) /* denormal numbers there would make weigh() slow */
         memset(s, 0, (size_t)rows * sizeof *s);
     multiply_keys(t, row, rows, seen, s);
     for (int r = 0; r < rows && t->job->modify; r++)
-        modify_logits(t, seen, &patches[r]);
+        modify_logits(t, seen, &patches[r], s[r]);
     for (int r = 0; r < rows; r++)
         alpha[r] = weigh(t, row + r, seen, s[r]);
-    if (t->finite) {
-        accumulate(t, row, rows, seen, s, alpha);
-        return;
-    }
-    for (int r = 0; r < rows; r++)
-        accumulate_visible(t, row + r, seen, &patches[r], alpha[r]);
-}
-
-/* True if all values of @keys keys are finite. x * 0 is NaN for others. */
-static bool all_finite(const few_state *t, int64_t keys)
-{
-    int64_t stride;
-    const float *v = value_rows(t, &stride);
-    vf sums[CHUNK] = { v_zero(), v_zero(), v_zero(), v_zero() };
-    for (int64_t j = 0; j < keys; j++)
-        for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES)
-            for (int i = 0; i < CHUNK; i++)
-                sums[i] = v_fma(v_load(v + j * stride + c + i * LANES), v_zero(), sums[i]);
-    vf sum = v_add(v_add(sums[0], sums[1]), v_add(sums[2], sums[3]));
-    return v_sum(sum) == 0;
+    const int64_t done = accumulate(t, row, rows, seen, s, alpha);
+    for (int r = 0; r < rows && done < t->y.dim_v; r++)
+        accumulate_visible(t, row + r, done, seen, &patches[r], alpha[r]);
 }
 
 /* Processes all rows of the task with the tile of @keys keys that begins at @first: ROWS at a time
  * if they see the same keys of it, as the heads of a group do. */
-static void run_tile(const few_state *t, int64_t first, int64_t keys)
+static void run_tile(const few_state *t, int64_t rows, int64_t first, int64_t keys,
+                     heed_patch *patches)
 {
-    int64_t rows = t->task->row_end - t->task->row_begin;
     for (int64_t r = 0; r < rows;) {
         int64_t row = t->task->row_begin + r, last = heed_min(r + ROWS, rows) - 1;
         heed_interval seen = heed_job_tile_keys(t->job, t->task, row, first, keys);
@@ -344,9 +351,9 @@ static void run_tile(const few_state *t, int64_t first, int64_t keys)
                                                    first, keys);
         bool alike = last == r + ROWS - 1 && of_last.begin == seen.begin && of_last.end == seen.end;
         if (seen.begin < seen.end && alike)
-            run_rows(t, r, ROWS, seen);
+            run_rows(t, r, ROWS, seen, patches + r);
         else if (seen.begin < seen.end)
-            run_rows(t, r, 1, seen);
+            run_rows(t, r, 1, seen, patches + r);
         r += alike ? ROWS : 1;
     }
 }
@@ -383,14 +390,16 @@ static void store_rows(const few_state *t, int64_t rows)
     }
 }
 
-static void take_tile(few_state *t, int64_t first, int64_t keys)
+static void take_tile(const few_state *t, int64_t first, int64_t keys)
 {
-    const heed_modify *modify = t->job->modify;
     const bool staged = !ABLATED(ABLATE_NO_STAGING) || t->job->table;
+    const int64_t rows = t->task->row_end - t->task->row_begin;
+    heed_patch patches[FEW_ROWS];
+    if (t->job->modify && !find_patches(t, rows, keys, patches))
+        return;
     if (staged && (!ABLATED(ABLATE_NO_LOADS) || first == t->task->key_begin))
         load_tile(t, first, keys);
-    t->finite = !(modify && modify->hides) || all_finite(t, keys);
-    run_tile(t, first, keys);
+    run_tile(t, rows, first, keys, patches);
 }
 
 /* Initializes the rows of the task. */
@@ -418,6 +427,7 @@ static few_state state_of(const heed_job *job, heed_task *own, int64_t head, boo
     few_state t = { .job = job, .task = own, .y = *layout, .base = scratch + head * layout->end };
     t.y.k -= head * t.y.end;
     t.y.v -= head * t.y.end;
+    t.hides = job->modify && job->modify->hides;
     t.factor = !job->modify ? job->factor : job->modify->changes ? HEED_LOG2_E : 1;
     own->head_kv += head;
     if (!sections) { /* there is only one section */
@@ -447,8 +457,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
                           first + keys == task->key_end;
         for (few_state *t = heads; t < heads + count; t++) {
             t->key = first;
-            if (heed_job_may_see(job, t->task, first, keys))
-                take_tile(t, first, keys);
+            take_tile(t, first, keys);
             if (sections && ends)
                 end_section(t, rows);
         }
@@ -466,5 +475,4 @@ const heed_few_code FEW_CODE = {
              .rates = RATES,
              .run = run },
     .step = CHUNK * LANES,
-    .rows = ROWS,
 };

@@ -218,8 +218,6 @@ static void make_patch(const tile_state *t, int64_t strip, const strip_keys *see
             prefetch_next(t, strip, i, keys);
         logits_step(t, q, i, false, top);
     }
-    for (int v = 0; v < MV && t->natural != 1; v++)
-        scale_logits(patch->logits + v * LANES, patch->keys, v_set(t->natural));
     t->job->modify->by->run(t->job->modify, patch);
     raise_top(t, seen, j, end, top);
 }

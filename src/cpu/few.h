@@ -8,13 +8,13 @@
 
 #define FEW_KEYS 32 /* in a tile: its K and V fit into the L1 cache up to head dim 128 \ */
 
+#define FEW_ROWS 16  /* maximum number of rows in a task */
 #define FEW_HEADS 16 /* maximum number of key/value heads in a task */
 
 /* One instantiation. */
 typedef struct heed_few_code {
     heed_cpu_code cpu;
     int64_t step; /* dims are padded to a multiple of this */
-    int64_t rows; /* computed together */
 } heed_few_code;
 
 extern const heed_few_code heed_few_avx2;
@@ -34,7 +34,7 @@ typedef struct heed_few_layout {
     int64_t k;       /* [FEW_KEYS][dim_qk], of the current head */
     int64_t v;       /* [FEW_KEYS][dim_v] */
     int64_t kept;    /* [rows][need.kept]: the program's values of rows, */
-    int64_t program; /* and its scratch, for each of code->rows */
+    int64_t program; /* and its scratch: [rows][need.patch] */
     int64_t end;     /* total size per head */
 } heed_few_layout;
 

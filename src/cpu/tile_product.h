@@ -68,6 +68,13 @@ static inline void store_part(vf acc[NR][MV], float *sums)
             v_store(sums + r * WIDTH + v * LANES, acc[r][v]);
 }
 
+static inline void scale_part(vf acc[NR][MV], vf factor)
+{
+    for (int r = 0; r < NR; r++)
+        for (int v = 0; v < MV; v++)
+            acc[r][v] = v_mul(acc[r][v], factor);
+}
+
 static inline void begin_products(tile_state *t)
 {
     t->qk_part = t->strips == 1 ? PART_SHORT : PART_LONG;
@@ -78,8 +85,9 @@ static inline void end_products(void) {}
 
 /* ---- S = K Q ---- */
 
-/* S = K Q for NR keys from @j on. If @plain, all of them are visible to all rows, and @top is
- * raised to the maximum. */
+/* S = K Q, times natural, for NR keys from @j on. If @plain, all of them are visible to all rows,
+ * and
+ * @top is raised to the maximum. */
 static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
                                vf top[MV])
 {
@@ -102,6 +110,8 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
         }
         if (c > 0)
             add_part(acc, s);
+        if (end == t->y.steps && t->natural != 1)
+            scale_part(acc, v_set(t->natural));
         store_part(acc, s);
     }
     if (plain)

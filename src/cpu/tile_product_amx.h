@@ -106,6 +106,8 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
         for (int i = 0; i < NR * WIDTH && part > 0; i += LANES)
             v_store(s + i, v_add(v_load(s + i), v_load(sums + i)));
     }
+    for (int i = 0; i < NR * WIDTH && t->natural != 1; i += LANES)
+        v_store(s + i, v_mul(v_load(s + i), v_set(t->natural)));
     for (int r = 0; r < NR && plain; r++)
         for (int v = 0; v < MV; v++)
             top[v] = v_max(v_load(s + r * WIDTH + v * LANES), top[v]);

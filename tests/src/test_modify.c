@@ -269,6 +269,21 @@ static void add_line(heed_program *p)
     heed_program_add(p, draw(2) ? HEED_OP_DIV : HEED_OP_MOD, HEED_KIND_INT, a, some, -1);
 }
 
+/* Adds the sum of a number of each pair and another value: a bias. */
+static void add_bias(heed_program *p)
+{
+    const heed_load *source = &sources[1 + draw(2)];
+    int indices[4] = { -1, -1, -1, -1 };
+    for (int i = 0; i < source->rank; i++)
+        indices[i] = heed_program_leaf(p, i == source->rank - 1 ? HEED_OP_KEY : HEED_OP_QUERY);
+    int to = draw(2) ? heed_program_leaf(p, HEED_OP_SCORE) : pick(p, HEED_KIND_FLOAT);
+    int read = heed_program_load(p, source, indices);
+    bool turned = draw(2);
+    if (to >= 0)
+        heed_program_add(p, HEED_OP_ADD, HEED_KIND_FLOAT, turned ? read : to, turned ? to : read,
+                         -1);
+}
+
 static void make_program(heed_program *p)
 {
     *p = (heed_program){ .score = -1, .visible = -1 };
@@ -285,7 +300,7 @@ static void make_program(heed_program *p)
         else if (what < 9)
             add_load(p);
         else if (what == 9)
-            add_line(p);
+            draw(2) ? add_line(p) : add_bias(p);
         else
             add_operation(p);
     }

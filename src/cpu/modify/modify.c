@@ -202,6 +202,30 @@ static heed_modify_step *append_step(lowering *l, int i, int op)
     return to;
 }
 
+static bool is_at(const lowering *l, int value, const heed_spot *spot)
+{
+    return memcmp(&l->spots[value], spot, sizeof *spot) == 0;
+}
+
+/* Makes the last step, a read, compute step @i, if that adds another pair to what it reads and
+ * nothing else uses it. Returns NULL if not. */
+static heed_modify_step *extend_read(lowering *l, int i)
+{
+    const heed_step *step = &l->arranged.program.steps[i];
+    heed_modify_step *last = &l->m->steps[l->m->count - 1];
+    if (step->op != HEED_OP_ADD || step->kind != HEED_KIND_FLOAT || last->op != HEED_MODIFY_READ ||
+        last->to.inner == 0)
+        return NULL;
+    const bool second = is_at(l, step->b, &last->to);
+    const int reads = second ? step->b : step->a, other = second ? step->a : step->b;
+    if (!is_at(l, reads, &last->to) || l->last[reads] != i || reads == other ||
+        shape_of(l, other) != HEED_SHAPE_PAIR)
+        return NULL;
+    last->op = HEED_MODIFY_READ_ADD;
+    last->from_spots[1] = l->spots[other];
+    return last;
+}
+
 /* Appends the offsets of the rows that step @i reads: 64 bits for each lane. */
 static heed_spot append_offsets(lowering *l, int i)
 {
@@ -267,7 +291,9 @@ static void append_others(lowering *l, int begin, int end)
         l->spots[i] = to;
         if (step->op == HEED_OP_SCORE)
             continue;
-        heed_modify_step *made = append_step(l, i, read ? HEED_MODIFY_READ : (int)step->op);
+        heed_modify_step *made = extend_read(l, i);
+        if (!made)
+            made = append_step(l, i, read ? HEED_MODIFY_READ : (int)step->op);
         made->to = to;
         l->m->reads = l->m->reads || read;
         if (read || (int)step->op == HEED_MODIFY_LINE)
@@ -348,6 +374,7 @@ static double cost_of(const heed_modify_step *step)
     case HEED_OP_LOAD:
         return 5;
     case HEED_MODIFY_READ:
+    case HEED_MODIFY_READ_ADD:
         return 0.6;
     default:
         return 0.3;

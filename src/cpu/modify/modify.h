@@ -42,6 +42,8 @@ enum {
     HEED_MODIFY_OFFSETS,         /* kept: offset of each row in the source, int64_t, */
     HEED_MODIFY_READ,            /* and the elements of the patch's keys from there on; a is the
                                     offsets */
+    HEED_MODIFY_READ_ADD,        /* the same plus b, where rows go along the lanes; not of
+                                    bits */
     HEED_MODIFY_ORIGIN, /* kept: the first row's query, int64_t, and its index in the group */
     HEED_MODIFY_SPREAD  /* broadcasts each lane of a, values of keys along the lanes, to a whole
                            vector */

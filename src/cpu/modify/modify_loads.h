@@ -147,25 +147,8 @@ static vf read_end(const heed_load *source, const void *data, int64_t row, int64
     return v_load(wide);
 }
 
-/* Where rows go along the lanes: LANES keys of LANES rows, transposed. @type and @whole, true if
- * all keys exist, are constants. */
-static inline __attribute__((always_inline)) void read_block(const heed_load *source,
-                                                             const void *data, heed_data type,
-                                                             bool whole, const char *offsets,
-                                                             int64_t key, float *to)
-{
-    vf block[LANES];
-    for (int64_t i = 0; i < LANES; i++) {
-        int64_t row;
-        memcpy(&row, offsets + i * (int64_t)sizeof row, sizeof row);
-        block[i] = whole ? read_vector(data, type, row, key) : read_end(source, data, row, key);
-    }
-    v_transpose(block);
-    for (int64_t i = 0; i < LANES; i++)
-        v_store(to + i * VECTORS * LANES, block[i]);
-}
-
-/* The same for all keys of a patch of bits: one word of each row, and its bits one by one. */
+/* The bits of all keys of a patch for LANES rows along the lanes: one word of each row, and its
+ * bits one by one. */
 static void read_bits(const frame *f, const heed_load *source, const void *data,
                       const char *offsets, float *to)
 {
@@ -185,6 +168,51 @@ static void read_bits(const frame *f, const heed_load *source, const void *data,
     }
 }
 
+/* LANES bytes of each of LANES rows, transposed. @whole, true if all keys exist, is a constant. */
+static inline __attribute__((always_inline)) void read_square(const heed_load *source,
+                                                              const void *data, bool whole,
+                                                              const char *offsets, int64_t key,
+                                                              float *to)
+{
+    vf block[LANES];
+    for (int64_t i = 0; i < LANES; i++) {
+        int64_t row;
+        memcpy(&row, offsets + i * (int64_t)sizeof row, sizeof row);
+        block[i] = whole ? read_vector(data, HEED_DATA_BYTES, row, key)
+                         : read_end(source, data, row, key);
+    }
+    v_transpose(block);
+    for (int64_t i = 0; i < LANES; i++)
+        v_store(to + i * VECTORS * LANES, block[i]);
+}
+
+static void read_bytes(const frame *f, const heed_load *source, const void *data,
+                       const char *offsets, float *to)
+{
+    const int64_t end = source->size[source->rank - 1] - f->key;
+    int64_t j = 0;
+    for (; j < f->turns && j + LANES <= end; j += LANES)
+        read_square(source, data, true, offsets, f->key + j, to + j * VECTORS * LANES);
+    for (; j < f->turns; j += LANES)
+        read_square(source, data, false, offsets, f->key + j, to + j * VECTORS * LANES);
+}
+
+/* Reads the mask of a patch whose rows go along the lanes: vectors are stored whole, since the next
+ * steps load them soon. */
+static void read_mask(const frame *f, const heed_modify_step *x, heed_data type, float *to)
+{
+    const heed_load *source = &f->m->sources[x->value.whole];
+    const void *data = f->m->data[x->value.whole];
+    const heed_spot *spot = &x->from_spots[0];
+    const char *offsets = (const char *)(f->bases[spot->base] + spot->offset);
+    for (int64_t i = 0; i < VECTORS; i++, offsets += LANES * sizeof(int64_t), to += LANES) {
+        if (type == HEED_DATA_BITS)
+            read_bits(f, source, data, offsets, to);
+        else
+            read_bytes(f, source, data, offsets, to);
+    }
+}
+
 /* True if the LANES keys from @key on exist, and are in one word if they are bits. */
 static inline bool is_whole(const heed_load *source, int64_t key)
 {
@@ -192,27 +220,95 @@ static inline bool is_whole(const heed_load *source, int64_t key)
            (source->type != HEED_DATA_BITS || key % LANES == 0);
 }
 
-/* Reads all keys of a few rows before the next ones: their cache lines may map to the same few
- * cache sets. @type is that of the source, a constant. */
+/* Bytes of a number, a constant if @type is. */
+static inline int64_t size_of(heed_data type)
+{
+    return type == HEED_DATA_F16 || type == HEED_DATA_BF16 ? 2 : 4;
+}
+
+/* Element @i of each word; @type is a constant. */
+static inline __attribute__((always_inline)) void find_element(vq *to, vq words, heed_data type,
+                                                               int i)
+{
+    if (type == HEED_DATA_F16)
+        q_from_f16(to, (vqu)words >> 16 * i);
+    else if (type == HEED_DATA_BF16)
+        *to = (vq)(i ? (vqu)words & 0xffff0000 : (vqu)words << 16);
+    else
+        *to = words;
+}
+
+/* The places of what a read adds to, and of its result, for the rows from the first one of a vector
+ * of QUAD_ROWS on. */
+typedef struct read_ends {
+    const float *from; /* NULL: it adds to nothing */
+    int64_t stride;    /* from key to key */
+    float *to;
+} read_ends;
+
+/* Reads key @key of the patch for QUAD_ROWS rows, element by element. */
+static void read_key(const heed_load *source, const void *data, const int64_t *rows, int64_t first,
+                     int64_t key, read_ends ends)
+{
+    for (int i = 0; i < QUAD_ROWS; i++) {
+        const int64_t last = source->size[source->rank - 1];
+        const int32_t whole = heed_modify_element(source, data, rows[i], clamp(first + key, last));
+        float value;
+        memcpy(&value, &whole, sizeof value);
+        if (ends.from)
+            value += ends.from[key * ends.stride + i];
+        memcpy(&ends.to[key * VECTORS * LANES + i], &value, sizeof value);
+    }
+}
+
+/* Reads the elements in the 16 bytes from key @key of the patch on; @type and @adds are
+ * constants. */
+static inline __attribute__((always_inline)) void read_quad(const char *const rows[],
+                                                            heed_data type, bool adds, int64_t key,
+                                                            read_ends ends)
+{
+    const int64_t size = size_of(type), per_word = 4 / size;
+    vq words[4];
+    q_load(words, rows, key * size);
+    for (int word = 0; word < 4; word++)
+        for (int i = 0; i < per_word; i++, key++) {
+            vq value, more;
+            find_element(&value, words[word], type, i);
+            if (adds) {
+                memcpy(&more, ends.from + key * ends.stride, sizeof more);
+                value += more;
+            }
+            memcpy(ends.to + key * VECTORS * LANES, &value, sizeof value);
+        }
+}
+
+/* Numbers, where rows go along the lanes. Reads all keys of a few rows before the next ones: their
+ * cache lines may map to the same few cache sets. @type, that of the source, and @adds are
+ * constants. */
 static inline __attribute__((always_inline)) void read_rows(const frame *f,
                                                             const heed_modify_step *x,
-                                                            heed_data type, float *to)
+                                                            heed_data type, bool adds, float *to)
 {
     const heed_load *source = &f->m->sources[x->value.whole];
     const void *data = f->m->data[x->value.whole];
-    const heed_spot *spot = &x->from_spots[0];
-    const char *offsets = (const char *)(f->bases[spot->base] + spot->offset);
-    const int64_t turns = f->turns, end = source->size[source->rank - 1] - f->key;
-    for (int64_t i = 0; i < VECTORS; i++, offsets += LANES * sizeof(int64_t), to += LANES) {
-        int64_t j = 0;
-        if (type == HEED_DATA_BITS) {
-            read_bits(f, source, data, offsets, to);
-            continue;
-        }
-        for (; j < turns && j + LANES <= end; j += LANES)
-            read_block(source, data, type, true, offsets, f->key + j, to + j * VECTORS * LANES);
-        for (; j < turns; j += LANES)
-            read_block(source, data, type, false, offsets, f->key + j, to + j * VECTORS * LANES);
+    const heed_spot *spot = &x->from_spots[0], *b = &x->from_spots[1];
+    const int64_t size = size_of(type), keys = 16 / size;
+    const int64_t end = heed_min(f->turns, source->size[source->rank - 1] - f->key);
+    for (int64_t row = 0; row < VECTORS * LANES; row += QUAD_ROWS) {
+        read_ends ends = { NULL, b->outer, to + row };
+        int64_t offsets[QUAD_ROWS], j = 0;
+        const char *rows[QUAD_ROWS];
+        if (adds)
+            ends.from = f->bases[b->base] + b->offset + row;
+        memcpy(offsets,
+               (const char *)(f->bases[spot->base] + spot->offset) + row * (int64_t)sizeof *offsets,
+               sizeof offsets);
+        for (int i = 0; i < QUAD_ROWS; i++)
+            rows[i] = (const char *)data + (offsets[i] + f->key) * size;
+        for (; j + keys <= end; j += keys)
+            read_quad(rows, type, adds, j, ends);
+        for (; j < f->turns; j++)
+            read_key(source, data, offsets, f->key, j, ends);
     }
 }
 
@@ -224,7 +320,12 @@ static inline __attribute__((always_inline)) void read_as(const frame *f, const 
     const void *data = f->m->data[x->value.whole];
     float *to = f->bases[x->to.base] + x->to.offset;
     if (f->m->grid.rows && x->to.inner) {
-        read_rows(f, x, type, to);
+        if (type == HEED_DATA_BITS || type == HEED_DATA_BYTES)
+            read_mask(f, x, type, to);
+        else if (x->op == HEED_MODIFY_READ_ADD)
+            read_rows(f, x, type, true, to);
+        else
+            read_rows(f, x, type, false, to);
         return;
     }
     for (int64_t turn = 0; turn < turns_of(f, x); turn++, to += x->to.outer) {

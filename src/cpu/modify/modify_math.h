@@ -28,7 +28,11 @@ static inline vf choose(vi condition, vf a, vf b)
 #define LOG2_E 0x1.715476p+0F
 #define LN_2_HIGH 0x1.62e4p-1F /* with few bits, so its product with an exponent is exact */
 #define LN_2_LOW 0x1.7f7d1cp-20F
-#define ROUNDING 0x1.8p23F /* adding it leaves an integer in the low bits */
+#define LN_2 0x1.62e43p-1F
+/* Adding it leaves an integer in the low bits: plus 127, the exponent field of a power of two, and
+ * plus twice that for two of them. */
+#define ROUNDING (0x1.8p23F + 127)
+#define ROUNDING_TWICE (0x1.8p23F + 254)
 
 static inline vf absolute(vf x)
 {
@@ -40,58 +44,61 @@ static inline vf with_sign(vf size, vf sign)
     return (vf)((vi)size | ((vi)sign & INT32_MIN));
 }
 
-/* 2^n for integers from -126 to 127. */
-static inline vf power(vi n)
+/* e^r - 1 for |r| up to ln 2 / 2. Even and odd terms go side by side, since a core can wait for few
+ * vectors at once. */
+static inline vf exponential_rest(vf r)
 {
-    return (vf)((n + 127) << 23);
+    vf square = r * r;
+    vf low = v_fma(r, v_set(0x1.5554dcp-3F), v_set(0.5F));
+    vf high = v_fma(r, v_set(0x1.120b6cp-7F), v_set(0x1.55551ap-5F));
+    high = v_fma(square, v_set(0x1.6d1106p-10F), high);
+    return v_fma(v_fma(square, high, low), square, r);
 }
 
-/* e^x = 2^n (1 + rest): returns the rest, for x such that |n| is below 256. */
-static inline vf exponential_rest(vf x, vi *n)
+/* y 2^n, for n from -150 to 128, which may be out of the range of one float: in two steps. @shifted
+ * is n + ROUNDING_TWICE. */
+static inline vf scaled(vf y, vf shifted)
 {
-    vf shifted = x * v_set(LOG2_E) + v_set(ROUNDING);
-    vf whole = shifted - v_set(ROUNDING);
-    vf r = v_fma(whole, v_set(-LN_2_HIGH), x);
-    r = v_fma(whole, v_set(-LN_2_LOW), r);
-    vf p = v_set(0x1.6d1106p-10F);
-    p = v_fma(p, r, v_set(0x1.120b6cp-7F));
-    p = v_fma(p, r, v_set(0x1.55551ap-5F));
-    p = v_fma(p, r, v_set(0x1.5554dcp-3F));
-    p = v_fma(p, r, v_set(0.5F));
-    *n = (vi)shifted - (vi)v_set(ROUNDING);
-    return v_fma(p * r, r, r);
+#ifdef __AVX512F__
+    return _mm512_scalef_ps(y, shifted - v_set(ROUNDING_TWICE));
+#else
+    const vu both = (vu)shifted, half = both >> 1;
+    return y * (vf)(half << 23) * (vf)((both - half) << 23);
+#endif
 }
 
-/* In two steps of 2^n, since n may be -150 or 128. */
+/* e^x = 2^n e^r */
 static inline vf exponential(vf x)
 {
-    vi n;
     vf limited = v_max(v_set(-104.0F), v_min(v_set(89.0F), x));
-    vf y = 1.0F + exponential_rest(limited, &n);
-    vi half = n >> 1;
-    return y * power(half) * power(n - half);
+    vf shifted = v_fma(limited, v_set(LOG2_E), v_set(ROUNDING_TWICE));
+    vf whole = shifted - v_set(ROUNDING_TWICE);
+    vf r = v_fma(whole, v_set(-LN_2_HIGH), limited);
+    r = v_fma(whole, v_set(-LN_2_LOW), r);
+    return scaled(1.0F + exponential_rest(r), shifted);
 }
 
-/* (e^2|x| - 1) / (e^2|x| + 1); e^2|x| - 1 is accurate where x is small. */
-static inline vf hyperbolic_tangent(vf x)
+/* tanh(x / 2) = (e^x - 1) / (e^x + 1); e^x - 1 is accurate where x is small, and where it is not
+ * the rounding of ln 2 has no effect. */
+static inline vf hyperbolic_tangent_of_half(vf x)
 {
-    vi n;
-    vf twice = v_min(v_set(20.0F), absolute(x) * 2.0F);
-    vf rest = exponential_rest(twice, &n);
-    vf scale = power(n);
+    vf limited = v_max(v_set(-20.0F), v_min(v_set(20.0F), x));
+    vf shifted = v_fma(limited, v_set(LOG2_E), v_set(ROUNDING));
+    vf whole = shifted - v_set(ROUNDING);
+    vf rest = exponential_rest(v_fma(whole, v_set(-LN_2), limited));
+    vf scale = (vf)((vu)shifted << 23);
     vf less_one = v_fma(scale, rest, scale - 1.0F);
-    return with_sign(less_one / (less_one + 2.0F), x);
+    return less_one / (less_one + 2.0F);
 }
 
-/* n ln 2 + 2 artanh(s), for x = 2^n m, m near 1, and s = (m - 1) / (m + 1). */
-static inline vf logarithm(vf x)
+/* n ln 2 + 2 artanh(s), for x = 2^n m, m near 1, and s = (m - 1) / (m + 1), less @down times ln 2;
+ * x is normal. */
+static inline vf logarithm_of_normal(vf x, vi down)
 {
-    vi small = x < 0x1p-126F;
-    vi bits = (vi)choose(small, x * 0x1p23F, x);
     const uint32_t root = 0x3f3504f3; /* of 1/2 */
-    vi n = (vi)((vu)bits - root) >> 23;
-    vf m = (vf)((vu)bits - ((vu)n << 23));
-    vf exponent = __builtin_convertvector(n - (small & 23), vf);
+    vi n = (vi)((vu)x - root) >> 23;
+    vf m = (vf)((vu)x - ((vu)n << 23));
+    vf exponent = __builtin_convertvector(n - down, vf);
     vf f = m - 1.0F;
     vf s = f / (f + 2.0F);
     vf z = s * s;
@@ -101,10 +108,22 @@ static inline vf logarithm(vf x)
     p = v_fma(p, z, v_set(0x1.555556p-1F));
     /* 2 s = f - s f, which is exact except for a relatively small term */
     vf y = v_fma(s, v_fma(p, z, -f), v_fma(exponent, v_set(LN_2_LOW), f));
-    y = v_fma(exponent, v_set(LN_2_HIGH), y);
+    return v_fma(exponent, v_set(LN_2_HIGH), y);
+}
+
+static __attribute__((noinline)) vf logarithm_of_any(vf x)
+{
+    vi small = x < 0x1p-126F;
+    vf y = logarithm_of_normal(choose(small, x * 0x1p23F, x), small & 23);
     y = choose(x == 0.0F, v_set(-INFINITY), y);
     y = choose(x < 0.0F, v_set(NAN), y);
     return choose((vi)(x < INFINITY), y, x); /* infinity and NaN propagate */
+}
+
+static inline vf logarithm(vf x)
+{
+    const vi normal = (x >= 0x1p-126F) & (x < INFINITY);
+    return v_is_all((vf)normal) ? logarithm_of_normal(x, (vi){ 0 }) : logarithm_of_any(x);
 }
 
 static inline vf round_down(vf x)

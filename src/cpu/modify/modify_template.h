@@ -14,6 +14,7 @@
 
 #include "../../problem/operand.h"
 #include "../cpu.h"
+#include "../simd_quads.h"
 #include "modify.h"
 #include "modify_math.h"
 
@@ -72,7 +73,7 @@ static inline __attribute__((always_inline)) vf apply_float(int op, vf a, vf b)
     case HEED_OP_LOG:
         return logarithm(a);
     case HEED_OP_TANH:
-        return hyperbolic_tangent(a);
+        return hyperbolic_tangent_of_half(a + a);
     case HEED_OP_SQRT:
         return v_sqrt(a);
     case HEED_OP_FLOOR:
@@ -139,7 +140,7 @@ static inline __attribute__((always_inline)) vf apply(int op, heed_kind from, in
     if (op == HEED_OP_SELECT)
         return choose((vi)a, b, c);
     if (op == HEED_MODIFY_CAP)
-        return c * hyperbolic_tangent(a * b);
+        return c * hyperbolic_tangent_of_half(a * (b + b));
     if (op == HEED_OP_TO_FLOAT)
         return __builtin_convertvector(from == HEED_KIND_BOOL ? (vi)(-(vu)a) : (vi)a, vf);
     if (op == HEED_OP_TO_INT && from == HEED_KIND_BOOL)
@@ -362,7 +363,7 @@ static run_fn *const others[] = {
     [HEED_OP_LOAD] = run_load,         [HEED_MODIFY_LINE] = run_line,
     [HEED_MODIFY_GATHER] = run_gather, [HEED_MODIFY_OFFSETS] = run_offsets,
     [HEED_MODIFY_READ] = run_read,     [HEED_MODIFY_ORIGIN] = run_origin,
-    [HEED_MODIFY_SPREAD] = run_spread,
+    [HEED_MODIFY_SPREAD] = run_spread, [HEED_MODIFY_READ_ADD] = run_read,
 };
 
 static void run_steps(const frame *f, int begin, int end)
@@ -388,7 +389,7 @@ static void prefetch(const heed_modify *m, const float *kept, heed_interval keys
 {
     const frame f = { .m = m, .bases = { (float *)kept }, .key = keys.begin };
     for (int i = m->kept_count; i < m->count; i++)
-        if (m->steps[i].op == HEED_MODIFY_READ)
+        if (m->steps[i].op == HEED_MODIFY_READ || m->steps[i].op == HEED_MODIFY_READ_ADD)
             prefetch_rows(&f, &m->steps[i], keys.end - keys.begin, part, parts);
 }
 
