@@ -222,9 +222,15 @@ HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     modify_found(w, s, bases, &rows, masked);
 }
 
+/* True if softcaps take fewer instructions in most tiles than in others. */
+#define QUICK (HEED_STEP_ORDER == 3 && STEPS_CAP)
+
+/* True if turns at the softmax do not include the changes of scores. */
+#define TURN_LATE (HEED_TURNS == 3 && !QUICK)
+
 /* True if the main loop has no branch between the changes of scores and the exponentials, so that
  * they overlap. Then the first tile, whose maxima are needed before, comes before the loop. */
-#define STRAIGHT (HEED_STEP_ORDER == 3 && (HEED_MODIFIES || HEED_HIDES))
+#define STRAIGHT (HEED_STEP_ORDER == 3 && (HEED_MODIFIES || HEED_HIDES) && !TURN_LATE)
 
 /* Keeps the compiler from moving arithmetic or loads across this place, without such a branch. */
 HEED_DEVICE void keep_order(const walk *w)
@@ -303,9 +309,6 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
 
 #endif
 
-/* True if scores are changed by fewer instructions in most tiles than in others. */
-#define QUICK (HEED_STEP_ORDER == 3 && STEPS_CAP)
-
 /* Changes and weighs tile @j of @tiles, which needs no mask, with those instructions. There is no
  * branch in between, so that arithmetic and exponentials overlap. Returns false if they are not
  * valid for the tile, or its weights are too large; its scores are as before. */
@@ -351,9 +354,6 @@ HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KE
     return 0;
 #endif
 }
-
-/* True if turns at the softmax do not include the changes of scores. */
-#define TURN_LATE (HEED_TURNS == 3 && !QUICK)
 
 /* Begins the turn, with what other warps wait for behind it. */
 HEED_DEVICE void begin_softmax(walk *w)
