@@ -86,8 +86,7 @@ static inline void end_products(void) {}
 /* ---- S = K Q ---- */
 
 /* S = K Q, times natural, for NR keys from @j on. If @plain, all of them are visible to all rows,
- * and
- * @top is raised to the maximum. */
+ * and @top is raised to the maximum. */
 static inline void logits_step(const tile_state *t, const float *q, int64_t j, bool plain,
                                vf top[MV])
 {
