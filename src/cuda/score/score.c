@@ -92,8 +92,7 @@ static void add_registers(const heed_score *p, heed_cuda_needs *needs)
     for (int i = 0; i < p->program.count; i++) {
         needs->registers += registers_of(p, i);
         loads = loads || p->marks[i] & AS_PLACE;
-        numbers = numbers ||
-                  (p->marks[i] & AS_PLACE && heed_score_type_of(p, i) != HEED_DATA_BITS);
+        numbers = numbers || (p->marks[i] & AS_PLACE && heed_score_type_of(p, i) != HEED_DATA_BITS);
         needs->ahead = needs->ahead ||
                        (heed_score_read_ahead(p, i) && heed_score_type_of(p, i) != HEED_DATA_BITS);
     }
@@ -143,7 +142,9 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     add_lists(&p, &needs);
     heed_score_need_all(&p);
     needs.instructions = p.term_count + (p.root >= 0 && !p.products) +
-                         (p.caps_products ? 3 : p.capped ? 2 : 0);
+                         (p.caps_products ? 3
+                          : p.capped      ? 2
+                                          : 0);
     needs.exponentials = p.capped && !p.caps_products ? 2 : 0;
     for (int i = 0; i < p.program.count; i++)
         add_cost(&p, i, &needs);
@@ -175,10 +176,10 @@ static void fill_source(heed_cuda_source *source, const heed_load *from)
 
 _Static_assert(HEED_CUDA_SOURCES == HEED_SOURCES_MAX, "args.cuh has room for all sources");
 
-/* The polynomials minimize the largest error of tanh(y), in units of 2^-24 (u): y + y^3 (a + b y^2 +
- * c y^4) for |y| up to 0.42, 0.72 u, and a y + b y^3 + c y^5 up to 0.28, 1.78 u. With all roundings
- * the errors are at most 2.35 and 2.0 u, and 2.48 u with exponentials. Factors for which a power
- * could underflow have neither. */
+/* The polynomials minimize the largest error of tanh(y), in units of 2^-24 (u): y + y^3 (a + b y^2
+ * + c y^4) for |y| up to 0.42, 0.72 u, and a y + b y^3 + c y^5 up to 0.28, 1.78 u. With all
+ * roundings the errors are at most 2.35 and 2.0 u, and 2.48 u with exponentials. Factors for which
+ * a power could underflow have neither. */
 static void fill_cap(heed_cuda_cap *cap, const heed_score *p, double scale)
 {
     static const double of_small[4] = { 1, -0.33330762, 0.13255794, -0.04681702 };
