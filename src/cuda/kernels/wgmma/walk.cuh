@@ -206,6 +206,7 @@ HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         ready_tile_row(&w->own, rows, i, how);
     int small = !masked && are_small(&w->m->args, s);
+    (void)small;
     if (STEPS_CAP)
         w->large = !masked && !small;
     HEED_UNROLL
