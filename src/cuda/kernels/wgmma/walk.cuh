@@ -310,7 +310,7 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
 
 #endif
 
-/* Changes and weighs tile @j of @tiles, which needs no mask, with those instructions. There is no
+/* QUICK: changes and weighs tile @j of @tiles, which needs no mask, with few instructions and no
  * branch in between, so that arithmetic and exponentials overlap. Returns false if they are not
  * valid for the tile, or its weights are too large; its scores are as before. */
 HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
