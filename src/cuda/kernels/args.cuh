@@ -35,19 +35,19 @@ typedef struct heed_cuda_source {
 
 #define HEED_CUDA_SOURCES 11
 
-/* Arguments for changed logits, hidden keys and sinks (score.cuh). */
 /* A softcap X tanh(y) of products, whose logits are in the unit of ln(2). For a small or a tiny y
  * there are polynomials in the product. */
 typedef struct heed_cuda_cap {
-    float stretch; /* factor from a product to the base-2 exponent of e^2y */
-    float top;     /* X in that unit, */
-    float inverse; /* and -1 / (2 top) */
-    float small;   /* the product up to which y is small, */
-    float tiny;    /* and the fourth power of that up to which it is tiny; 0: never */
+    float stretch;     /* factor from a product to the base-2 exponent of e^2y */
+    float top;         /* X in that unit, */
+    float inverse;     /* and -1 / (2 top) */
+    float small;       /* the product up to which y is small, */
+    float tiny;        /* and the fourth power of that up to which it is tiny; 0: never */
     float of_small[4]; /* coefficients of x, x^3, ... */
     float of_tiny[3];
 } heed_cuda_cap;
 
+/* Arguments for changed logits, hidden keys and sinks (score.cuh). */
 typedef struct heed_cuda_changes {
     float natural;      /* the logit of a product of 1, without its sign; */
     float inverse;      /* 1 / unit; */
