@@ -174,7 +174,8 @@ HEED_DEVICE void modify_row_far(const heed_cuda_args *args, const score_row *row
 
 #endif
 
-/* True if all scores of the warp's rows are small. Four maxima wait less for each other than one. */
+/* True if all scores of the warp's rows are small. Four maxima wait less for each other than one
+ * would. */
 HEED_DEVICE int are_small(const heed_cuda_args *args, float s[ROWS16][KEYS8][4])
 {
 #if STEPS_CAP
