@@ -193,10 +193,11 @@ static void fill_cap(heed_cuda_cap *cap, const heed_score *p, double scale)
         return;
     cap->small = (float)(0.42 / factor);
     cap->tiny = (float)pow(0.28 / factor, 4);
-    for (int i = 0; i < 4; i++, power *= factor * factor) {
+    for (int i = 0; i < 4; i++) {
         cap->of_small[i] = (float)(of_small[i] * power);
         if (i < 3)
             cap->of_tiny[i] = (float)(of_tiny[i] * power);
+        power *= factor * factor;
     }
 }
 
