@@ -28,7 +28,7 @@ target_include_directories(heed_emulator PUBLIC
 set(sampled mma_d1 mma_d40_80 mma_d64 mma_d128_groups mma_d64_half single_d40_80 single_d64_groups wide_d40_136
     wide_d64_window shared_d72_64 single_shared_d40 mma_d64_window naive_window naive_bf16 candidate_f32
     mla_d576_512_masked apart_d512 whole_d584_768 single_d264_520 wgmma_d64_turns wgmma_d64_40_groups
-    wgmma_d128_late wgmma_d96_40_pair wgmma_d128_window wgmma_d64_window_groups
+    wgmma_d128_late wgmma_d96_40_pair wgmma_d128_window wgmma_d64_window_groups wgmma_d128_split
     naive_divergent naive_wrong_no_exp naive_delay mma_wrong_no_exp mma_extra_barrier mma_masked mma_no_staging_ahead
     wgmma_wrong_no_products wgmma_unswizzled wgmma_no_overlap mla_wrong_no_exp apart_wrong_no_products
     single_wrong_no_products single_no_overlap)
@@ -54,7 +54,7 @@ set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGE
     B=BLOCKS_PER_SM V=VALUE_WARPS)
 set(knobs_attn_wide.c N=TILE_KEYS)
 set(knobs_attn_wide32.c N=TILE_KEYS)
-set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE)
+set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE P=SPLIT)
 # Sets OUT to "" for kernels of `make test`, and to "_others".
 function(heed_emulated_others name out)
     string(REGEX REPLACE "_(unaligned|negative)$" "" base ${name})
@@ -264,6 +264,10 @@ heed_emulated_mapped(wgmma_d64_window BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DI
 heed_emulated_mapped(wgmma_d64_window_groups BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3)
 heed_emulated_mapped(wgmma_d128_window BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=80 S=2 O=3 T=3 C=2 G=1)
 heed_emulated_mapped(wgmma_d64_window_pair BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4)
+heed_emulated_mapped(wgmma_d64_split BF16=0 MASKED=0 DIM_QK=64 DIM_V=64 R=1 K=4 N=64 S=8 O=1 T=1 C=1 G=1 P=1)
+heed_emulated_mapped(wgmma_d128_split BF16=1 MASKED=1 DIM_QK=128 DIM_V=128 R=1 K=3 N=64 S=6 O=2 T=1 C=1 G=1 P=1)
+heed_emulated_mapped(wgmma_d64_window_split BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 R=2 K=2 N=64 S=4 O=3 T=1 C=1 G=1 P=1)
+heed_emulated_mapped(wgmma_d192_40_split BF16=1 MASKED=1 DIM_QK=192 DIM_V=40 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1 P=1)
 heed_emulated_mapped(wgmma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=2 K=1 N=96 S=2 O=1 T=1 C=1 G=1)
 # Kernels for problems whose logits change, whose keys are hidden by steps, or that have sinks.
 #
@@ -399,6 +403,14 @@ heed_emulated_changed(attn_mma.c changed_mma_spread_paged "varlen=60/0 paged=2 l
     SPREAD=1 BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=1 K=4 S=2 Q=1 O=2 B=1 ACC16=0)
 heed_emulated_changed(attn_mma.c changed_mma_spread_window "window=40:9 align=br varlen=60/90"
     SPREAD=1 BF16=0 DIM_QK=64 DIM_V=64 M=32 N=16 W=2 K=1 S=3 Q=2 O=1 B=1 ACC16=0)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_split "causal=br lengths sinks softcap=5"
+    BF16=1 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1 P=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_split_paged "window=40:9 align=br paged=16 lengths sinks"
+    BF16=0 DIM_QK=128 DIM_V=64 R=1 K=3 N=64 S=6 O=1 T=1 C=1 G=1 P=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_split_shown "shown=bits:bhq bias=f32:bhq"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=4 N=64 S=4 O=1 T=1 C=1 G=1 P=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_split_packed "causal=br varlen=60/90 sinks"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1 P=1)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_packed "causal=br varlen=60/90"
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_groups "varlen=60/90 sinks lengths"

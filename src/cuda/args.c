@@ -34,6 +34,16 @@ bool heed_cuda_fits(const heed_problem *problem, int64_t rows, int64_t splits, c
     return splits == 1 || heads <= INT_MAX / all_rows;
 }
 
+const char *heed_cuda_idle_splits(const heed_problem *problem, const heed_gpu *gpu, double items,
+                                  int splits, int64_t keys)
+{
+    if (splits > heed_div_up(problem->seq_k, keys))
+        return "not worthwhile: more splits than key tiles";
+    if (splits > 1 && !heed_problem_varies_k(problem) && items >= gpu->multiprocessors)
+        return "not worthwhile: enough blocks without splitting keys";
+    return NULL;
+}
+
 heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides)
 {
     return (heed_cuda_strides){ strides->batch, strides->seq, strides->head };
@@ -104,6 +114,7 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .work = heed_cuda_divide_by((unsigned)(section * blocks)),
         .blocks = (unsigned)blocks,
         .negate = problem->scale < 0,
+        .share = 1,
     };
     args->scale = heed_cuda_fill_changes(&args->changes, problem);
     if (problem->tokens_q > 0)

@@ -18,7 +18,8 @@ void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *proble
     if (launch->in_turn && grid > (unsigned)gpu->multiprocessors)
         grid = (unsigned)gpu->multiprocessors;
     outline->grid = grid;
-    outline->share = heed_cuda_divide_by((unsigned)(seen.heads_kv / problem->heads_kv));
+    args->share = (unsigned)(seen.heads_kv / problem->heads_kv);
+    outline->share = heed_cuda_divide_by(args->share);
     outline->ahead = 2 * (int64_t)grid <= (int64_t)launch->resident * gpu->multiprocessors;
     outline->heads = launch->rows_apart ? 1 : (int)heed_problem_group(&seen);
 }

@@ -103,6 +103,7 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                                      : it->problem;
     heed_cuda_args args;
     heed_cuda_fill_args(&args, &problem, &gpu, &launch);
+    args.share = (unsigned)(problem.heads_kv / it->problem.heads_kv);
     args.q = buffers->q;
     args.k = buffers->k;
     args.v = it->problem.shared ? buffers->k : buffers->v;
@@ -365,6 +366,8 @@ static heed_status run(void *data, const heed_buffers *buffers)
 unsigned emulated_splits(const emulated_kernel *kernel, unsigned splits, int64_t keys)
 {
     int64_t least = kernel->keys > 0 ? heed_div_up(keys, kernel->keys) : 1;
+    if (kernel->only_splits)
+        least = 2;
     if (!kernel->combine)
         return 1;
     return splits > least ? splits : (unsigned)least;

@@ -84,7 +84,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config, const char **why)
 {
     (void)kernel;
-    *why = heed_pair_idle_splits(problem, machine->gpu, config->value[SPLITS], TILE_KEYS);
+    *why = heed_cuda_idle_splits(problem, machine->gpu, heed_pair_items(problem),
+                                 config->value[SPLITS], TILE_KEYS);
     return !*why;
 }
 

@@ -31,14 +31,14 @@ typedef enum logits {
 /* A config that planning considers, and the larger head dim and the logits that it is for. */
 typedef struct shipped {
     int dim_min, dim_max;
-    int value[KNOBS];
+    int value[SPLITS];
     logits logits;
 } shipped;
 
 /* Row groups are for many rows, key groups for few, and one warpgroup for 64; order 1 is for few
  * tiles, orders 2 and 3 for many; own tiles are for row groups under a mask. */
 /* clang-format off */
-static const shipped table[] = {
+static const shipped whole[] = {
     { 1, 64, { 4, 1, 64, 6, 3, 2, 1, 2 }, ANY },
     { 1, 64, { 4, 1, 64, 6, 3, 2, 2, 2 }, ANY },
     { 1, 64, { 4, 1, 64, 8, 3, 1, 2, 2 }, ANY },
@@ -49,9 +49,6 @@ static const shipped table[] = {
     { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 }, ANY },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 }, ANY },
-    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
-    { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 }, ANY },
-    { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 }, ANY },
     { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 }, ANY },
     { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 }, ANY },
     { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 }, ANY },
@@ -66,22 +63,36 @@ static const shipped table[] = {
     { 65, 128, { 3, 1, 64, 4, 3, 2, 1, 2 }, STEPS | SPECIAL },
     { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
     { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 }, ANY },
-    { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
     { 65, 128, { 1, 1, 64, 6, 1, 1, 1, 2 }, ANY },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 }, ANY },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, ANY },
     { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
-    { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
     { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
+};
+
+/* Those whose blocks may also share the keys of the same rows. */
+static const shipped teams[] = {
+    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
+    { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
     { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
 };
 /* clang-format on */
-#define TABLE ((int)(sizeof table / sizeof *table))
+#define WHOLE ((int)(sizeof whole / sizeof *whole))
+#define TEAMS ((int)(sizeof teams / sizeof *teams))
+
+/* The values of the knob SPLITS. */
+#define SPLIT_VALUES 11
+static const int splits[SPLIT_VALUES] = { 1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 };
 
 static void config_at(int index, heed_config *config)
 {
-    for (int i = 0; i < KNOBS; i++)
-        config->value[i] = table[index].value[i];
+    const shipped *row = index < WHOLE ? &whole[index] : &teams[(index - WHOLE) / SPLIT_VALUES];
+    for (int i = 0; i < SPLITS; i++)
+        config->value[i] = row->value[i];
+    config->value[SPLITS] = index < WHOLE ? 1 : splits[(index - WHOLE) % SPLIT_VALUES];
 }
 
 /* The fallback for unaligned addresses is the small config of attn_mma.cu, or that one's
@@ -94,7 +105,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
     const heed_cuda_cut other = heed_cuda_mma_code.cut(problem, &any);
     return (heed_cuda_cut){
         .launch = { .rows = rows,
-                    .splits = 1,
+                    .splits = config->value[SPLITS],
                     .aligned = true,
                     .mapped = config->value[TILE_KEYS],
                     .list_keys = heed_cuda_list_keys(problem, rows, config->value[TILE_KEYS]),
@@ -144,10 +155,11 @@ static int64_t smem_of(const heed_problem *problem, const int *v)
 {
     int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
     int64_t stages = (int64_t)v[STAGES] * v[TILE_KEYS] * (qk + dv) * PANEL_ROW;
-    int64_t teams = (int64_t)v[KEY_GROUPS] * heed_wgmma_pair(v),
+    int64_t sharers = (int64_t)v[KEY_GROUPS] * heed_wgmma_pair(v),
             rows = HEED_WGMMA_ROWS * v[ROW_GROUPS] / heed_wgmma_pair(v);
-    int64_t left = teams > 1 ? teams * rows * (4 * heed_wgmma_value_columns(problem) + LEFT_EXTRA)
-                             : 0;
+    int64_t left = sharers > 1
+                       ? sharers * rows * (4 * heed_wgmma_value_columns(problem) + LEFT_EXTRA)
+                       : 0;
     int64_t q = (int64_t)(v[SCHEDULE] == 2 ? 2 : 1) * v[ROW_GROUPS] * HEED_WGMMA_ROWS *
                 larger(qk, dv) * PANEL_ROW;
     int64_t bad = heed_cuda_masked(problem) ? BAD_BYTES : 0;
@@ -184,21 +196,27 @@ static int registers_of(const heed_problem *problem, const int *v)
 
 /* ---- Legal configs ---- */
 
-static const shipped *find_shipped(const int *v, const shipped *from)
+static const shipped *row_at(int index)
 {
-    while (from < table + TABLE && memcmp(v, from->value, sizeof from->value) != 0)
-        from++;
-    return from < table + TABLE ? from : NULL;
+    return index < WHOLE ? &whole[index] : &teams[index - WHOLE];
 }
 
-/* A config of the table is only for its head dims there; any other config may be tried. */
+/* The index of the first row with these values from @index on; WHOLE + TEAMS if there is none. */
+static int find_row(const int *v, int index)
+{
+    while (index < WHOLE + TEAMS && memcmp(v, row_at(index)->value, sizeof whole->value) != 0)
+        index++;
+    return index;
+}
+
+/* A config of the tables is only for its head dims there; any other config may be tried. */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
     int64_t dim = larger(problem->dim_qk, problem->dim_v);
-    const shipped *row = find_shipped(v, table);
-    bool listed = row != NULL;
-    for (; row; row = find_shipped(v, row + 1))
-        if (dim >= row->dim_min && dim <= row->dim_max)
+    int index = find_row(v, 0);
+    bool listed = index < WHOLE + TEAMS;
+    for (; index < WHOLE + TEAMS; index = find_row(v, index + 1))
+        if (dim >= row_at(index)->dim_min && dim <= row_at(index)->dim_max)
             return false;
     return listed;
 }
@@ -207,9 +225,9 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
 static bool for_other_logits(const heed_problem *problem, const int *v)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    const shipped *row = find_shipped(v, table);
+    int index = find_row(v, 0);
     logits these = needs.exponentials > 0 ? SPECIAL : needs.instructions > 2 ? STEPS : PLAIN;
-    return row && !(row->logits & these);
+    return index < WHOLE + TEAMS && !(row_at(index)->logits & these);
 }
 
 static const char *unfit_problem(const heed_problem *problem)
@@ -255,6 +273,11 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "two blocks fit where each has two warpgroups that compute";
     if (v[SCHEDULE] == 4 && v[ROW_GROUPS] > 1)
         return "two blocks share an item of one row group";
+    if (v[SPLITS] > 1 && (v[KEY_GROUPS] == 1 || v[SCHEDULE] != 1))
+        return "splits are for key groups, with a block on each multiprocessor";
+    if (v[SPLITS] > 1 &&
+        heed_cuda_list_keys(problem, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS], v[TILE_KEYS]) > 0)
+        return "splits are for tiles that are not listed";
     return NULL;
 }
 
@@ -263,7 +286,6 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
 {
     const int *v = config->value;
     (void)kernel;
-    (void)machine;
     *why = NULL;
     if (for_other_dims(problem, v))
         *why = "not worthwhile: is for other head dims";
@@ -273,6 +295,9 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: needs more registers than its warpgroups leave";
     else if (spills(problem, v))
         *why = "not worthwhile: spills registers";
+    else if (v[SPLITS] > 1)
+        *why = heed_cuda_idle_splits(problem, machine->gpu, heed_wgmma_items(problem, v), v[SPLITS],
+                                     (int64_t)v[TILE_KEYS] * v[KEY_GROUPS]);
     return !*why;
 }
 
@@ -292,8 +317,8 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                      machine->gpu->smem)
         *why = "needs more shared memory than two blocks can have";
     heed_problem seen = heed_cuda_mapped_problem(problem);
-    return !*why &&
-           heed_cuda_fits(&seen, HEED_WGMMA_ROWS * (int64_t)v[ROW_GROUPS], heed_wgmma_pair(v), why);
+    return !*why && heed_cuda_fits(&seen, HEED_WGMMA_ROWS * (int64_t)v[ROW_GROUPS],
+                                   (int64_t)heed_wgmma_pair(v) * v[SPLITS], why);
 }
 
 /* ---- Code ---- */
@@ -304,19 +329,26 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
 {
     const int *v = config->value;
     const heed_define defines[] = {
-        { "HEED_BF16", problem->type == HEED_BF16 }, { "HEED_NEGATE", problem->scale < 0 },
-        { "HEED_ROW_GROUPS", v[ROW_GROUPS] },        { "HEED_KEY_GROUPS", v[KEY_GROUPS] },
-        { "HEED_TILE_KEYS", v[TILE_KEYS] },          { "HEED_STAGES", v[STAGES] },
-        { "HEED_STEP_ORDER", v[STEP_ORDER] },        { "HEED_TURNS", v[TURNS] },
-        { "HEED_OWN_TILES", v[OWN_TILES] },          { "HEED_SCHEDULE", v[SCHEDULE] },
+        { "HEED_BF16", problem->type == HEED_BF16 },
+        { "HEED_NEGATE", problem->scale < 0 },
+        { "HEED_ROW_GROUPS", v[ROW_GROUPS] },
+        { "HEED_KEY_GROUPS", v[KEY_GROUPS] },
+        { "HEED_TILE_KEYS", v[TILE_KEYS] },
+        { "HEED_STAGES", v[STAGES] },
+        { "HEED_STEP_ORDER", v[STEP_ORDER] },
+        { "HEED_TURNS", v[TURNS] },
+        { "HEED_OWN_TILES", v[OWN_TILES] },
+        { "HEED_SCHEDULE", v[SCHEDULE] },
+        { "HEED_SPLIT", 1 }, /* the last one is left out without splits */
     };
+    size_t count = sizeof defines / sizeof *defines;
     (void)kernel;
     (void)machine;
     result->source = "attn_wgmma.cu";
     result->launch.entry = "heed_attend";
     result->launch.threads = threads_of(v);
     result->launch.smem = smem_of(problem, v);
-    return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
+    return heed_cuda_facts_define(result, problem, defines, v[SPLITS] > 1 ? count : count - 1);
 }
 
 const heed_algorithm heed_algorithm_cuda_wgmma = {
@@ -327,9 +359,11 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'o', "STEP_ORDER", { 1, 2, 3 } },
                { 't', "TURNS", { 1, 2, 3 } },
                { 'c', "OWN_TILES", { 1, 2 } },
-               { 'g', "SCHEDULE", { 1, 2, 3, 4 } } },
+               { 'g', "SCHEDULE", { 1, 2, 3, 4 } },
+               { 'p', "SPLITS", { 1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 } } },
+    .quiet = 1u << SPLITS,
     .config_at = config_at,
-    .config_count = TABLE,
+    .config_count = WHOLE + TEAMS * SPLIT_VALUES,
     .modifies = true,
     .legal = legal,
     .worthwhile = worthwhile,

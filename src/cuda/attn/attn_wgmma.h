@@ -20,6 +20,7 @@ enum {
     OWN_TILES,  /* 2: row groups skip the tiles that their rows do not see */
     SCHEDULE,   /* 2: persistent, as many blocks as multiprocessors; 3: two blocks fit on one; 4:
                    and two share an item */
+    SPLITS,     /* splits: blocks that share the keys of the same rows */
     KNOBS
 };
 
@@ -34,6 +35,9 @@ static inline int heed_wgmma_pair(const int *v)
 {
     return v[SCHEDULE] == 4 ? 2 : 1;
 }
+
+/* Blocks, or pairs of them, with different rows. */
+double heed_wgmma_items(const heed_problem *problem, const int *v);
 
 /* Columns of V that are computed. */
 int heed_wgmma_value_columns(const heed_problem *problem);

@@ -4,6 +4,8 @@
  * A multiprocessor has one block or two, whose warpgroups share its tensor cores and special
  * function units.
  */
+#include <math.h>
+
 #include "../backend.h"
 #include "../gpu.h"
 #include "../maps.h"
@@ -56,7 +58,15 @@ static double block_tile_seconds(const heed_problem *problem, const heed_gpu *gp
     return seconds > loads ? seconds : loads;
 }
 
-/* Tiles per item: of an average item, and of the longest. */
+double heed_wgmma_items(const heed_problem *problem, const int *v)
+{
+    const heed_problem seen = heed_cuda_mapped_problem(problem);
+    int64_t rows = seen.seq_q * heed_problem_group(&seen);
+    return (double)heed_div_up(rows, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS]) *
+           (double)seen.batch * (double)seen.heads_kv;
+}
+
+/* Tiles per block: of an average one, and of the longest. */
 typedef struct item_tiles {
     double middle, longest;
     bool equal; /* all items have the same number */
@@ -75,10 +85,10 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
     double cut_through = share < 1 ? edges * (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
     double idle = 0.5 *
                   (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* uneven distribution among teams */
-    double middle = tiles * share + cut_through * (0.5 + costs->order[v[STEP_ORDER]].mask) + idle;
-    return (item_tiles){ .middle = middle / heed_wgmma_pair(v),
-                         .longest = (most + cut_through * costs->order[v[STEP_ORDER]].mask + idle) /
-                                    heed_wgmma_pair(v),
+    double middle = tiles * share + cut_through * (0.5 + costs->order[v[STEP_ORDER]].mask);
+    double longest = most + cut_through * costs->order[v[STEP_ORDER]].mask;
+    return (item_tiles){ .middle = (middle / v[SPLITS] + idle) / heed_wgmma_pair(v),
+                         .longest = (longest / v[SPLITS] + idle) / heed_wgmma_pair(v),
                          .equal = share >= 1 };
 }
 
@@ -88,7 +98,7 @@ static double compute_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     const heed_wgmma_costs *costs = gpu->costs->wgmma;
     heed_problem seen = heed_cuda_mapped_problem(problem);
     item_tiles tiles = tiles_of_item(problem, &seen, costs, v);
-    items *= heed_wgmma_pair(v);
+    items *= heed_wgmma_pair(v) * v[SPLITS];
     int beside = items > gpu->multiprocessors ? heed_wgmma_resident(v) : 1;
     double tile = block_tile_seconds(problem, gpu, v, beside);
     double at_once = (double)beside * gpu->multiprocessors;
@@ -139,17 +149,22 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     const int *v = config->value;
     (void)kernel;
     heed_problem seen = heed_cuda_mapped_problem(problem);
-    int64_t rows = seen.seq_q * heed_problem_group(&seen);
     double heads = (double)seen.batch * (double)seen.heads_kv;
-    double items = (double)heed_div_up(rows, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS]) * heads;
-    double running = items < gpu->multiprocessors ? items : gpu->multiprocessors;
-    double unequal = heed_cuda_unequal(
-        problem, items / ((double)heed_wgmma_resident(v) * gpu->multiprocessors));
+    double items = heed_wgmma_items(problem, v), blocks = items * v[SPLITS];
+    double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
+    double rounds = blocks / ((double)heed_wgmma_resident(v) * gpu->multiprocessors);
+    double unequal = heed_cuda_unequal(problem, rounds);
+    int consumers = v[ROW_GROUPS] * v[KEY_GROUPS];
+    const heed_cuda_merge merge = { .splits = v[SPLITS],
+                                    .rows = (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS],
+                                    .warps = 4 * consumers,
+                                    .at_once = consumers > 2 || problem->dim_v > 128 ? 2 : 4 };
     double compute = compute_seconds(problem, gpu, v, items) * unequal *
                      (meet(problem, gpu, v, items, heads) ? costs->meeting : 1);
     double memory = costs->memory_longer * unequal *
                     heed_gpu_memory_seconds(gpu, problem, in_flight(problem, costs, v, running));
-    bool ahead = 2 * heed_wgmma_pair(v) * items <=
+    bool ahead = 2 * heed_wgmma_pair(v) * blocks <=
                  (double)heed_wgmma_resident(v) * gpu->multiprocessors;
-    return costs->launch - (ahead ? costs->ahead : 0) + heed_gpu_beside(gpu, compute, memory);
+    return costs->launch - (ahead ? costs->ahead : 0) + heed_gpu_beside(gpu, compute, memory) +
+           heed_cuda_merge_seconds(problem, gpu, &merge, ceil(rounds));
 }

@@ -117,7 +117,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                    ? "not worthwhile: more splits than key tiles"
                    : NULL;
     else
-        *why = heed_pair_idle_splits(problem, machine->gpu, v[SPLITS], v[TILE_KEYS]);
+        *why = heed_cuda_idle_splits(problem, machine->gpu, heed_pair_items(problem), v[SPLITS],
+                                     v[TILE_KEYS]);
     return !*why;
 }
 

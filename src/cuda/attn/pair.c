@@ -25,14 +25,3 @@ double heed_pair_items(const heed_problem *problem)
     return (double)heed_div_up(rows, HEED_PAIR_ROWS) * (double)problem->batch *
            (double)problem->heads_kv;
 }
-
-const char *heed_pair_idle_splits(const heed_problem *problem, const heed_gpu *gpu, int splits,
-                                  int tile_keys)
-{
-    if (splits > heed_div_up(problem->seq_k, tile_keys))
-        return "not worthwhile: more splits than key tiles";
-    if (splits > 1 && !heed_problem_varies_k(problem) &&
-        heed_pair_items(problem) >= gpu->multiprocessors)
-        return "not worthwhile: enough blocks without splitting keys";
-    return NULL;
-}

@@ -28,9 +28,4 @@ const char *heed_pair_unfit(const heed_problem *problem);
 /* heed_pair_items() returns the number of blocks with different rows. */
 double heed_pair_items(const heed_problem *problem);
 
-/* heed_pair_idle_splits() returns why planning should not consider this many splits with tiles of
- * @tile_keys keys; NULL: it should. */
-const char *heed_pair_idle_splits(const heed_problem *problem, const heed_gpu *gpu, int splits,
-                                  int tile_keys);
-
 #endif /* HEED_CUDA_PAIR_H */

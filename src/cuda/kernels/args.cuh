@@ -101,9 +101,11 @@ typedef struct heed_cuda_args {
     unsigned blocks;           /* of rows, per key/value head */
     float scale;               /* of the logits, without its sign, times log2(e) */
     unsigned negate;           /* 1: the scale is negative */
-    long long hidden;          /* query i does not see keys before i + hidden, if the mask hides
-                                  first keys, */
-    long long first;           /* nor, if there are chunks, keys outside the chunk of i + first */
+    unsigned share;   /* heads that read the same one of K and V: 1, but with maps (maps.cuh) maybe
+                         more */
+    long long hidden; /* query i does not see keys before i + hidden, if the mask hides
+                         first keys, */
+    long long first;  /* nor, if there are chunks, keys outside the chunk of i + first */
     heed_cuda_divisor chunk;
 #if !defined __CUDACC__ || HEED_CHANGES
     heed_cuda_changes changes; /* only used by code that is compiled for them */

@@ -75,7 +75,7 @@ HEED_DEVICE void negate_q(const walk *w)
 }
 
 /* Epilogue of teams that share rows. Returns true if the thread's row must still be recomputed. */
-HEED_DEVICE int finish_team(walk *w, state *st, merged *m)
+HEED_DEVICE int finish_team(walk *w, state *st, team_row *m)
 {
     if (PAIR == 1)
         ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS); /* tiles have been read */
@@ -88,6 +88,10 @@ HEED_DEVICE int finish_team(walk *w, state *st, merged *m)
     if (PAIR > 1)
         ptx_mbarrier_wait(left_barrier(), 0);
     int own = merge_row(&w->m->args, &w->at, m);
+#if HEED_SPLIT
+    if (w->m->args.arrived)
+        merge_parts(w->m, &w->at);
+#endif
     if (ANEW_LAST)
         return own;
     if (ptx_vote_any(own))
@@ -112,7 +116,7 @@ HEED_DEVICE int compute_item(walk *w)
 {
     state st;
     u32 buffer = q_buffer(w->round, w->at.row_group);
-    merged m;
+    team_row m;
     w->q = q_smem(buffer);
     w->rows = keep(describe_q(w->q));
     clear(&st);

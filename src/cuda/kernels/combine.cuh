@@ -33,15 +33,22 @@
 #define COMBINE_LEADS ptx_lane() == 0
 #endif
 
-/* A kernel whose warps merge many rows may define this as 4 first. */
+/* A kernel whose warps merge many rows may define this as 2 or 4 first. */
 #ifndef COMBINE_ROWS
 #define COMBINE_ROWS 1
 #endif
 
-/* A lane has loads to up to 64 registers in flight: those of the sums are free by then. */
+/* The registers of a lane to which loads are in flight; by default those of the sums, which are
+ * free by then. */
+#ifndef COMBINE_LOADS
+#define COMBINE_LOADS 64
+#endif
 #define COMBINE_ACROSS (COMBINE_ROWS * COMBINE_COLUMNS)
-#define COMBINE_BATCH \
-    (COMBINE_ACROSS <= 4 ? 16 : COMBINE_ACROSS <= 8 ? 8 : COMBINE_ACROSS <= 16 ? 4 : 2)
+#define COMBINE_BATCH                           \
+    (16 * COMBINE_ACROSS <= COMBINE_LOADS  ? 16 \
+     : 8 * COMBINE_ACROSS <= COMBINE_LOADS ? 8  \
+     : 4 * COMBINE_ACROSS <= COMBINE_LOADS ? 4  \
+                                           : 2)
 
 /* The location of the parts of some rows. */
 typedef struct parts {
@@ -157,7 +164,7 @@ HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 st
     for (u32 i = 0; anew != 0; i++, anew >>= 1)
         if (anew & 1)
             plain_make(args, head, row + i / COMBINE_ROWS * step + i % COMBINE_ROWS, batch,
-                       head - batch * args->heads_kv.value);
+                       (head - batch * args->heads_kv.value) / args->share);
 }
 
 /* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on, whose parts are at @at. Called by
@@ -204,6 +211,23 @@ HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u
         if (r < rows && is_given_up(m.sum[r], ptx_abs(m.top[r]), FAR_LSE))
             anew |= 1u << r;
     return anew;
+}
+
+/* Merges the rows of @head from @first up to but not including @end, whose parts are at @parts, in
+ * a block's first @warps warps. */
+HEED_DEVICE void combine_block(const heed_cuda_args *args, const part_place *parts, u32 head,
+                               u32 first, u32 end, const u32 warps)
+{
+    const u32 step = warps * COMBINE_ROWS;
+    u32 anew = 0, turn = 0;
+    first += ptx_thread() / 32 * COMBINE_ROWS;
+    HEED_NO_UNROLL
+    for (u32 row = first; row < end; row += step, turn += COMBINE_ROWS)
+        anew |= combine_rows(args, parts, head, row,
+                             end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
+                << turn;
+    if (anew)
+        remake_rows(args, head, first, step, anew);
 }
 
 #if COMBINE_SHARES > 1

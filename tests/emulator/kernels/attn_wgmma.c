@@ -29,4 +29,10 @@ const emulated_kernel EMULATED_KERNEL = {
     .run = run,
     .list = LIST,
     .list_keys = HEED_TILE_KEYS,
+#if HEED_SPLIT
+    .combine = combine,
+    .combine_threads = COMBINE_THREADS,
+    .combine_rows = COMBINE_THREADS / 32,
+    .only_splits = true,
+#endif
 };

@@ -33,6 +33,7 @@ typedef struct emulated_kernel {
     uint32_t combine_threads;          /* ... NULL: keys are not shared, */
     uint32_t combine_rows;             /* with this many rows per block; */
     bool apart;                        /* the last block does not merge them itself */
+    bool only_splits;                  /* always stores parts: two or more blocks share keys */
 } emulated_kernel;
 
 /* A config, for tensors whose rows all start at multiples of 16 bytes and for others; a kernel that

@@ -185,12 +185,12 @@ static int64_t run_one(const emulated_config *change, size_t shape)
         return run_gates(change, spread_shapes[shape].sizes, spread_shapes[shape].splits);
     if (strstr(change->words, "varlen="))
         return run_gates(change, shapes[shape].sizes,
-                         change->aligned->combine ? shapes[shape].splits : 1);
+                         emulated_splits(change->aligned, shapes[shape].splits, 0));
     changes_begin(&s, change, shapes[shape].sizes, shape);
     changes_define(&s);
     emulated it = { .config = change,
                     .changes = true,
-                    .splits = change->aligned->combine ? shapes[shape].splits : 1,
+                    .splits = emulated_splits(change->aligned, shapes[shape].splits, 0),
                     .ahead = s.ahead };
     const lab_subject subject = emulated_subject(&it);
     assert_int_equal(subject.prepare(subject.data, &s.problem, &needs), HEED_OK);

@@ -225,7 +225,6 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     place at;
     u32 smem = ptx_shared_base();
     find_rows(args, &at); /* computed again, so no registers hold it until here */
-    const u32 step = THREADS / 32 * COMBINE_ROWS;
     u32 end = at.row + HEED_BLOCK_ROWS, rows = rows_of(args, &at);
     end = end < rows ? end : rows;
     u32 last = splits_of(args, &at) - 1;
@@ -242,16 +241,8 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     if (ptx_thread() == 0)
         ptx_st_shared_4(smem, ptx_inc_global_u32(args->arrived + counter, last));
     ptx_barrier();
-    if (ptx_ld_shared_4(smem) != last)
-        return;
-    u32 first = at.row + ptx_thread() / 32 * COMBINE_ROWS, anew = 0, turn = 0;
-    HEED_NO_UNROLL
-    for (u32 row = first; row < end; row += step, turn += COMBINE_ROWS)
-        anew |= combine_rows(args, &parts, at.head, row,
-                             end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
-                << turn;
-    if (anew)
-        remake_rows(args, at.head, first, step, anew);
+    if (ptx_ld_shared_4(smem) == last)
+        combine_block(args, &parts, at.head, at.row, end, THREADS / 32);
 }
 
 #endif

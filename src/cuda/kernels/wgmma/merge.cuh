@@ -1,7 +1,8 @@
 /*
  * wgmma/merge.cuh - the epilogue of teams of row groups that share their rows: each stores its sums
  * in shared memory, of this block or of the other one of a pair; then every thread merges columns
- * of one row from all teams, divides by the sum of the weights, and stores them
+ * of one row from all teams, divides by the sum of the weights, and stores them, in O or as a part
+ * that the last block of a split item merges (combine.cuh)
  *
  * Each block of a pair merges half of the rows. Sums stored in the other block's shared memory are
  * counted by that block's barrier, so neither waits for the other to end.
@@ -11,6 +12,12 @@
 
 #include "rows.cuh"
 #include "wgmma/products.cuh"
+
+#if HEED_SPLIT
+#define COMBINE_ROWS (CONSUMERS > 2 || HEED_DIM_V > 128 ? 2 : 4) /* or registers spill, */
+#define COMBINE_LOADS (CONSUMERS > 2 ? 32 : 64)                  /* likewise */
+#include "combine.cuh"
+#endif
 
 /* Four columns, 16 bytes of the stored sums; and the number of these in a row that a thread
  * merges. */
@@ -72,11 +79,11 @@ HEED_DEVICE void expect_left(void)
 /* ---- Merging ---- */
 
 /* A row of all teams, for one of the threads that merge it. */
-typedef struct merged {
+typedef struct team_row {
     u8 *o;      /* the thread's first columns; NULL: the row does not exist */
-    float *lse; /* for pairs: the address of the LSE */
+    float *lse; /* for pairs and parts: the address of the LSE */
     u32 limit;  /* the first key that the row does not see, if needed */
-} merged;
+} team_row;
 
 /* The thread's row among those that the block merges. Threads that read at the same time have rows
  * in different banks. */
@@ -103,7 +110,7 @@ HEED_DEVICE float *merged_lse(const heed_cuda_args *args, const place *at)
     return args->lse + lse_offset(args, at->head, merged_at(at));
 }
 
-HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged *m)
+HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, team_row *m)
 {
     u32 row = merged_at(at);
     m->o = 0;
@@ -111,9 +118,15 @@ HEED_DEVICE void find_merged(const heed_cuda_args *args, const place *at, merged
     m->limit = 0;
     if (row >= rows_of(args, at))
         return;
+#if HEED_SPLIT
+    i64 part = part_offset(args, at->head, at->split) + row;
+    m->o = (u8 *)(args->partial + part * HEED_DIM_V) + merged_quad() * 16;
+    m->lse = args->partial_lse + part;
+#else
     m->o = (u8 *)args->o + 2 * row_offset(args, at->head, args->o_stride, row) + merged_quad() * 8;
     if (PAIR > 1)
         m->lse = merged_lse(args, at);
+#endif
     if (HEED_MASKED && CLEANED(at) > 0)
         m->limit = batch_keys(args, at->batch, divide(row, args->group)).end;
 }
@@ -134,14 +147,14 @@ HEED_DEVICE void weigh_teams(float counts[TEAMS], float *top, float *sum)
         counts[k] = ptx_ex2(ptx_as_f32(left[k].v[0]) - *top);
         *sum += counts[k] * ptx_as_f32(left[k].v[1]);
     }
-    float factor = ptx_rcp(*sum);
+    float factor = HEED_SPLIT && *sum == 0.0f ? 0.0f : ptx_rcp(*sum);
     HEED_UNROLL
     for (u32 k = 0; k < TEAMS; k++)
         counts[k] *= factor;
 }
 
 /* True if the row sees a bad key of this block or of the other one of a pair. */
-HEED_DEVICE int sees_bad(const merged *m)
+HEED_DEVICE int sees_bad(const team_row *m)
 {
     return HEED_MASKED && m->limit > 0 &&
            (bad_key(BAD_AT) < m->limit || (PAIR > 1 && bad_key(OTHER_BAD_AT) < m->limit));
@@ -205,16 +218,63 @@ HEED_RARE void call_remake_merged(const heed_cuda_mapped_args *m, int own)
     remake_merged(m, own);
 }
 
+#if HEED_SPLIT
+
+/* The LSE of a part, to base 2. One that saw a bad key is NaN, so the row is recomputed. */
+HEED_DEVICE float part_lse_of(float top, float sum, int bad)
+{
+    if (bad)
+        return ptx_as_f32(0x7fffffffu);
+    return sum == 0.0f ? -ptx_infinity() : top + ptx_lg2(sum);
+}
+
+/* Merges the parts of the block's rows, if it is the last one of its item to arrive. Called by all
+ * threads that compute, when they have stored the block's part. */
+HEED_DEVICE void merge_parts(const heed_cuda_mapped_args *m, const place *at)
+{
+    const heed_cuda_args *args = &m->args;
+    u32 smem = q_smem(0), last = args->splits.value - 1;
+    u32 first = at->row - at->row_group * GROUP_ROWS, end = first + BLOCK_ROWS;
+    u32 rows = rows_of(args, at);
+    part_place parts = find_parts(args, at->head);
+    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
+    if (ptx_thread() == 0)
+        ptx_st_shared_4(
+            smem, ptx_inc_global_u32(args->arrived + divide(ptx_block_x(), args->splits), last));
+    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
+    if (ptx_ld_shared_4(smem) == last)
+        combine_block(args, &parts, at->head, first, end < rows ? end : rows,
+                      CONSUMER_THREADS / 32);
+}
+
+#endif
+
+/* Stores four columns of the row, number @i of the thread's. */
+HEED_DEVICE void store_quad(const team_row *m, u32 i, const float o[4])
+{
+#if HEED_SPLIT
+    heed_u32x4 x = { { ptx_as_u32(o[0]), ptx_as_u32(o[1]), ptx_as_u32(o[2]), ptx_as_u32(o[3]) } };
+    if (m->o)
+        ptx_st_global_16(m->o + i * ROW_THREADS * 16, x);
+#else
+    heed_u32x2 x;
+    x.v[0] = half_pack(o[0], o[1]);
+    x.v[1] = half_pack(o[2], o[3]);
+    if (m->o)
+        ptx_st_global_8(m->o + i * ROW_THREADS * 8, x);
+#endif
+}
+
 /* Merges the thread's part of its row; returns true if it must be recomputed. The LSE comes last,
  * so O does not wait for its address. */
-HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const merged *m)
+HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const team_row *m)
 {
     float counts[TEAMS], top, sum;
     quads all;
     take_quads(&all);
     weigh_teams(counts, &top, &sum);
     int bad = sees_bad(m);
-#if HEED_SINKS
+#if HEED_SINKS && !HEED_SPLIT
     bad |= is_given_up(sum, top, FAR_MAX);
     float factor = add_sink(args, at->head, merged_at(at), &top, &sum);
     HEED_UNROLL
@@ -224,19 +284,23 @@ HEED_DEVICE int merge_row(const heed_cuda_args *args, const place *at, const mer
     HEED_UNROLL
     for (u32 i = 0; i < ROW_QUADS; i++) {
         u32 quad = i * ROW_THREADS + merged_quad();
-        heed_u32x2 x;
         float o[4];
         if (quad * 4 >= HEED_DIM_V)
             continue;
         merge_quad(counts, all.left[i], o);
-        x.v[0] = half_pack(o[0], o[1]);
-        x.v[1] = half_pack(o[2], o[3]);
-        if (m->o)
-            ptx_st_global_8(m->o + i * ROW_THREADS * 8, x);
+        store_quad(m, i, o);
     }
+#if HEED_SPLIT
+    (void)args;
+    (void)at;
+    if (m->o && merged_quad() == 0)
+        ptx_st_global_f32(m->lse, part_lse_of(top, sum, bad));
+    return 0;
+#else
     if (m->o && args->lse && merged_quad() == 0)
         ptx_st_global_f32(PAIR > 1 ? m->lse : merged_lse(args, at), (top + ptx_lg2(sum)) * LN_2);
     return m->o && (bad || (!HEED_SINKS && is_given_up(sum, top, FAR_MAX)));
+#endif
 }
 
 #endif /* HEED_WGMMA_MERGE_CUH */

@@ -17,6 +17,14 @@
  * (mark_not_finite). */
 #define CLEANED(at) (HEED_HIDES ? 0 : (at)->masked)
 
+/* True if blocks share the keys of an item, whose parts are merged at the end (combine.cuh). */
+#ifndef HEED_SPLIT
+#define HEED_SPLIT 0
+#endif
+
+/* True if the block's first tile may be any. */
+#define BEGINS_LATER (HEED_HIDES_FIRST || HEED_SPLIT)
+
 /* The place of a thread, and the rows and keys of its block. */
 typedef struct place {
     u32 warp; /* in its warpgroup */
@@ -37,6 +45,9 @@ typedef struct place {
 #if HEED_PACKED_K
     u32 first_key; /* and with this key */
 #endif
+#if HEED_SPLIT
+    u32 split;
+#endif
     u32 tiles;  /* of keys that the block processes, from the last one to the first, but first
                    all */
     u32 masked; /* the number that need a mask */
@@ -47,7 +58,7 @@ typedef struct place {
 #endif
 #if HEED_LISTS
     listed_tiles listed;
-#elif HEED_HIDES_FIRST
+#elif BEGINS_LATER
     u32 begin; /* the tile with the lowest keys; */
     u32 late;  /* of those that need a mask, the number where it hides first keys */
 #endif
@@ -95,7 +106,7 @@ HEED_DEVICE u32 first_tile(const place *at)
 /* The tile with the lowest keys. */
 HEED_DEVICE u32 first_tile(const place *at)
 {
-#if HEED_HIDES_FIRST
+#if BEGINS_LATER
     return at->begin;
 #else
     (void)at;
@@ -130,19 +141,41 @@ HEED_DEVICE void find_own_tiles(const heed_cuda_args *args, place *at)
 #endif
 }
 
+HEED_DEVICE u32 clamp(u32 x, u32 least, u32 most)
+{
+    return x < least ? least : x < most ? x : most;
+}
+
+/* Reduces the tiles of an item to those of the block's split. */
+HEED_DEVICE void find_share(const heed_cuda_args *args, const place *at, tile_range *tiles)
+{
+#if HEED_SPLIT
+    u32 share = divide(tiles->end - tiles->begin + args->splits.value - 1, args->splits);
+    tiles->begin = clamp(tiles->begin + at->split * share, 0, tiles->end);
+    tiles->end = clamp(tiles->begin + share, 0, tiles->end);
+    tiles->full_begin = clamp(tiles->full_begin, tiles->begin, tiles->end);
+    tiles->full_end = clamp(tiles->full_end, tiles->begin, tiles->end);
+#else
+    (void)args;
+    (void)at;
+    (void)tiles;
+#endif
+}
+
 /* Finds the tiles of the block's rows, from @first to @last, and which of them are the warpgroup's.
  */
 HEED_DEVICE void find_tiles(const heed_cuda_args *args, place *at, u32 first, u32 last)
 {
     tile_range all = visible_tiles(args, at->batch, first, last, HEED_TILE_KEYS);
+    find_share(args, at, &all);
     at->tiles = all.end - all.begin;
     u32 full = all.full_end;
-    if (HEED_HIDES_FIRST)
+    if (BEGINS_LATER)
         full = full > all.begin ? full - all.begin : 0;
     if (ABLATED(ABLATE_MASKED))
         full = 0;
     at->masked = at->tiles > full ? at->tiles - full : 0;
-#if HEED_HIDES_FIRST
+#if BEGINS_LATER
     at->begin = all.begin;
     at->late = all.full_begin - all.begin < full ? all.full_begin - all.begin : full;
     at->masked += at->late;
@@ -154,7 +187,7 @@ HEED_DEVICE void find_tiles(const heed_cuda_args *args, place *at, u32 first, u3
 /* The first key of tile @j, in processing order. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
-#if HEED_HIDES_FIRST
+#if BEGINS_LATER
     if (j >= at->masked)
         j -= at->late;
     else if (j >= at->masked - at->late)
@@ -171,7 +204,7 @@ HEED_DEVICE u32 tile_key(const place *at, u32 j)
 HEED_DEVICE void find_no_tiles(place *at)
 {
     at->tiles = at->masked = at->passed = at->cut = 0;
-#if HEED_HIDES_FIRST && !HEED_LISTS
+#if BEGINS_LATER && !HEED_LISTS
     at->begin = at->late = 0;
 #endif
 }
@@ -180,6 +213,11 @@ HEED_DEVICE void find_no_tiles(place *at)
 HEED_DEVICE void find_place(const heed_cuda_mapped_args *m, place *at, u32 number)
 {
     const heed_cuda_args *args = &m->args;
+#if HEED_SPLIT
+    u32 split = number;
+    number = divide(number, args->splits);
+    at->split = split - number * args->splits.value;
+#endif
     item found = find_item(args, number, BLOCK_ROWS);
     u32 first = found.block * BLOCK_ROWS, last = first + BLOCK_ROWS - 1;
     at->head = found.head;
