@@ -29,6 +29,7 @@ set(sampled mma_d1 mma_d40_80 mma_d64 mma_d128_groups mma_d64_half single_d40_80
     wide_d64_window shared_d72_64 single_shared_d40 mma_d64_window naive_window naive_bf16 candidate_f32
     mla_d576_512_masked apart_d512 whole_d584_768 single_d264_520 wgmma_d64_turns wgmma_d64_40_groups
     wgmma_d128_late wgmma_d96_40_pair wgmma_d128_window wgmma_d64_window_groups wgmma_d128_split
+    wgmma_d128_split_rows
     naive_divergent naive_wrong_no_exp naive_delay mma_wrong_no_exp mma_extra_barrier mma_masked mma_no_staging_ahead
     wgmma_wrong_no_products wgmma_unswizzled wgmma_no_overlap mla_wrong_no_exp apart_wrong_no_products
     single_wrong_no_products single_no_overlap)
@@ -268,6 +269,8 @@ heed_emulated_mapped(wgmma_d64_split BF16=0 MASKED=0 DIM_QK=64 DIM_V=64 R=1 K=4 
 heed_emulated_mapped(wgmma_d128_split BF16=1 MASKED=1 DIM_QK=128 DIM_V=128 R=1 K=3 N=64 S=6 O=2 T=1 C=1 G=1 P=1)
 heed_emulated_mapped(wgmma_d64_window_split BF16=0 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=64 R=2 K=2 N=64 S=4 O=3 T=1 C=1 G=1 P=1)
 heed_emulated_mapped(wgmma_d192_40_split BF16=1 MASKED=1 DIM_QK=192 DIM_V=40 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1 P=1)
+heed_emulated_mapped(wgmma_d128_split_rows BF16=0 MASKED=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=1 P=1)
+heed_emulated_mapped(wgmma_d64_40_split_rows BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=40 R=2 K=1 N=64 S=3 O=1 T=1 C=1 G=1 P=1)
 heed_emulated_mapped(wgmma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=2 K=1 N=96 S=2 O=1 T=1 C=1 G=1)
 # Kernels for problems whose logits change, whose keys are hidden by steps, or that have sinks.
 #
@@ -411,6 +414,10 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_split_shown "shown=bits:bhq bia
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=4 N=64 S=4 O=1 T=1 C=1 G=1 P=1)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_split_packed "causal=br varlen=60/90 sinks"
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1 P=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_split_rows "causal=br varlen=60/90 sinks softcap=5"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=2 C=1 G=1 P=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_split_hidden "shown=bytes:bhq window=40:9 align=br sinks"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=1 G=1 P=1)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_packed "causal=br varlen=60/90"
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_packed_groups "varlen=60/90 sinks lengths"

@@ -20,10 +20,10 @@
 #include "score/score.h"
 
 #define ALIGNED 16
-#define SEQ_STRIDE_MAX (INT64_C(1) << 23) /* bytes: 256 keys, the largest tile, span 2^31 */
-#define COMBINE_ROWS 4 /* of a block: COMBINE_THREADS / 32; of long rows, one (combine.cuh) */
+#define COMBINE_THREADS 128 /* as in combine.cuh and combine_long.cuh */
 #define COMBINE_LONG 256
-#define COMBINE_THREADS 128
+#define COMBINE_BATCH 8
+#define SEQ_STRIDE_MAX (INT64_C(1) << 23) /* bytes: 256 keys, the largest tile, span 2^31 */
 
 /* One kernel, ready to be launched. */
 typedef struct program {
@@ -207,13 +207,22 @@ static heed_status load(program *made, const compilation *from)
     return status;
 }
 
+heed_cuda_combine heed_cuda_combine_of(int64_t dim_v, int splits)
+{
+    if (dim_v <= COMBINE_LONG)
+        return (heed_cuda_combine){ .rows = COMBINE_THREADS / 32, .threads = COMBINE_THREADS };
+    unsigned groups = splits > 2 * COMBINE_BATCH ? 4 : splits > COMBINE_BATCH ? 2 : 1;
+    return (heed_cuda_combine){ .apart = true, .rows = 1, .threads = COMBINE_THREADS * groups };
+}
+
 /* Loads the code that merges split keys, if the main program does not do so itself. */
 static heed_status load_combine(cuda_plan *made, const compilation *from)
 {
     program *combine = &made->combine;
     const heed_cuda_args *args = &made->main.args;
-    const bool apart = from->plan->problem.dim_v > COMBINE_LONG; /* never in the main launch */
-    heed_status status = apart
+    const heed_cuda_combine how = heed_cuda_combine_of(from->plan->problem.dim_v,
+                                                       (int)args->splits.value);
+    heed_status status = how.apart || from->facts.launch.apart
                              ? HEED_OK
                              : heed_cuda_arrivals_create(&made->arrivals, from->plan->context->cuda,
                                                          heed_cuda_item_count(args));
@@ -221,8 +230,8 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
         return status;
     combine->args = *args;
     combine->grid = (unsigned)heed_div_up((int64_t)combine->args.heads * combine->args.rows,
-                                          apart ? 1 : COMBINE_ROWS);
-    combine->threads = COMBINE_THREADS;
+                                          how.rows);
+    combine->threads = how.threads;
     return heed_cuda_load(from->plan->context->cuda, &from->cubin, "heed_combine", 0,
                           &combine->function);
 }

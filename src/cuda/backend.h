@@ -58,16 +58,14 @@ heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides);
  * launch of @rounds blocks per multiprocessor. */
 double heed_cuda_unequal(const heed_problem *problem, double rounds);
 
-/* heed_cuda_merge_seconds() returns the seconds of the last block of an item to merge the parts,
- * and of all blocks, in @rounds, to store them: 0 without splits, at least the time to write and
- * read all parts. With long rows a second launch does so. */
-typedef struct heed_cuda_merge {
-    int splits;
-    int64_t rows;       /* of a block */
-    int warps, at_once; /* of a block; and the rows that one merges at a time (combine.cuh) */
-} heed_cuda_merge;
-double heed_cuda_merge_seconds(const heed_problem *problem, const heed_gpu *gpu,
-                               const heed_cuda_merge *merge, double rounds);
+/* heed_cuda_combine_of() returns how heed_combine() is launched to merge the parts of rows of
+ * @dim_v columns, of @splits splits. */
+typedef struct heed_cuda_combine {
+    bool apart;    /* always; otherwise the kernel may merge them itself */
+    unsigned rows; /* of a block */
+    unsigned threads;
+} heed_cuda_combine;
+heed_cuda_combine heed_cuda_combine_of(int64_t dim_v, int splits);
 
 /* heed_cuda_idle_splits() returns why planning should not consider @splits splits of @items blocks
  * with different rows, whose tiles are @keys keys; NULL: it should. */

@@ -61,7 +61,8 @@ static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .hidden = 0.01,
                                          .first_tile = 0.22 };
 
-/* Fitted to 6900 times of 252 problems, and for changed logits to 900 times of 25. */
+/* Fitted to 6900 times of 252 problems, for changed logits to 900 times of 25, and those of split
+ * keys to 260 times of 20. */
 static const heed_wgmma_costs h200_wgmma = {
     .clock_share = 0.9,
     .exps_per_clock = 16,
@@ -78,6 +79,8 @@ static const heed_wgmma_costs h200_wgmma = {
     .merge = 0.13e-6,
     .pair = 0.76e-6,
     .ahead = 1.45e-6,
+    .combine = 2.8e-6,
+    .parts_rate = 0.95,
     .order = { [1] = { 0.20e-6, 1.45, 1.45, 0.86, 0, { 0.78, 0.71 } },
                [2] = { 0.02e-6, 1.65, 1.65, 0.70, 0.32e-6, { 0.89, 0.64 } },
                [3] = { 0, 1.94, 0.6, 0.98, 0, { 0.74, 0.62 } } },

@@ -76,13 +76,16 @@ typedef struct heed_wgmma_costs {
     double block_bytes;    /* and for each block */
     double meeting;        /* factor where blocks with separate keys share a multiprocessor */
     double launch;
-    double block; /* to begin and end a block, */
-    double item;  /* and to proceed to its next item */
-    double turn;  /* per item, until row groups that take turns are offset by a turn, */
-    double wait;  /* and per tile, for its turn */
-    double merge; /* per key group except the first */
-    double pair;  /* for two blocks to share an item */
-    double ahead; /* saved where a block begins while the preceding launch still runs */
+    double block;      /* to begin and end a block, */
+    double item;       /* and to proceed to its next item */
+    double turn;       /* per item, until row groups that take turns are offset by a turn, */
+    double wait;       /* and per tile, for its turn */
+    double merge;      /* per key group except the first */
+    double pair;       /* for two blocks to share an item */
+    double ahead;      /* saved where a block begins while the preceding launch still runs */
+    double combine;    /* of a launch that merges the parts of split keys, */
+    double parts_rate; /* whose bytes, once written and once read, move at this share of the
+                          bandwidth */
     struct {
         double wait;         /* of a warpgroup per tile */
         double stretch;      /* factor of its products and softmax relative to running alone */

@@ -27,6 +27,7 @@ typedef struct heed_launch_facts {
     bool rows_apart; /* if mapped: only k and v are mapped; the kernel addresses rows of any heads
                         itself */
     bool spread;     /* keys are split into shares of equal size (spread.cuh) */
+    bool apart; /* heed_combine() always runs after it, as with rows of more than 256 columns */
     int64_t list_keys; /* heed_list(), which is in the code too, runs first and lists tiles of this
                           many keys (tile_list.cuh); 0: no lists */
     bool aligned; /* it reads and writes 16 bytes at a time: tensors and strides must be multiples

@@ -37,6 +37,11 @@ uint32_t emulator_thread(void)
     return machine_index(here, t) - t->rank * here->launch->threads;
 }
 
+uint32_t emulator_threads(void)
+{
+    return here->launch->threads;
+}
+
 uint32_t emulator_block(int axis)
 {
     return here->block[axis] + (axis == 0 ? here->running->rank : 0);

@@ -24,6 +24,11 @@ HEED_DEVICE u32 ptx_lane(void)
     return emulator_thread() % 32;
 }
 
+HEED_DEVICE u32 ptx_threads(void)
+{
+    return emulator_threads();
+}
+
 HEED_DEVICE u32 ptx_block_x(void)
 {
     return emulator_block(0);

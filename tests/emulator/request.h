@@ -55,6 +55,7 @@ void emulator_at(const char *file, int line);
 #define EMULATOR_HERE emulator_at(__FILE__, __LINE__)
 
 uint32_t emulator_thread(void);
+uint32_t emulator_threads(void); /* of a block */
 uint32_t emulator_block(int axis);
 uint32_t emulator_grid(int axis);
 

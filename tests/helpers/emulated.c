@@ -203,11 +203,12 @@ static bool launch_list(emulated *it, const emulated_kernel *kernel, const heed_
 /* Merges the kernel's partial results. */
 static bool launch_combine(emulated *it, const emulated_kernel *kernel, const heed_cuda_args *args)
 {
-    uint32_t rows = kernel->combine_rows;
+    const heed_cuda_combine how = heed_cuda_combine_of(kernel->dim_v, (int)args->splits.value);
+    const uint32_t rows = how.rows;
     const emulator_launch launch = { .kernel = kernel->combine,
                                      .args = args,
                                      .grid = { (args->heads * args->rows + rows - 1) / rows, 1, 1 },
-                                     .threads = kernel->combine_threads };
+                                     .threads = how.threads };
     return launch_kernel(it, &launch);
 }
 
@@ -300,7 +301,7 @@ static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed
     c.values = test_calloc(c.count, sizeof *c.values);
     heed_cuda_args merging = *args;
     merging.arrived = c.values;
-    if (kernel->apart) {
+    if (kernel->parts_only || heed_cuda_combine_of(kernel->dim_v, 2).apart) {
         test_free(c.values);
         return launch_main(it, kernel, args) && launch_combine(it, kernel, args);
     }
@@ -366,7 +367,7 @@ static heed_status run(void *data, const heed_buffers *buffers)
 unsigned emulated_splits(const emulated_kernel *kernel, unsigned splits, int64_t keys)
 {
     int64_t least = kernel->keys > 0 ? heed_div_up(keys, kernel->keys) : 1;
-    if (kernel->only_splits)
+    if (kernel->parts_only)
         least = 2;
     if (!kernel->combine)
         return 1;

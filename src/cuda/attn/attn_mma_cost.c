@@ -172,30 +172,26 @@ double heed_cuda_merge_apart_seconds(const heed_problem *problem, const heed_gpu
     return costs->merge_launch + (waiting > moving ? waiting : moving);
 }
 
-double heed_cuda_merge_seconds(const heed_problem *problem, const heed_gpu *gpu,
-                               const heed_cuda_merge *merge, double rounds)
+/* Time of the last block of @rows rows to merge the parts, and of all blocks, in @rounds, to store
+ * them. A warp merges one or four rows at a time, and as many of their parts as combine.cuh has
+ * room for. It takes at least as long as writing and reading all parts. */
+static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                            int64_t rows, double rounds)
 {
     const heed_mma_costs *costs = gpu->costs->mma;
-    int across = merge->at_once * (int)heed_div_up(problem->dim_v, HEED_MMA_WARP);
-    int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
-    int64_t turns = heed_div_up(merge->rows, (int64_t)merge->warps * merge->at_once);
-    if (merge->splits == 1)
-        return 0;
-    double waiting = costs->batch * (double)(turns * heed_div_up(merge->splits, batch));
-    double moving = moving_seconds(problem, gpu, merge->splits);
-    if (problem->dim_v > COMBINE_LONG)
-        return heed_cuda_merge_apart_seconds(problem, gpu, merge->splits);
-    return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
-}
-
-/* A warp merges one or four rows at a time. */
-static heed_cuda_merge merge_of(const int *v, int64_t rows)
-{
     int warps = v[GROUP_WARPS] * v[KEY_GROUPS];
-    return (heed_cuda_merge){ .splits = v[SPLITS],
-                              .rows = rows < v[BLOCK_ROWS] ? rows : v[BLOCK_ROWS],
-                              .warps = warps,
-                              .at_once = v[BLOCK_ROWS] >= 8 * warps ? 4 : 1 };
+    int at_once = v[BLOCK_ROWS] >= 8 * warps ? 4 : 1;
+    int across = at_once * (int)heed_div_up(problem->dim_v, HEED_MMA_WARP);
+    int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
+    int64_t turns = heed_div_up(rows < v[BLOCK_ROWS] ? rows : v[BLOCK_ROWS],
+                                (int64_t)warps * at_once);
+    if (v[SPLITS] == 1)
+        return 0;
+    double waiting = costs->batch * (double)(turns * heed_div_up(v[SPLITS], batch));
+    double moving = moving_seconds(problem, gpu, v[SPLITS]);
+    if (problem->dim_v > COMBINE_LONG)
+        return heed_cuda_merge_apart_seconds(problem, gpu, v[SPLITS]);
+    return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 
 /* Blocks of the last round on the busiest multiprocessor. The distribution is uneven on an H200
@@ -251,6 +247,5 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                   costs->spread * blocks / gpu->multiprocessors;
     else
         seconds *= heed_cuda_unequal(problem, blocks / slots);
-    const heed_cuda_merge merge = merge_of(v, all_rows);
-    return seconds + launch + heed_cuda_merge_seconds(problem, gpu, &merge, ceil(blocks / slots));
+    return seconds + launch + merge_seconds(problem, gpu, v, all_rows, ceil(blocks / slots));
 }

@@ -17,7 +17,8 @@
 #define PANEL 64      /* columns of a panel of a tile, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
-#define BAD_BYTES 16  /* for the first bad key */
+#define BAD_BYTES 16 /* for the first bad key */
+#define FEW_ROWS 16
 #define LEFT_EXTRA 40 /* bytes that a team stores per row besides its sums */
 
 /* The work per score between the products and the exponential. */
@@ -49,6 +50,9 @@ static const shipped whole[] = {
     { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 }, ANY },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 }, ANY },
+    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 }, ANY },
     { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 }, ANY },
     { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 }, ANY },
     { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 }, ANY },
@@ -63,36 +67,44 @@ static const shipped whole[] = {
     { 65, 128, { 3, 1, 64, 4, 3, 2, 1, 2 }, STEPS | SPECIAL },
     { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
     { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 }, ANY },
+    { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
     { 65, 128, { 1, 1, 64, 6, 1, 1, 1, 2 }, ANY },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 }, ANY },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, ANY },
     { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
+    { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
     { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
+    { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
 };
 
-/* Those whose blocks may also share the keys of the same rows. */
-static const shipped teams[] = {
-    { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
+/* Those with splits: for few rows, whose blocks share the keys. */
+static const shipped split[] = {
+    { 1, 64, { 2, 1, 128, 6, 1, 2, 1, 1 }, ANY },
     { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 }, ANY },
     { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 }, ANY },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 1 }, ANY },
     { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, ANY },
     { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
+    { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
     { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
 };
 /* clang-format on */
 #define WHOLE ((int)(sizeof whole / sizeof *whole))
-#define TEAMS ((int)(sizeof teams / sizeof *teams))
+#define SPLIT ((int)(sizeof split / sizeof *split))
 
-/* The values of the knob SPLITS. */
-#define SPLIT_VALUES 11
-static const int splits[SPLIT_VALUES] = { 1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 };
+/* The values of the knob SPLITS, without 1. */
+#define SPLIT_VALUES 10
+static const int splits[SPLIT_VALUES] = { 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 };
 
 static void config_at(int index, heed_config *config)
 {
-    const shipped *row = index < WHOLE ? &whole[index] : &teams[(index - WHOLE) / SPLIT_VALUES];
+    const bool is_whole = index < WHOLE;
+    index -= is_whole ? 0 : WHOLE;
+    const shipped *row = is_whole ? &whole[index] : &split[index / SPLIT_VALUES];
     for (int i = 0; i < SPLITS; i++)
         config->value[i] = row->value[i];
-    config->value[SPLITS] = index < WHOLE ? 1 : splits[(index - WHOLE) % SPLIT_VALUES];
+    config->value[SPLITS] = is_whole ? 1 : splits[index % SPLIT_VALUES];
 }
 
 /* The fallback for unaligned addresses is the small config of attn_mma.cu, or that one's
@@ -106,6 +118,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
     return (heed_cuda_cut){
         .launch = { .rows = rows,
                     .splits = config->value[SPLITS],
+                    .apart = true,
                     .aligned = true,
                     .mapped = config->value[TILE_KEYS],
                     .list_keys = heed_cuda_list_keys(problem, rows, config->value[TILE_KEYS]),
@@ -196,27 +209,26 @@ static int registers_of(const heed_problem *problem, const int *v)
 
 /* ---- Legal configs ---- */
 
-static const shipped *row_at(int index)
+/* The next row of a config's table with its values, after @row or from the beginning if that is
+ * NULL; NULL if there is none. */
+static const shipped *next_row(const int *v, const shipped *row)
 {
-    return index < WHOLE ? &whole[index] : &teams[index - WHOLE];
-}
-
-/* The index of the first row with these values from @index on; WHOLE + TEAMS if there is none. */
-static int find_row(const int *v, int index)
-{
-    while (index < WHOLE + TEAMS && memcmp(v, row_at(index)->value, sizeof whole->value) != 0)
-        index++;
-    return index;
+    const shipped *table = v[SPLITS] > 1 ? split : whole;
+    const shipped *end = table + (v[SPLITS] > 1 ? SPLIT : WHOLE);
+    for (row = row ? row + 1 : table; row < end; row++)
+        if (memcmp(v, row->value, sizeof row->value) == 0)
+            return row;
+    return NULL;
 }
 
 /* A config of the tables is only for its head dims there; any other config may be tried. */
 static bool for_other_dims(const heed_problem *problem, const int *v)
 {
     int64_t dim = larger(problem->dim_qk, problem->dim_v);
-    int index = find_row(v, 0);
-    bool listed = index < WHOLE + TEAMS;
-    for (; index < WHOLE + TEAMS; index = find_row(v, index + 1))
-        if (dim >= row_at(index)->dim_min && dim <= row_at(index)->dim_max)
+    const shipped *row = next_row(v, NULL);
+    bool listed = row != NULL;
+    for (; row; row = next_row(v, row))
+        if (dim >= row->dim_min && dim <= row->dim_max)
             return false;
     return listed;
 }
@@ -225,9 +237,9 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
 static bool for_other_logits(const heed_problem *problem, const int *v)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    int index = find_row(v, 0);
+    const shipped *row = next_row(v, NULL);
     logits these = needs.exponentials > 0 ? SPECIAL : needs.instructions > 2 ? STEPS : PLAIN;
-    return index < WHOLE + TEAMS && !(row_at(index)->logits & these);
+    return row && !(row->logits & these);
 }
 
 static const char *unfit_problem(const heed_problem *problem)
@@ -273,12 +285,25 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "two blocks fit where each has two warpgroups that compute";
     if (v[SCHEDULE] == 4 && v[ROW_GROUPS] > 1)
         return "two blocks share an item of one row group";
-    if (v[SPLITS] > 1 && (v[KEY_GROUPS] == 1 || v[SCHEDULE] != 1))
-        return "splits are for key groups, with a block on each multiprocessor";
+    if (v[SPLITS] > 1 && (v[OWN_TILES] != 1 || v[SCHEDULE] != 1))
+        return "splits are for blocks of one item, whose row groups have the same tiles";
     if (v[SPLITS] > 1 &&
         heed_cuda_list_keys(problem, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS], v[TILE_KEYS]) > 0)
         return "splits are for tiles that are not listed";
     return NULL;
+}
+
+/* Returns why splits are not worthwhile; NULL: they are. attn_mma has blocks of 16 rows, and
+ * spreads the keys of unequal sequences (spread.cuh). */
+static const char *idle_splits(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    int64_t rows = problem->seq_q * heed_problem_group(problem);
+    if (rows <= FEW_ROWS)
+        return "not worthwhile: 16 rows are enough";
+    if (rows <= HEED_WGMMA_ROWS && heed_problem_varies_k(problem) && !problem->invariant)
+        return "not worthwhile: does not spread the keys of unequal sequences";
+    return heed_cuda_idle_splits(problem, gpu, heed_wgmma_items(problem, v), v[SPLITS],
+                                 (int64_t)v[TILE_KEYS] * v[KEY_GROUPS]);
 }
 
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
@@ -296,8 +321,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
     else if (spills(problem, v))
         *why = "not worthwhile: spills registers";
     else if (v[SPLITS] > 1)
-        *why = heed_cuda_idle_splits(problem, machine->gpu, heed_wgmma_items(problem, v), v[SPLITS],
-                                     (int64_t)v[TILE_KEYS] * v[KEY_GROUPS]);
+        *why = idle_splits(problem, machine->gpu, v);
     return !*why;
 }
 
@@ -363,7 +387,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'p', "SPLITS", { 1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 } } },
     .quiet = 1u << SPLITS,
     .config_at = config_at,
-    .config_count = WHOLE + TEAMS * SPLIT_VALUES,
+    .config_count = WHOLE + SPLIT * SPLIT_VALUES,
     .modifies = true,
     .legal = legal,
     .worthwhile = worthwhile,

@@ -4,8 +4,6 @@
  * A multiprocessor has one block or two, whose warpgroups share its tensor cores and special
  * function units.
  */
-#include <math.h>
-
 #include "../backend.h"
 #include "../gpu.h"
 #include "../maps.h"
@@ -141,6 +139,15 @@ static bool meet(const heed_problem *problem, const heed_gpu *gpu, const int *v,
            2 * blocks > gpu->multiprocessors && blocks <= gpu->multiprocessors;
 }
 
+/* Seconds to write the parts of split keys, and of the launch that merges them. */
+static double combine_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits)
+{
+    const heed_wgmma_costs *costs = gpu->costs->wgmma;
+    double rows = (double)problem->batch * (double)problem->heads_q * (double)problem->seq_q;
+    double bytes = 2 * 4.0 * splits * rows * (double)problem->dim_v;
+    return splits == 1 ? 0 : costs->combine + bytes / (costs->parts_rate * gpu->bandwidth);
+}
+
 double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config)
 {
@@ -154,17 +161,12 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
     double rounds = blocks / ((double)heed_wgmma_resident(v) * gpu->multiprocessors);
     double unequal = heed_cuda_unequal(problem, rounds);
-    int consumers = v[ROW_GROUPS] * v[KEY_GROUPS];
-    const heed_cuda_merge merge = { .splits = v[SPLITS],
-                                    .rows = (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS],
-                                    .warps = 4 * consumers,
-                                    .at_once = consumers > 2 || problem->dim_v > 128 ? 2 : 4 };
     double compute = compute_seconds(problem, gpu, v, items) * unequal *
                      (meet(problem, gpu, v, items, heads) ? costs->meeting : 1);
     double memory = costs->memory_longer * unequal *
                     heed_gpu_memory_seconds(gpu, problem, in_flight(problem, costs, v, running));
-    bool ahead = 2 * heed_wgmma_pair(v) * blocks <=
-                 (double)heed_wgmma_resident(v) * gpu->multiprocessors;
+    bool ahead = v[SPLITS] == 1 && 2 * heed_wgmma_pair(v) * items <=
+                                       (double)heed_wgmma_resident(v) * gpu->multiprocessors;
     return costs->launch - (ahead ? costs->ahead : 0) + heed_gpu_beside(gpu, compute, memory) +
-           heed_cuda_merge_seconds(problem, gpu, &merge, ceil(rounds));
+           combine_seconds(problem, gpu, v[SPLITS]);
 }

@@ -348,7 +348,7 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
     if (at.group == 0)
         store(w, &at, st, aligned);
 #endif
-#if COMBINE_SHARES == 1
+#if !COMBINE_APART
     if (w->args->arrived)
         merge_parts(w->args);
 #endif

@@ -88,10 +88,6 @@ HEED_DEVICE int finish_team(walk *w, state *st, team_row *m)
     if (PAIR > 1)
         ptx_mbarrier_wait(left_barrier(), 0);
     int own = merge_row(&w->m->args, &w->at, m);
-#if HEED_SPLIT
-    if (w->m->args.arrived)
-        merge_parts(w->m, &w->at);
-#endif
     if (ANEW_LAST)
         return own;
     if (ptx_vote_any(own))
@@ -104,6 +100,10 @@ HEED_DEVICE void finish(walk *w, state *st)
 {
     place *at = &w->at;
     normalize(st);
+#if HEED_SPLIT
+    store_part(&w->m->args, at, st, clear_unseen(&w->own, st, bad_rows(&w->m->args, at)));
+    return;
+#endif
     u32 own = clear_unseen(&w->own, st, given_up(&w->m->args, at, st));
     add_sinks(&w->m->args, at, st);
     if (HEED_MASKED && HEED_SCHEDULE == 2 && CLEANED(at) > 0)

@@ -7,11 +7,10 @@
  * to finish; otherwise heed_combine is a second launch. Both add the same numbers in the same
  * order.
  *
- * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. Rows of more than
- * 256 columns are only merged by heed_combine, with one block per row to spread the work, whose
- * warps take a share of the columns each. The time goes into waiting for memory, so the loads of
- * COMBINE_BATCH parts of each row are in flight at once, and those of their LSEs, one per lane,
- * with the first of them.
+ * A warp merges COMBINE_ROWS rows at a time; its lanes take every 32nd column. The time goes into
+ * waiting for memory, so the loads of COMBINE_BATCH parts of each row are in flight at once, and
+ * those of their LSEs, one per lane, with the first of them. Rows of more than 256 columns are only
+ * merged by the heed_combine of combine_long.cuh.
  */
 #ifndef HEED_COMBINE_CUH
 #define HEED_COMBINE_CUH
@@ -21,34 +20,20 @@
 #include "spread.cuh"
 
 #define COMBINE_THREADS 128
-#define COMBINE_SHARES (HEED_DIM_V > 256 ? COMBINE_THREADS / 32 : 1)
-#define COMBINE_COLUMNS ((HEED_DIM_V + 32 * COMBINE_SHARES - 1) / (32 * COMBINE_SHARES))
+#define COMBINE_COLUMNS ((HEED_DIM_V + 31) / 32)
 
-/* The lane's first column; and true if the lane stores the row's LSE. */
-#if COMBINE_SHARES > 1
-#define COMBINE_FIRST (ptx_thread() / 32 * (COMBINE_COLUMNS * 32) + ptx_lane())
-#define COMBINE_LEADS (ptx_thread() == 0)
-#else
-#define COMBINE_FIRST ptx_lane()
-#define COMBINE_LEADS ptx_lane() == 0
-#endif
+/* True if only a separate launch merges parts. */
+#define COMBINE_APART (HEED_DIM_V > 256)
 
-/* A kernel whose warps merge many rows may define this as 2 or 4 first. */
+/* A kernel whose warps merge many rows may define this as 4 first. */
 #ifndef COMBINE_ROWS
 #define COMBINE_ROWS 1
 #endif
 
-/* The registers of a lane to which loads are in flight; by default those of the sums, which are
- * free by then. */
-#ifndef COMBINE_LOADS
-#define COMBINE_LOADS 64
-#endif
+/* A lane has loads to up to 64 registers in flight: those of the sums are free by then. */
 #define COMBINE_ACROSS (COMBINE_ROWS * COMBINE_COLUMNS)
-#define COMBINE_BATCH                           \
-    (16 * COMBINE_ACROSS <= COMBINE_LOADS  ? 16 \
-     : 8 * COMBINE_ACROSS <= COMBINE_LOADS ? 8  \
-     : 4 * COMBINE_ACROSS <= COMBINE_LOADS ? 4  \
-                                           : 2)
+#define COMBINE_BATCH \
+    (COMBINE_ACROSS <= 4 ? 16 : COMBINE_ACROSS <= 8 ? 8 : COMBINE_ACROSS <= 16 ? 4 : 2)
 
 /* The location of the parts of some rows. */
 typedef struct parts {
@@ -58,6 +43,19 @@ typedef struct parts {
     u32 splits;
     u32 rows; /* up to COMBINE_ROWS */
 } parts;
+
+/* Those of @rows rows from @row on. */
+HEED_DEVICE parts parts_of(const heed_cuda_args *args, const part_place *at, u32 row, u32 rows)
+{
+    i64 first = at->first + row;
+    parts from;
+    from.o = args->partial + first * HEED_DIM_V;
+    from.lse = args->partial_lse + first;
+    from.step = at->step;
+    from.splits = at->splits;
+    from.rows = rows;
+    return from;
+}
 
 typedef float part_batch[COMBINE_BATCH][COMBINE_ROWS][COMBINE_COLUMNS];
 
@@ -92,7 +90,7 @@ HEED_DEVICE float largest_lse(const parts *from, u32 r, float top)
 /* Loads the splits from @first on; zeros where there is none. */
 HEED_DEVICE void load_parts(const parts *from, u32 first, part_batch part)
 {
-    const float *o = from->o + first * from->step * HEED_DIM_V + COMBINE_FIRST;
+    const float *o = from->o + first * from->step * HEED_DIM_V + ptx_lane();
     HEED_UNROLL
     for (u32 s = 0; s < COMBINE_BATCH; s++, o += from->step * HEED_DIM_V) {
         HEED_UNROLL
@@ -100,8 +98,7 @@ HEED_DEVICE void load_parts(const parts *from, u32 first, part_batch part)
             HEED_UNROLL
             for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
                 part[s][r][c] = 0.0f;
-                if (first + s < from->splits && r < from->rows &&
-                    c * 32 + COMBINE_FIRST < HEED_DIM_V)
+                if (first + s < from->splits && r < from->rows && c * 32 + ptx_lane() < HEED_DIM_V)
                     part[s][r][c] = ptx_ld_global_f32(o + r * HEED_DIM_V + c * 32);
             }
         }
@@ -144,11 +141,11 @@ HEED_DEVICE void store_combined(const heed_cuda_args *args, u32 head, u32 row, c
     u8 *to = (u8 *)args->o + ELEMENT_BYTES * row_offset(args, head, args->o_stride, row);
     HEED_UNROLL
     for (u32 c = 0; c < COMBINE_COLUMNS; c++) {
-        u32 column = c * 32 + COMBINE_FIRST;
+        u32 column = c * 32 + ptx_lane();
         if (column < HEED_DIM_V)
             half_store(to + ELEMENT_BYTES * column, m->o[r][c] * factor);
     }
-    if (args->lse && COMBINE_LEADS)
+    if (args->lse && ptx_lane() == 0)
         ptx_st_global_f32(args->lse + lse_offset(args, head, row),
                           sum == 0.0f ? -ptx_infinity() : (top + ptx_lg2(sum)) * LN_2);
 }
@@ -176,13 +173,7 @@ HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u
     part_batch part;
     float lse[COMBINE_ROWS];
     merged m;
-    i64 first = at->first + row;
-    parts from;
-    from.o = args->partial + first * HEED_DIM_V;
-    from.lse = args->partial_lse + first;
-    from.step = at->step;
-    from.splits = at->splits;
-    from.rows = rows;
+    const parts from = parts_of(args, at, row, rows);
     HEED_UNROLL
     for (u32 r = 0; r < COMBINE_ROWS; r++) {
         m.sum[r] = 0.0f;
@@ -213,39 +204,9 @@ HEED_DEVICE u32 combine_rows(const heed_cuda_args *args, const part_place *at, u
     return anew;
 }
 
-/* Merges the rows of @head from @first up to but not including @end, whose parts are at @parts, in
- * a block's first @warps warps. */
-HEED_DEVICE void combine_block(const heed_cuda_args *args, const part_place *parts, u32 head,
-                               u32 first, u32 end, const u32 warps)
-{
-    const u32 step = warps * COMBINE_ROWS;
-    u32 anew = 0, turn = 0;
-    first += ptx_thread() / 32 * COMBINE_ROWS;
-    HEED_NO_UNROLL
-    for (u32 row = first; row < end; row += step, turn += COMBINE_ROWS)
-        anew |= combine_rows(args, parts, head, row,
-                             end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
-                << turn;
-    if (anew)
-        remake_rows(args, head, first, step, anew);
-}
+#if COMBINE_APART
 
-#if COMBINE_SHARES > 1
-
-HEED_ENTRY(COMBINE_THREADS, 1) heed_combine(HEED_GRID_CONSTANT const heed_cuda_args args)
-{
-    u32 head = ptx_block_x() / args.rows, row = ptx_block_x() - head * args.rows;
-    ptx_griddepcontrol_wait();
-    if (HEED_PACKED_Q && row >= batch_rows(&args, divide(head, args.heads_kv)))
-        return;
-    part_place at = find_parts(&args, head);
-    if (HEED_SPREAD && at.splits == 1)
-        return;
-    u32 anew = combine_rows(&args, &at, head, row, 1);
-    ptx_barrier(); /* the whole row is stored */
-    if (anew && ptx_thread() < 32)
-        remake_rows(&args, head, row, 0, anew);
-}
+#include "combine_long.cuh"
 
 #else
 

@@ -28,6 +28,12 @@ HEED_DEVICE u32 ptx_lane(void)
     return threadIdx.x & 31u;
 }
 
+/* Number of threads in the block. */
+HEED_DEVICE u32 ptx_threads(void)
+{
+    return blockDim.x;
+}
+
 HEED_DEVICE u32 ptx_block_x(void)
 {
     return blockIdx.x;

@@ -26,7 +26,4 @@ const emulated_kernel EMULATED_KERNEL = {
     .rows_apart = true,
     .run = run,
     .combine = combine,
-    .combine_threads = COMBINE_THREADS,
-    .combine_rows = COMBINE_THREADS / 32 / COMBINE_SHARES,
-    .apart = true,
 };

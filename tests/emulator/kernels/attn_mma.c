@@ -32,7 +32,4 @@ const emulated_kernel EMULATED_KERNEL = {
     .list = LIST,
     .list_keys = HEED_TILE_KEYS,
     .combine = combine,
-    .combine_threads = COMBINE_THREADS,
-    .combine_rows = COMBINE_THREADS / 32 / COMBINE_SHARES,
-    .apart = COMBINE_SHARES > 1,
 };

@@ -31,8 +31,6 @@ const emulated_kernel EMULATED_KERNEL = {
     .list_keys = HEED_TILE_KEYS,
 #if HEED_SPLIT
     .combine = combine,
-    .combine_threads = COMBINE_THREADS,
-    .combine_rows = COMBINE_THREADS / 32,
-    .only_splits = true,
+    .parts_only = true,
 #endif
 };

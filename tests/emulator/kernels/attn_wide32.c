@@ -21,7 +21,4 @@ const emulated_kernel EMULATED_KERNEL = {
     .keys = HEED_TILE_KEYS,
     .run = run,
     .combine = combine,
-    .combine_threads = COMBINE_THREADS,
-    .combine_rows = COMBINE_THREADS / 32 / COMBINE_SHARES,
-    .apart = true,
 };

@@ -17,7 +17,7 @@ static void run(const void *args)
     heed_attend(*(const KERNEL_ARGS *)args);
 }
 
-#ifdef COMBINE_THREADS
+#ifdef HEED_COMBINE_CUH
 static void combine(const void *args)
 {
     heed_combine(*(const heed_cuda_args *)args);

@@ -29,11 +29,10 @@ typedef struct emulated_kernel {
     void (*run)(const void *args);     /* takes a heed_cuda_args */
     void (*list)(const void *args);    /* lists tiles before; NULL: does not use lists */
     int list_keys;                     /* per listed tile */
-    void (*combine)(const void *args); /* merges partial results of blocks that share keys, ... */
-    uint32_t combine_threads;          /* ... NULL: keys are not shared, */
-    uint32_t combine_rows;             /* with this many rows per block; */
-    bool apart;                        /* the last block does not merge them itself */
-    bool only_splits;                  /* always stores parts: two or more blocks share keys */
+    void (*combine)(const void *args); /* merges partial results of blocks that share keys; NULL:
+                                          keys are not shared */
+    bool parts_only; /* always stores parts, which it does not merge: two or more blocks share
+                        keys */
 } emulated_kernel;
 
 /* A config, for tensors whose rows all start at multiples of 16 bytes and for others; a kernel that

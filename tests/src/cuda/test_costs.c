@@ -1,7 +1,7 @@
 /*
  * test_costs.c - predictions and choices of the tensor-core kernels' cost models, compared with
- * times measured on an H200 (data/times-h200.txt, -changed for changed logits, and -pools for
- * sequences of different lengths)
+ * times measured on an H200 (data/times-h200.txt, -changed for changed logits, -pools for sequences
+ * of different lengths, and -splits where few rows share keys)
  */
 #include "run_tests.h"
 
@@ -129,6 +129,8 @@ static void judge_choice(const recorded *it, const heed_machine *machine, tally 
     }
     if (chosen > 0)
         add(longer, log(chosen / fastest));
+    if (chosen == 0)
+        printf("%s: %s was not timed\n", it->spec, name);
     if (chosen > 1.1 * fastest)
         printf("%s: %s takes %.4g us, the fastest takes %.4g\n", it->spec, name, chosen * 1e6,
                fastest * 1e6);
@@ -190,6 +192,16 @@ static void test_choices_for_changed_logits(void **state)
     assert_true(all.longer.most < 0.15);
 }
 
+static void test_choices_of_splits(void **state)
+{
+    const found all = judge(TIMES "-splits.txt");
+    assert_true(all.problems >= 20);
+    assert_true(all.longer.count > 0.8 * all.problems);
+    assert_true(all.off[1] < 0.2);
+    assert_true(mean(&all.longer) < 0.04);
+    assert_true(all.longer.most < 0.15);
+}
+
 static void test_choices_for_pools(void **state)
 {
     const found all = judge(TIMES "-pools.txt");
@@ -199,4 +211,4 @@ static void test_choices_for_pools(void **state)
 }
 
 RUN_TESTS(cmocka_unit_test(test_choices_on_an_h200), cmocka_unit_test(test_choices_for_pools),
-          cmocka_unit_test(test_choices_for_changed_logits))
+          cmocka_unit_test(test_choices_for_changed_logits), cmocka_unit_test(test_choices_of_splits))

@@ -216,7 +216,7 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
     }
 }
 
-#if COMBINE_SHARES == 1
+#if !COMBINE_APART
 
 /* Merges the rows of the block, if it is the last one to arrive among those that share the rows.
  * Called by all threads of the block. */
@@ -225,6 +225,7 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     place at;
     u32 smem = ptx_shared_base();
     find_rows(args, &at); /* computed again, so no registers hold it until here */
+    const u32 step = THREADS / 32 * COMBINE_ROWS;
     u32 end = at.row + HEED_BLOCK_ROWS, rows = rows_of(args, &at);
     end = end < rows ? end : rows;
     u32 last = splits_of(args, &at) - 1;
@@ -241,8 +242,16 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     if (ptx_thread() == 0)
         ptx_st_shared_4(smem, ptx_inc_global_u32(args->arrived + counter, last));
     ptx_barrier();
-    if (ptx_ld_shared_4(smem) == last)
-        combine_block(args, &parts, at.head, at.row, end, THREADS / 32);
+    if (ptx_ld_shared_4(smem) != last)
+        return;
+    u32 first = at.row + ptx_thread() / 32 * COMBINE_ROWS, anew = 0, turn = 0;
+    HEED_NO_UNROLL
+    for (u32 row = first; row < end; row += step, turn += COMBINE_ROWS)
+        anew |= combine_rows(args, &parts, at.head, row,
+                             end - row < COMBINE_ROWS ? end - row : COMBINE_ROWS)
+                << turn;
+    if (anew)
+        remake_rows(args, at.head, first, step, anew);
 }
 
 #endif

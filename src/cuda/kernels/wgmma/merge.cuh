@@ -1,8 +1,8 @@
 /*
  * wgmma/merge.cuh - the epilogue of teams of row groups that share their rows: each stores its sums
  * in shared memory, of this block or of the other one of a pair; then every thread merges columns
- * of one row from all teams, divides by the sum of the weights, and stores them, in O or as a part
- * that the last block of a split item merges (combine.cuh)
+ * of one row from all teams, divides by the sum of the weights, and stores them, in O or in a part
+ * for heed_combine
  *
  * Each block of a pair merges half of the rows. Sums stored in the other block's shared memory are
  * counted by that block's barrier, so neither waits for the other to end.
@@ -14,8 +14,6 @@
 #include "wgmma/products.cuh"
 
 #if HEED_SPLIT
-#define COMBINE_ROWS (CONSUMERS > 2 || HEED_DIM_V > 128 ? 2 : 4) /* or registers spill, */
-#define COMBINE_LOADS (CONSUMERS > 2 ? 32 : 64)                  /* likewise */
 #include "combine.cuh"
 #endif
 
@@ -228,23 +226,27 @@ HEED_DEVICE float part_lse_of(float top, float sum, int bad)
     return sum == 0.0f ? -ptx_infinity() : top + ptx_lg2(sum);
 }
 
-/* Merges the parts of the block's rows, if it is the last one of its item to arrive. Called by all
- * threads that compute, when they have stored the block's part. */
-HEED_DEVICE void merge_parts(const heed_cuda_mapped_args *m, const place *at)
+/* Stores the normalized rows of a row group without others as a part; @bad has a bit for each row
+ * of the lane that must be recomputed. */
+HEED_DEVICE void store_part(const heed_cuda_args *args, const place *at, const state *st, u32 bad)
 {
-    const heed_cuda_args *args = &m->args;
-    u32 smem = q_smem(0), last = args->splits.value - 1;
-    u32 first = at->row - at->row_group * GROUP_ROWS, end = first + BLOCK_ROWS;
-    u32 rows = rows_of(args, at);
-    part_place parts = find_parts(args, at->head);
-    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
-    if (ptx_thread() == 0)
-        ptx_st_shared_4(
-            smem, ptx_inc_global_u32(args->arrived + divide(ptx_block_x(), args->splits), last));
-    ptx_barrier_named(CONSUMERS_BARRIER, CONSUMER_THREADS);
-    if (ptx_ld_shared_4(smem) == last)
-        combine_block(args, &parts, at->head, first, end < rows ? end : rows,
-                      CONSUMER_THREADS / 32);
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++) {
+        u32 row = row_of(at, 0, (int)h), column = at->lane % 4 * 2;
+        i64 part = part_offset(args, at->head, at->split) + row;
+        if (row >= rows_of(args, at))
+            continue;
+        if (column == 0)
+            ptx_st_global_f32(args->partial_lse + part,
+                              part_lse_of(st->max[0][h], st->sum[0][h], (int)(bad >> h & 1)));
+        HEED_UNROLL
+        for (u32 i = 0; i < V8; i++) {
+            const float *o = &st->o[0][i][2 * h];
+            heed_u32x2 x = { { ptx_as_u32(o[0]), ptx_as_u32(o[1]) } };
+            if (column + i * 8 < HEED_DIM_V)
+                ptx_st_global_8(args->partial + part * HEED_DIM_V + column + i * 8, x);
+        }
+    }
 }
 
 #endif

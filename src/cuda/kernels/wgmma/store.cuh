@@ -6,7 +6,7 @@
 
 #include "wgmma/products.cuh"
 
-/* Divides by the sums; rows without any weight are recomputed. */
+/* Divides by the sums. Rows without any weight are recomputed; a part without any is zero. */
 HEED_DEVICE void normalize(state *st)
 {
     float factor[2];
@@ -16,7 +16,7 @@ HEED_DEVICE void normalize(state *st)
         sum += ptx_shfl_xor(sum, 1);
         sum += ptx_shfl_xor(sum, 2);
         st->sum[0][h] = sum;
-        factor[h] = ptx_rcp(sum);
+        factor[h] = HEED_SPLIT && sum == 0.0f ? 0.0f : ptx_rcp(sum);
     }
     HEED_UNROLL
     for (u32 i = 0; i < V8 * 4; i++)
@@ -83,19 +83,26 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     }
 }
 
-/* Which of the lane's two rows must be recomputed, a bit for each. */
-HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
+/* Which of the lane's two rows may see a bad key, a bit for each. */
+HEED_DEVICE u32 bad_rows(const heed_cuda_args *args, const place *at)
 {
     u32 bad = HEED_MASKED && CLEANED(at) > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
-    HEED_UNROLL
-    for (u32 h = 0; h < 2; h++)
-        own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;
     if (!HEED_MASKED || bad == NO_KEY)
-        return own;
+        return 0;
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)
         own |= bad < row_keys(args, at, 0, (int)h).end ? 1u << h : 0u;
     return own;
+}
+
+/* Which of them must be recomputed. */
+HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
+{
+    u32 own = 0;
+    HEED_UNROLL
+    for (u32 h = 0; h < 2; h++)
+        own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;
+    return own | bad_rows(args, at);
 }
 
 /* Recomputes the warp's rows given by @own of each lane, and replaces the staged ones. */
