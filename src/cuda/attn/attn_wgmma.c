@@ -313,7 +313,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)machine;
     result->source = "attn_wgmma.cu";
-    result->launch.entry = "heed_attend";
     result->launch.threads = threads_of(v);
     result->launch.smem = smem_of(problem, v);
     return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);

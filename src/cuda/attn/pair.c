@@ -3,6 +3,10 @@
  */
 #include "pair.h"
 
+#include <math.h>
+
+#include "../backend.h"
+#include "../costs.h"
 #include "../score/score.h"
 
 const int heed_pair_splits[HEED_PAIR_SPLIT_VALUES] = HEED_PAIR_SPLITS;
@@ -35,4 +39,15 @@ const char *heed_pair_idle_splits(const heed_problem *problem, const heed_gpu *g
         heed_pair_items(problem) >= gpu->multiprocessors)
         return "not worthwhile: enough blocks without splitting keys";
     return NULL;
+}
+
+double heed_pair_seconds(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_wide_costs *costs, double blocks, double clocks, int splits)
+{
+    double rounds = ceil(blocks / gpu->multiprocessors);
+    double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
+    double block = clocks / (costs->clock_share * gpu->clock) + costs->block;
+    double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
+    return heed_gpu_beside(gpu, rounds * block, loading) + costs->launch +
+           heed_cuda_merge_apart_seconds(problem, gpu, splits);
 }
