@@ -256,8 +256,10 @@ static const cli_option options[] = {
                "wisdom"),
     CLI_OPTION_KERNEL,
     OPT_FLAG("explain", 'x', "Show every candidate, and why it was not chosen"),
-    OPT_FLAG("list", 'l',
-             "List the kernels and their knobs instead; --json also lists their configs"),
+    OPT_FLAG(
+        "list", 'l',
+        "List the kernels and their knobs (STAGES, SPLITS and so on) instead; --json also lists "
+        "their configs"),
     { .table = cli_machine_options },
     CLI_OPTION_WISDOM,
     { .name = NULL },

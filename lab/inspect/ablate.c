@@ -175,6 +175,7 @@ static const struct {
     { "_wide", "half-stages", "its rings have as many slots as there is room for" },
     { "_wide", "in-order", "its products and softmax are one after the other" },
     { "_wide", "over-unrolled", "its loops over pieces cover a whole tile" },
+    { "_amx_tile", "over-unrolled", "a turn of its loop is five instructions on whole tiles" },
     { "_naive", "unswizzled", "it uses no shared memory" },
     { "_naive", "no-staging", "nothing is staged: elements are read in place" },
     { "_naive", "no-overlap", "it loads nothing ahead" },

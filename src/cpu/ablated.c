@@ -12,17 +12,17 @@
 #include "measure.h"
 #include "tile.h"
 
-#define HEED_ABLATED(kernel, ablation, type, code) extern const type code;
+#define HEED_ABLATED(kernel, type, code, ...) extern const type code;
 #include "ablated.def"
 #undef HEED_ABLATED
 
 /* A row of ablated.def; the code of every CPU kernel begins with a heed_cpu_code. */
 static const struct {
     const char *kernel;
-    int ablation;
     const void *code;
+    int ablations[10]; /* up to the first 0 */
 } builds[] = {
-#define HEED_ABLATED(kernel, ablation, type, code) { #kernel, ablation, &(code) },
+#define HEED_ABLATED(kernel, type, code, ...) { #kernel, &(code), { __VA_ARGS__ } },
 #include "ablated.def"
 #undef HEED_ABLATED
 };
@@ -32,8 +32,9 @@ typedef struct ablated_plan {
     heed_kernel kernel;
     heed_algorithm algorithm;
     heed_plan_functions plans;
-    heed_task_fn *run; /* the task to prolong, by this fraction of its time: */
-    double delay;
+    heed_task_fn *run;
+    int ablation;
+    double delay; /* by which tasks take longer with ABLATE_DELAY, as a fraction of their time */
 } ablated_plan;
 
 /* The code of @kernel with @ablation; NULL if there is none. */
@@ -42,8 +43,9 @@ static const void *find_code(const heed_kernel *kernel, int ablation)
     if (ablation == ABLATE_NONE || ablation == ABLATE_DELAY)
         return kernel->code;
     for (size_t i = 0; i < sizeof builds / sizeof *builds; i++)
-        if (builds[i].ablation == ablation && strcmp(builds[i].kernel, kernel->name) == 0)
-            return builds[i].code;
+        for (const int *a = builds[i].ablations; *a != ABLATE_NONE; a++)
+            if (*a == ablation && strcmp(builds[i].kernel, kernel->name) == 0)
+                return builds[i].code;
     return NULL;
 }
 
@@ -87,9 +89,11 @@ static void run_delayed(const heed_job *job, const heed_task *task, void *scratc
         ;
 }
 
-static heed_status execute_delayed(const heed_plan *plan, const heed_buffers *buffers)
+static heed_status execute(const heed_plan *plan, const heed_buffers *buffers)
 {
-    heed_cpu_run(plan, buffers, run_delayed);
+    const ablated_plan *made = plan->code;
+    heed_task_fn *run = made->ablation == ABLATE_DELAY ? run_delayed : made->run;
+    heed_cpu_run(plan, buffers, run, made->ablation);
     return HEED_OK;
 }
 
@@ -117,11 +121,11 @@ static heed_status replace(heed_plan *plan, int ablation, double delay)
     made->algorithm = *plan->kernel->algorithm;
     made->algorithm.plans = &made->plans;
     made->plans = heed_cpu_plans;
+    made->plans.execute = execute;
     made->plans.release = release;
     made->run = ((const heed_cpu_code *)code)->run;
+    made->ablation = ablation;
     made->delay = delay;
-    if (ablation == ABLATE_DELAY)
-        made->plans.execute = execute_delayed;
     made->kernel.algorithm = &made->algorithm;
     plan->code = made;
     plan->kernel = &made->kernel;

@@ -17,8 +17,8 @@
  *
  * Knobs m (rows per task) and s (tasks that share the keys) are in attn_few.c.
  *
- * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (sums stop
- * after their first step), no-loads, mispredicted (an unpredictable branch for each vector of
+ * HEED_ABLATE is for degraded builds (ablated.h): no-exp, no-products (sums stop after their first
+ * step), no-loads, mispredicted (an unpredictable branch for each vector of
  * weights), extra-barrier, strided (K and V are converted column by column), no-staging (they are
  * read in place, in float32), no-overlap (no prefetch) and over-unrolled.
  *
@@ -49,28 +49,26 @@ typedef struct few_state {
     int64_t key;  /* first key of the tile */
 } few_state;
 
+/* False if K and V are read in place. */
+static inline bool is_staged(const few_state *t)
+{
+    return HEED_ABLATE != ABLATE_NO_STAGING || t->job->table;
+}
+
 /* Row @j of the tile of K, and the distance in floats to the next one; */
 static inline const float *key_rows(const few_state *t, int64_t j, int64_t *stride)
 {
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    *stride = t->job->problem->k.seq;
-    if (!t->job->table)
-        return heed_job_k(t->job, t->task, t->key + j);
-#endif
-    *stride = t->y.dim_qk;
-    return t->base + t->y.k + j * t->y.dim_qk;
+    const bool staged = is_staged(t);
+    *stride = staged ? t->y.dim_qk : t->job->problem->k.seq;
+    return staged ? t->base + t->y.k + j * t->y.dim_qk : heed_job_k(t->job, t->task, t->key + j);
 }
 
 /* the first row of V. */
 static inline const float *value_rows(const few_state *t, int64_t *stride)
 {
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    *stride = t->job->problem->v.seq;
-    if (!t->job->table)
-        return heed_job_v(t->job, t->task, t->key);
-#endif
-    *stride = t->y.dim_v;
-    return t->base + t->y.v;
+    const bool staged = is_staged(t);
+    *stride = staged ? t->y.dim_v : t->job->problem->v.seq;
+    return staged ? t->base + t->y.v : heed_job_v(t->job, t->task, t->key);
 }
 
 static void load_filled(float *to, const void *from, int64_t count, int64_t filled, heed_type type)
@@ -122,7 +120,7 @@ static void load_tile(const few_state *t, int64_t first, int64_t keys)
     const int64_t k_step = p->k.seq * t->job->element, v_step = p->v.seq * t->job->element;
     for (int64_t j = 0, end; j < keys;) {
         const int64_t ahead = first + j + FEW_KEYS, rest = t->task->key_end - ahead;
-        const bool fetches = rest > 0 && !ABLATED(ABLATE_NO_OVERLAP);
+        const bool fetches = rest > 0 && !JOB_ABLATES(t->job, ABLATE_NO_OVERLAP);
         vectors from = vectors_of(t, first + j), next = vectors_of(t, fetches ? ahead : first);
         end = j + heed_job_adjacent(t->job, first + j, keys - j);
         if (fetches)
@@ -158,7 +156,7 @@ static inline __attribute__((always_inline)) void multiply_keys(const few_state 
         vf acc[LANES];
         for (int i = 0; i < LANES; i++)
             acc[i] = v_zero();
-        const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? LANES : t->y.dim_qk;
+        const int64_t dims = JOB_ABLATES(t->job, ABLATE_NO_PRODUCTS) ? LANES : t->y.dim_qk;
         INNER_LOOP
         for (int64_t c = 0; c < dims; c += LANES)
             for (int i = 0; i < group; i++) {
@@ -213,6 +211,29 @@ static __attribute__((noinline)) void modify_logits(const few_state *t, heed_int
     t->job->modify->by->run(t->job->modify, patch);
 }
 
+/* Turns the logits @s of a row, whose maximum is @top, into weights, and returns their sums.
+ * @ablation is a constant. */
+static inline __attribute__((always_inline)) vf weigh_keys(float s[FEW_KEYS], vf top, int ablation)
+{
+    vf sum = v_zero();
+    for (int j = 0; j < FEW_KEYS; j += LANES) {
+        vf weight = power_of_two(v_sub(v_load(s + j), top), ablation);
+        v_store(s + j, weight);
+        sum = v_add(sum, weight);
+    }
+    return sum;
+}
+
+/* The same with the job's ablation. */
+static inline vf weigh_all(const few_state *t, float s[FEW_KEYS], vf top)
+{
+    if (JOB_ABLATES(t->job, ABLATE_NO_EXP))
+        return weigh_keys(s, top, ABLATE_NO_EXP);
+    if (JOB_ABLATES(t->job, ABLATE_MISPREDICTED))
+        return weigh_keys(s, top, ABLATE_MISPREDICTED);
+    return weigh_keys(s, top, ABLATE_NONE);
+}
+
 /* Turns the products of one row with the keys @seen into weights, zero for others, updates m and l,
  * and returns the rescale factor of O. */
 static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[FEW_KEYS])
@@ -220,7 +241,6 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     float *m = t->base + t->y.m + row;
     float *l = t->base + t->y.l + row;
     vf top = v_set(*m);
-    vf sum = v_zero();
     for (int j = 0; j < FEW_KEYS; j += LANES)
         v_store(s + j, v_mul(v_load(s + j), v_set(t->factor)));
     for (int64_t j = 0; j < seen.begin; j++)
@@ -232,11 +252,7 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     float now = v_top(top);
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite even if no key was seen yet */
-    for (int j = 0; j < FEW_KEYS; j += LANES) {
-        vf weight = power_of_two(v_sub(v_load(s + j), v_set(now)));
-        v_store(s + j, weight);
-        sum = v_add(sum, weight);
-    }
+    const vf sum = weigh_all(t, s, v_set(now));
     float alpha = exp2f(*m - now);
     *m = now;
     *l = *l * alpha + v_sum(sum);
@@ -262,7 +278,7 @@ static inline __attribute__((always_inline)) int64_t accumulate(const few_state 
                                                                 const float alpha[ROWS])
 {
     float *o = t->base + t->y.o + row * t->y.dim_v;
-    if (ABLATED(ABLATE_NO_PRODUCTS))
+    if (JOB_ABLATES(t->job, ABLATE_NO_PRODUCTS))
         seen.end = heed_min(seen.end, seen.begin + 1);
     for (int64_t c = 0; c < t->y.dim_v; c += CHUNK * LANES) {
         int64_t stride;
@@ -324,7 +340,7 @@ static inline __attribute__((always_inline)) void run_rows(const few_state *t, i
 {
     float s[ROWS][FEW_KEYS];
     float alpha[ROWS];
-    heed_cpu_extra_barrier();
+    heed_job_extra_barrier(t->job);
     if (t->job->modify && hides_all(patches, rows))
         return;
     if (seen.begin > 0 || seen.end < FEW_KEYS) /* denormal numbers there would make weigh() slow */
@@ -392,12 +408,11 @@ static void store_rows(const few_state *t, int64_t rows)
 
 static void take_tile(const few_state *t, int64_t first, int64_t keys)
 {
-    const bool staged = !ABLATED(ABLATE_NO_STAGING) || t->job->table;
     const int64_t rows = t->task->row_end - t->task->row_begin;
     heed_patch patches[FEW_ROWS];
     if (t->job->modify && !find_patches(t, rows, keys, patches))
         return;
-    if (staged && (!ABLATED(ABLATE_NO_LOADS) || first == t->task->key_begin))
+    if (is_staged(t) && (!JOB_ABLATES(t->job, ABLATE_NO_LOADS) || first == t->task->key_begin))
         load_tile(t, first, keys);
     run_tile(t, rows, first, keys, patches);
 }

@@ -14,8 +14,8 @@
  *
  * Knob s: tasks that share the keys of one block of rows.
  *
- * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (sums stop
- * after their first step), no-loads, mispredicted, extra-barrier, strided (K and V are converted
+ * HEED_ABLATE is for degraded builds (ablated.h): no-exp, no-products (sums stop after their first
+ * step), no-loads, mispredicted, extra-barrier, strided (K and V are converted
  * column by column), no-staging (they are read in place, in float32), over-unrolled and tiny-blocks
  * (of one row).
  */
@@ -30,7 +30,7 @@ enum {
     SPLITS /* tasks that share the keys of one block of rows */
 };
 
-#define ROWS (ABLATED(ABLATE_TINY_BLOCKS) ? 1 : 16)
+#define ROWS (HEED_ABLATE == ABLATE_TINY_BLOCKS ? 1 : 16)
 #define KEYS 64
 #define PROGRAM_LANES 4           /* of heed_modifier_scalar */
 #define PITCH (HEED_DIM_MAX + 16) /* of rows, so they do not all map to the same cache sets */
@@ -55,8 +55,8 @@ typedef struct row_scratch {
     float p[KEYS];
     int64_t first;  /* key of the tile */
     float *program; /* after the struct: the program's values of each row, and its scratch */
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    const float *k_rows[KEYS]; /* in place */
+#if HEED_ABLATE == ABLATE_CHOSEN
+    const float *k_rows[KEYS]; /* with ABLATE_NO_STAGING: in place */
     const float *v_rows[KEYS];
 #endif
 } row_scratch;
@@ -64,28 +64,34 @@ typedef struct row_scratch {
 #define PROGRAM heed_round_up(sizeof(row_scratch), HEED_ALIGNMENT)
 
 /* Key @j of the tile, and its value. */
-static const float *key_of(const row_scratch *s, int64_t j)
+static const float *key_of(const row_scratch *s, const heed_job *job, int64_t j)
 {
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    return s->k_rows[j];
-#else
-    return s->k[j];
+#if HEED_ABLATE == ABLATE_CHOSEN
+    if (job->ablation == ABLATE_NO_STAGING)
+        return s->k_rows[j];
 #endif
+    (void)job;
+    return s->k[j];
 }
 
-static const float *value_of(const row_scratch *s, int64_t j)
+static const float *value_of(const row_scratch *s, const heed_job *job, int64_t j)
 {
-#if HEED_ABLATE == ABLATE_NO_STAGING
-    return s->v_rows[j];
-#else
-    return s->v[j];
+#if HEED_ABLATE == ABLATE_CHOSEN
+    if (job->ablation == ABLATE_NO_STAGING)
+        return s->v_rows[j];
 #endif
+    (void)job;
+    return s->v[j];
+}
+
+/* Elements of a row to multiply: all @dim, or with ABLATE_NO_PRODUCTS the first @few. */
+static int64_t count_of(const heed_job *job, int64_t dim, int64_t few)
+{
+    return JOB_ABLATES(job, ABLATE_NO_PRODUCTS) ? heed_min(dim, few) : dim;
 }
 
 static float dot(const float *a, const float *b, int64_t count)
 {
-    if (ABLATED(ABLATE_NO_PRODUCTS))
-        count = heed_min(count, LANES);
     float lane[LANES] = { 0 };
     int64_t i = 0;
     INNER_LOOP
@@ -101,11 +107,11 @@ static float dot(const float *a, const float *b, int64_t count)
 }
 
 /* 2^x, for weights: 0 below 2^-126, since products with denormal weights would be slow. */
-static float power_of_two(float x)
+static float power_of_two(const heed_job *job, float x)
 {
-    if (ABLATED(ABLATE_NO_EXP))
+    if (JOB_ABLATES(job, ABLATE_NO_EXP))
         return x;
-    if (heed_cpu_mispredicts(&x)) {
+    if (JOB_ABLATES(job, ABLATE_MISPREDICTED) && heed_cpu_lowest_bit(&x)) {
         __asm__ volatile(""); /* otherwise the branches would be merged */
         return 2 * exp2f(x - 1);
     }
@@ -152,10 +158,10 @@ static inline __attribute__((always_inline)) void add_values(row_scratch *s, con
     for (int64_t j = seen.begin; j < seen.end; j++) {
         if (hides && !heed_modify_sees(job->modify, &patch, j, 0))
             continue;
-        float p = power_of_two(s->p[j] - shift);
-        const float *v = value_of(s, j);
+        float p = power_of_two(job, s->p[j] - shift);
+        const float *v = value_of(s, job, j);
         l += p;
-        const int64_t dims = ABLATED(ABLATE_NO_PRODUCTS) ? 1 : problem->dim_v;
+        const int64_t dims = count_of(job, problem->dim_v, 1);
         INNER_LOOP
         for (int64_t c = 0; c < dims; c++)
             o[c] += p * v[c];
@@ -172,11 +178,11 @@ static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_j
     const heed_problem *problem = job->problem;
     const float factor = job->factor;
     float top = s->m[r];
-    heed_cpu_extra_barrier();
+    heed_job_extra_barrier(job);
     if (seen.begin == seen.end)
         return;
     for (int64_t j = seen.begin; j < seen.end; j++) {
-        s->p[j] = factor * dot(s->q[r], key_of(s, j), problem->dim_qk);
+        s->p[j] = factor * dot(s->q[r], key_of(s, job, j), count_of(job, problem->dim_qk, LANES));
         top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
     }
     if (job->modify) {
@@ -219,14 +225,14 @@ static void load_tile(row_scratch *s, const heed_job *job, const heed_task *task
     const heed_problem *p = job->problem;
     for (int64_t j = 0; j < keys; j++) {
         const void *k = heed_job_k(job, task, first + j), *v = heed_job_v(job, task, first + j);
-#if HEED_ABLATE == ABLATE_NO_STAGING
+#if HEED_ABLATE == ABLATE_CHOSEN
         s->k_rows[j] = k;
         s->v_rows[j] = v;
-        (void)p;
-#else
+        if (job->ablation == ABLATE_NO_STAGING)
+            continue;
+#endif
         heed_load_row(s->k[j], k, p->dim_qk, p->type);
         heed_load_row(s->v[j], v, p->dim_v, p->type);
-#endif
     }
 }
 
@@ -251,9 +257,9 @@ static void take_tile(row_scratch *s, const heed_job *job, const heed_task *task
                       int64_t keys)
 {
     s->first = first;
-    if (ABLATED(ABLATE_STRIDED))
+    if (JOB_ABLATES(job, ABLATE_STRIDED))
         load_tile_strided(s, job, task, first, keys);
-    else if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin)
+    else if (!JOB_ABLATES(job, ABLATE_NO_LOADS) || first == task->key_begin)
         load_tile(s, job, task, first, keys);
     for (int64_t row = task->row_begin; row < task->row_end; row++)
         row_step(s, row - task->row_begin, heed_job_tile_keys(job, task, row, first, keys), job);

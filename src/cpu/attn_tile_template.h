@@ -28,8 +28,8 @@
  *
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
- * HEED_ABLATE is for degraded builds (cuda/kernels/ablate.cuh): no-exp, no-products (each sum stops
- * after its first step), no-loads, mispredicted (an unpredictable branch for each vector of
+ * HEED_ABLATE is for degraded builds (ablated.h): no-exp, no-products (each sum stops after its
+ * first step), no-loads, mispredicted (an unpredictable branch for each vector of
  * weights), extra-barrier, strided (K is packed column by column), no-staging (K is read in place,
  * in float32), no-overlap (no prefetch), over-unrolled and masked.
  *
@@ -153,7 +153,7 @@ static void make_logits(const tile_state *t, int64_t strip, const strip_keys *se
 {
     const float *q = t->base + t->y.q + strip * t->y.steps * WIDTH;
     heed_interval all = seen->all;
-    if (ABLATED(ABLATE_MASKED))
+    if (JOB_ABLATES(t->job, ABLATE_MASKED))
         all.end = all.begin;
     int64_t j = keys.begin, begin = heed_round_up(all.begin, NR);
     for (; j < heed_min(begin, keys.end); j += NR)
@@ -251,7 +251,7 @@ static void run_strip(const tile_state *t, int64_t strip, int64_t first, int64_t
     strip_keys seen;
     vf top[MV];
     bool whole = find_keys(t, &seen, strip, first, keys);
-    heed_cpu_extra_barrier();
+    heed_job_extra_barrier(t->job);
     if (seen.any.begin == seen.any.end)
         return;
     heed_interval shown = { seen.any.begin / TILE_STEP * TILE_STEP, seen.any.end };
@@ -344,7 +344,7 @@ static void run(const heed_job *job, const heed_task *task, void *scratch)
         if (!heed_job_may_see(job, task, first, keys))
             continue;
         t.first = first;
-        if (!ABLATED(ABLATE_NO_LOADS) || first == task->key_begin) {
+        if (!JOB_ABLATES(job, ABLATE_NO_LOADS) || first == task->key_begin) {
             load_keys(&t, first, keys);
             load_values(&t, first, keys);
         }

@@ -135,16 +135,17 @@ static size_t workspace_of(const heed_kernel *kernel, const heed_problem *proble
     return heed_job_workspace(problem, &cut, machine->threads, scratch_of(kernel, problem, &cut));
 }
 
-void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_fn *run)
+void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_fn *run,
+                  int ablation)
 {
     heed_cut cut = cut_of(plan->kernel, &plan->problem, &plan->context->machine, &plan->config);
-    heed_job_run(plan, buffers, &cut, run);
+    heed_job_run(plan, buffers, &cut, run, ablation);
 }
 
 static heed_status execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_cpu_code *code = plan->kernel->code;
-    heed_cpu_run(plan, buffers, code->run);
+    heed_cpu_run(plan, buffers, code->run, ABLATE_NONE);
     return HEED_OK;
 }
 

@@ -12,6 +12,10 @@
 
 #include <string.h>
 
+/* HEED_ABLATE of the build of a kernel with all ablations that are choices outside of inner loops;
+ * the job names one (heed_job.ablation). */
+#define ABLATE_CHOSEN (-1)
+
 #include "../cuda/kernels/ablate.cuh"
 #include "../internal.h"
 #include "modify/modify.h"
@@ -52,7 +56,12 @@ typedef struct heed_job {
     const int32_t *table;        /* page table; NULL: no pages */
     float *partial; /* [batch][heads_kv][rows][splits][dim_v + 2], O before the row's maximum and
                        sum; for packed queries [heads_kv][tokens_q * group][splits][dim_v + 2] */
+    int ablation;   /* an ABLATE_ number, for builds with ABLATE_CHOSEN */
 } heed_job;
+
+/* True in a build with ABLATE_CHOSEN whose @job names the ablation; false, a constant, in others.
+ */
+#define JOB_ABLATES(job, which) (HEED_ABLATE == ABLATE_CHOSEN && (job)->ablation == (which))
 
 /* One block of rows with one range of keys, for cut.heads key/value heads from head_kv on. */
 typedef struct heed_task {
@@ -74,7 +83,7 @@ int64_t heed_job_tasks(const heed_job *job);
 size_t heed_job_workspace(const heed_problem *problem, const heed_cut *cut, int threads,
                           size_t scratch);
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
-                  heed_task_fn *run);
+                  heed_task_fn *run, int ablation);
 
 /* rows.c: heed_rows_run() calls @work with @data for each of @rows rows of about @elements
  * elements, on as many threads of @context as are worth waking. */
@@ -323,21 +332,21 @@ struct heed_cpu_code {
 
 extern const heed_cpu_code heed_row_scalar;
 
-/* Waits for the thread's own memory accesses, as an additional barrier would; in builds with
- * ABLATE_EXTRA_BARRIER. */
-static inline void heed_cpu_extra_barrier(void)
+/* With ABLATE_EXTRA_BARRIER, waits for the thread's own memory accesses, as an additional barrier
+ * would. */
+static inline void heed_job_extra_barrier(const heed_job *job)
 {
-    if (ABLATED(ABLATE_EXTRA_BARRIER))
+    if (JOB_ABLATES(job, ABLATE_EXTRA_BARRIER))
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* In builds with ABLATE_MISPREDICTED: returns the lowest bit of the float or vector at @x, which is
- * unpredictable, so a branch on it is mispredicted half of the time. */
-static inline bool heed_cpu_mispredicts(const void *x)
+/* For ABLATE_MISPREDICTED: the lowest bit of the float or vector at @x, which is unpredictable, so
+ * a branch on it is mispredicted half of the time. */
+static inline bool heed_cpu_lowest_bit(const void *x)
 {
     uint32_t bits;
     memcpy(&bits, x, sizeof bits);
-    return ABLATED(ABLATE_MISPREDICTED) && (bits & 1);
+    return bits & 1;
 }
 
 /* backend.c: the functions of heed_algorithm, for every CPU kernel. */
@@ -347,8 +356,10 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config);
 extern const heed_plan_functions heed_cpu_plans;
 
-/* Executes the tasks of @plan by @run, in place of its kernel's own function. */
-void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_fn *run);
+/* Executes the tasks of @plan by @run, in place of its kernel's own function. The job has
+ * @ablation. */
+void heed_cpu_run(const heed_plan *plan, const heed_buffers *buffers, heed_task_fn *run,
+                  int ablation);
 
 /* convert.c: rows of @count elements of a problem's type, to and from float32, in portable C. */
 void heed_load_row(float *to, const void *from, int64_t count, heed_type type);

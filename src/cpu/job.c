@@ -422,7 +422,7 @@ static void share(heed_pool *pool, void (*body)(void *data, int index), region *
 }
 
 void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed_cut *cut,
-                  heed_task_fn *run)
+                  heed_task_fn *run, int ablation)
 {
     const heed_problem *p = &plan->problem;
     const heed_cpu_code *code = plan->kernel->code;
@@ -438,6 +438,7 @@ void heed_job_run(const heed_plan *plan, const heed_buffers *buffers, const heed
         shared.scratch += scratch_stride(sizeof *modify);
     }
     begin_job(&shared.job, plan, buffers, modify);
+    shared.job.ablation = ablation;
     shared.scratch_size = scratch_stride(code->scratch(code, p, cut, &shared.job.need));
     int64_t tasks = heed_job_tasks(&shared.job);
     size_t all_scratch = shared.scratch_size * (size_t)heed_min(tasks, threads);

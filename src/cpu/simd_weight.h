@@ -8,12 +8,12 @@
 
 #include "cpu.h"
 
-/* 2^x, except in degraded builds. */
-static inline vf power_of_two(vf x)
+/* 2^x, except with two values of @ablation, a constant. */
+static inline __attribute__((always_inline)) vf power_of_two(vf x, int ablation)
 {
-    if (ABLATED(ABLATE_NO_EXP))
+    if (ablation == ABLATE_NO_EXP)
         return x;
-    if (heed_cpu_mispredicts(&x)) {
+    if (ablation == ABLATE_MISPREDICTED && heed_cpu_lowest_bit(&x)) {
         __asm__ volatile(""); /* otherwise the branches would be merged */
         return v_mul(v_set(2), v_exp2(v_sub(x, v_set(1))));
     }

@@ -42,8 +42,6 @@ static void load_queries(const tile_state *t, int64_t strip)
                         kept_of(t, strip));
 }
 
-#if HEED_ABLATE == ABLATE_STRIDED
-
 /* load_keys() column by column, one vector of each row at a time. */
 static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
 {
@@ -57,8 +55,6 @@ static void load_keys_strided(const tile_state *t, int64_t first, int64_t keys)
         }
 }
 
-#endif
-
 /* Packs @keys keys from @first on; the micro-kernel computes in steps of NR keys, so the last step
  * is padded. */
 static void load_keys(const tile_state *t, int64_t first, int64_t keys)
@@ -66,10 +62,10 @@ static void load_keys(const tile_state *t, int64_t first, int64_t keys)
     const heed_problem *p = t->job->problem;
     float *k = t->base + t->y.k;
     int64_t j = 0;
-#if HEED_ABLATE == ABLATE_STRIDED
-    load_keys_strided(t, first, keys);
-    j = keys;
-#endif
+    if (JOB_ABLATES(t->job, ABLATE_STRIDED)) {
+        load_keys_strided(t, first, keys);
+        j = keys;
+    }
     if (keys_in_place(t, 0))
         return;
     for (; j < heed_round_up(keys, NR); j++) {
@@ -92,7 +88,7 @@ static void load_keys(const tile_state *t, int64_t first, int64_t keys)
 static void prefetch_tile(const tile_state *t, int64_t first, int64_t strip, int64_t strips)
 {
     int64_t keys = heed_min(t->y.keys, t->task->key_end - first);
-    if (ABLATED(ABLATE_NO_OVERLAP))
+    if (JOB_ABLATES(t->job, ABLATE_NO_OVERLAP))
         return;
     for (int64_t j = keys * strip / strips; j < keys * (strip + 1) / strips; j++)
         heed_job_prefetch(t->job, t->task, first + j);

@@ -35,8 +35,6 @@ static inline __attribute__((always_inline)) void multiply(vf acc[NR][MV], const
                                                            int64_t a_row, int64_t a_step,
                                                            const float *b, int64_t steps)
 {
-    if (ABLATED(ABLATE_NO_PRODUCTS))
-        steps = heed_min(steps, 1);
     MULTIPLY_LOOP
     for (int64_t step = 0; step < steps; step++) {
         vf lanes[MV];
@@ -66,6 +64,12 @@ static inline void store_part(vf acc[NR][MV], float *sums)
     for (int r = 0; r < NR; r++)
         for (int v = 0; v < MV; v++)
             v_store(sums + r * WIDTH + v * LANES, acc[r][v]);
+}
+
+/* Steps to compute of a sum of @steps. */
+static inline int64_t steps_of(const tile_state *t, int64_t steps)
+{
+    return JOB_ABLATES(t->job, ABLATE_NO_PRODUCTS) ? heed_min(steps, 1) : steps;
 }
 
 static inline void scale_part(vf acc[NR][MV], vf factor)
@@ -99,7 +103,7 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
         if (c > 0)
             clear(acc);
         for (int64_t i = c; i < end; i += TILE_PANEL) {
-            int64_t steps = heed_min(end - i, TILE_PANEL);
+            int64_t steps = steps_of(t, heed_min(end - i, TILE_PANEL));
             if (keys_in_place(t, j))
                 multiply(acc, keys_in_place(t, j) + i, t->job->problem->k.seq, 1, q + i * WIDTH,
                          steps);
@@ -164,7 +168,7 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_
             end = heed_min(j + t->pv_part, units);
             if (j > 0)
                 clear(acc);
-            multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, end - j);
+            multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, steps_of(t, end - j));
             if (j > 0)
                 add_part(acc, sums);
             if (end < units)

@@ -57,6 +57,12 @@ static inline void end_products(void)
     _tile_release();
 }
 
+/* Pairs to multiply of a sum of @steps. */
+static inline int64_t steps_of(const tile_state *t, int64_t steps)
+{
+    return JOB_ABLATES(t->job, ABLATE_NO_PRODUCTS) ? heed_min(steps, PAIRS) : steps;
+}
+
 static inline void store_sums(float *to)
 {
     _tile_stored(SUMS, to, WIDTH * sizeof(float));
@@ -96,7 +102,7 @@ static inline void logits_step(const tile_state *t, const float *q, int64_t j, b
 {
     const float *k = t->base + t->y.k + j * TILE_PANEL;
     float *s = t->base + t->y.s + j * WIDTH;
-    const int64_t steps = ABLATED(ABLATE_NO_PRODUCTS) ? heed_min(t->y.steps, PAIRS) : t->y.steps;
+    const int64_t steps = steps_of(t, t->y.steps);
     for (int64_t part = 0; part < steps; part += PART_LONG) {
         float sums[NR * WIDTH];
         _tile_zero(SUMS);
@@ -182,7 +188,7 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_
         float sums[NR * WIDTH];
         _tile_zero(SUMS);
         _tile_zero(SUMS_2);
-        const int64_t steps = ABLATED(ABLATE_NO_PRODUCTS) ? heed_min(pairs, PAIRS) : pairs;
+        const int64_t steps = steps_of(t, pairs);
         for (int64_t pair = 0; pair < steps; pair += PAIRS) {
             _tile_loadd(ROWS, v + c * row_pairs(t) + pair, row_pairs(t) * sizeof(float));
             _tile_loadd(STRIP, s + pair * WIDTH, WIDTH * sizeof(float));

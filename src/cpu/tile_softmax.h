@@ -28,7 +28,7 @@ static bool find_keys(const tile_state *t, strip_keys *it, int64_t strip, int64_
     bool whole = it->all.end - it->all.begin == keys;
     it->late = last->begin > first;
     if (it->any.begin == it->any.end ||
-        (whole && keys % NR == 0 && t->finite && !ABLATED(ABLATE_MASKED)))
+        (whole && keys % NR == 0 && t->finite && !JOB_ABLATES(t->job, ABLATE_MASKED)))
         return whole;
     for (int64_t i = 0; i < WIDTH; i++)
         it->end[i] = (float)heed_min(seen[i].end - first, keys);
@@ -71,12 +71,40 @@ static inline vf weigh_run(float *s, int64_t begin, int64_t end, vf factor, vf m
         vf weights[UNIT];
         for (int64_t u = 0; u < UNIT; u++) {
             const float *from = s + (j + u) * WIDTH;
-            weights[u] = j + u < end ? power_of_two(v_fma(v_load(from), factor, minus)) : v_zero();
+            weights[u] = j + u < end ? v_exp2(v_fma(v_load(from), factor, minus)) : v_zero();
             sum = v_add(sum, weights[u]);
         }
         unit_store_weights(s + j / UNIT * WIDTH, weights);
     }
     return sum;
+}
+
+/* The same with @ablation, a constant, of the exponentials. */
+static inline __attribute__((always_inline)) vf weigh_worse(float *s, int64_t begin, int64_t end,
+                                                            vf factor, vf minus, int ablation)
+{
+    vf sum = v_zero();
+    for (int64_t j = begin; j < end; j += UNIT) {
+        vf weights[UNIT];
+        for (int64_t u = 0; u < UNIT; u++) {
+            vf x = v_fma(v_load(s + (j + u) * WIDTH), factor, minus);
+            weights[u] = j + u < end ? power_of_two(x, ablation) : v_zero();
+            sum = v_add(sum, weights[u]);
+        }
+        unit_store_weights(s + j / UNIT * WIDTH, weights);
+    }
+    return sum;
+}
+
+/* The same with the job's ablation. */
+static inline vf weigh_part(const heed_job *job, float *s, int64_t begin, int64_t end, vf factor,
+                            vf minus)
+{
+    if (JOB_ABLATES(job, ABLATE_NO_EXP))
+        return weigh_worse(s, begin, end, factor, minus, ABLATE_NO_EXP);
+    if (JOB_ABLATES(job, ABLATE_MISPREDICTED))
+        return weigh_worse(s, begin, end, factor, minus, ABLATE_MISPREDICTED);
+    return weigh_run(s, begin, end, factor, minus);
 }
 
 /* Turns the rows of logits from @begin to @end into weights, updates m and l, and returns the
@@ -100,8 +128,8 @@ static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end
         }
         vf sum = v_zero();
         for (int64_t j = begin; j < end; j += PART_LONG / 2)
-            sum = v_add(
-                sum, weigh_run(s + v * LANES, j, heed_min(j + PART_LONG / 2, end), factor, minus));
+            sum = v_add(sum, weigh_part(t->job, s + v * LANES, j, heed_min(j + PART_LONG / 2, end),
+                                        factor, minus));
         v_store(m, now);
         v_store(l, v_fma(v_load(l), shrink, sum));
         v_store(alpha + v * LANES, shrink);

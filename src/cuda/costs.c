@@ -103,15 +103,16 @@ static const heed_wide_costs h200_wide = { .clock_share = 0.9,
                                            .block = 4e-6,
                                            .launch = 1e-6 };
 
-/* Not fitted. */
-static const heed_wide32_costs h200_wide32 = { .clock_share = 0.9,
-                                               .matrix_share = 0.55,
-                                               .l2_bytes = 39.5,
-                                               .tile = 6000,
-                                               .key = 30,
-                                               .block_bytes = 40e3,
-                                               .block = 4e-6,
-                                               .launch = 1e-6 };
+/* Not fitted. The share is of the rate of a 16-bit wgmma: float32 products take three mma.sync,
+ * each at half the 16-bit rate. */
+static const heed_wide_costs h200_wide32 = { .clock_share = 0.9,
+                                             .matrix_share = 0.55,
+                                             .l2_bytes = 39.5,
+                                             .tile = 6000,
+                                             .key = 30,
+                                             .block_bytes = 40e3,
+                                             .block = 4e-6,
+                                             .launch = 1e-6 };
 
 /* Uneven threes of blocks were only observed on the H200 (docs/roofline.md), so that flag is for
  * its architecture; everything else is for all. */

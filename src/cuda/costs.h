@@ -105,28 +105,17 @@ typedef struct heed_mla_costs {
     double merge_share;  /* relative to the time in which attn_mma merges parts */
 } heed_mla_costs;
 
-/* Clocks are those of a multiprocessor. */
+/* Of attn_wide and attn_wide32. Clocks are those of a multiprocessor. */
 typedef struct heed_wide_costs {
     double clock_share;  /* of the highest clock, under load */
     double matrix_share; /* fraction of the tensor cores' rate that products reach */
     double l2_bytes;     /* per clock */
-    double tile, key;    /* clocks for the weights of a tile, and in addition per key */
+    double tile, key;    /* clocks for the weights of a tile, and in addition per key; of
+                            attn_wide32, all that are not hidden */
     double block_bytes;  /* that a block has in flight from memory */
     double block;        /* seconds to begin and end a block, */
     double launch;       /* and of a launch */
 } heed_wide_costs;
-
-/* Likewise. */
-typedef struct heed_wide32_costs {
-    double clock_share;
-    double matrix_share; /* of the rate of a 16-bit wgmma: float32 products take three mma.sync,
-                            each at half the 16-bit rate */
-    double l2_bytes;
-    double tile, key;   /* clocks that are not hidden: per block, and per key */
-    double block_bytes; /* that a block has in flight from memory */
-    double block;       /* seconds to begin and end a block, */
-    double launch;      /* and of a launch */
-} heed_wide32_costs;
 
 typedef struct heed_costs {
     const char *device; /* the driver's name; NULL: any device */
@@ -140,7 +129,7 @@ typedef struct heed_costs {
     const heed_wgmma_costs *wgmma;
     const heed_mla_costs *mla;
     const heed_wide_costs *wide;
-    const heed_wide32_costs *wide32;
+    const heed_wide_costs *wide32;
 } heed_costs;
 
 /* The rows, those of a device before those of its architecture. The last one is for any device. */

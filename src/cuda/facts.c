@@ -37,8 +37,10 @@ heed_status heed_cuda_facts_of(const heed_kernel *kernel, const heed_problem *pr
                                const heed_machine *machine, const heed_config *config,
                                heed_cuda_facts *facts)
 {
+    static const char *const entries[] = { [HEED_FORWARD] = "heed_attend" };
     const heed_cuda_code *code = kernel->code;
     facts->launch = code->cut(problem, config).launch;
+    facts->launch.entry = entries[kernel->pass];
     return kernel->algorithm->facts(kernel, problem, machine, config, facts);
 }
 

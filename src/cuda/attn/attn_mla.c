@@ -124,7 +124,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)machine;
     (void)config;
     result->source = "attn_mla.cu";
-    result->launch.entry = "heed_attend";
     result->launch.threads = HEED_PAIR_THREADS;
     result->launch.smem = SMEM;
     return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);

@@ -378,7 +378,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)machine;
     result->source = "attn_mma.cu";
-    result->launch.entry = "heed_attend";
     result->launch.threads = heed_mma_threads(v);
     result->launch.smem = heed_mma_smem(problem, v);
     result->launch.registers = heed_mma_cap(v);

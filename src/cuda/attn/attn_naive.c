@@ -55,7 +55,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)machine;
     (void)config;
     result->source = "attn_naive.cu";
-    result->launch.entry = "heed_attend";
     result->launch.threads = WARPS * WARP;
     return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);
 }

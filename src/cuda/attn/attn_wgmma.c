@@ -369,7 +369,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)machine;
     result->source = "attn_wgmma.cu";
-    result->launch.entry = "heed_attend";
     result->launch.threads = threads_of(v);
     result->launch.smem = smem_of(problem, v);
     return heed_cuda_facts_define(result, problem, defines, v[SPLITS] > 1 ? count : count - 1);

@@ -1,8 +1,6 @@
 /*
  * attn_wide.c - host half of attn_wide.cu: configs, limits and cost model
  */
-#include <math.h>
-
 #include "../backend.h"
 #include "../gpu.h"
 #include "../maps.h"
@@ -142,12 +140,10 @@ static double tile_clocks(const heed_problem *problem, const heed_gpu *gpu, cons
     return tiles * ((products > loads ? products : loads) + weights);
 }
 
-/* Blocks run in rounds, one per multiprocessor. */
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
     const heed_gpu *gpu = machine->gpu;
-    const heed_wide_costs *costs = gpu->costs->wide;
     const int *v = config->value;
     (void)kernel;
     double seen = heed_problem_share(problem);
@@ -156,13 +152,8 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
                        : (double)heed_div_up(heed_div_up(problem->seq_k, v[TILE_KEYS]), v[SPLITS]) *
                              seen;
     double blocks = heed_pair_items(problem) * v[SPLITS];
-    double rounds = ceil(blocks / gpu->multiprocessors);
-    double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
-    double block = tile_clocks(problem, gpu, v, tiles) / (costs->clock_share * gpu->clock) +
-                   costs->block;
-    double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
-    return heed_gpu_beside(gpu, rounds * block, loading) + costs->launch +
-           heed_cuda_merge_apart_seconds(problem, gpu, v[SPLITS]);
+    double clocks = tile_clocks(problem, gpu, v, tiles);
+    return heed_pair_seconds(problem, gpu, gpu->costs->wide, blocks, clocks, v[SPLITS]);
 }
 
 /* ---- Code ---- */
@@ -176,7 +167,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)machine;
     result->source = "attn_wide.cu";
-    result->launch.entry = "heed_attend";
     result->launch.threads = HEED_PAIR_THREADS;
     result->launch.smem = sizes_of(problem, config->value).smem;
     return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);

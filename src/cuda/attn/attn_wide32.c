@@ -115,7 +115,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
 static double block_clocks(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     static const double times[] = { [1] = 2, [2] = 3, [3] = 6 }; /* relative to a 16-bit product */
-    const heed_wide32_costs *costs = gpu->costs->wide32;
+    const heed_wide_costs *costs = gpu->costs->wide32;
     double qk = PANEL * (double)heed_div_up(problem->dim_qk, PANEL);
     double dim_v = SLICE * (double)heed_div_up(problem->dim_v, SLICE);
     double keys = v[TILE_KEYS], passes = ceil(keys / PASS);
@@ -125,23 +125,17 @@ static double block_clocks(const heed_problem *problem, const heed_gpu *gpu, con
     return (products > loads ? products : loads) + costs->tile + costs->key * keys;
 }
 
-/* Blocks run in rounds, one per multiprocessor. */
 static double cost(const heed_kernel *kernel, const heed_problem *problem,
                    const heed_machine *machine, const heed_config *config)
 {
     const heed_gpu *gpu = machine->gpu;
-    const heed_wide32_costs *costs = gpu->costs->wide32;
     const int *v = config->value;
     (void)kernel;
     double seen = heed_problem_share(problem);
     double tiles = (double)tiles_of(problem, v);
     double blocks = heed_pair_items(problem) * (tiles > 1 ? tiles * seen : 1);
-    double rounds = ceil(blocks / gpu->multiprocessors);
-    double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
-    double block = block_clocks(problem, gpu, v) / (costs->clock_share * gpu->clock) + costs->block;
-    double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
-    return heed_gpu_beside(gpu, rounds * block, loading) + costs->launch +
-           heed_cuda_merge_apart_seconds(problem, gpu, v[SPLITS]);
+    double clocks = block_clocks(problem, gpu, v);
+    return heed_pair_seconds(problem, gpu, gpu->costs->wide32, blocks, clocks, v[SPLITS]);
 }
 
 /* ---- Code ---- */
@@ -155,7 +149,6 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     (void)machine;
     result->source = "attn_wide32.cu";
-    result->launch.entry = "heed_attend";
     result->launch.threads = THREADS;
     result->launch.smem = smem_of(config->value);
     return heed_cuda_facts_define(result, problem, defines, sizeof defines / sizeof *defines);

@@ -28,4 +28,9 @@ const char *heed_pair_unfit(const heed_problem *problem);
 /* heed_pair_items() returns the number of blocks with different rows. */
 double heed_pair_items(const heed_problem *problem);
 
+/* heed_pair_seconds() predicts the time of a launch of attn_wide or attn_wide32, and of the merge:
+ * @blocks blocks of @clocks clocks each run in rounds, one per multiprocessor. */
+double heed_pair_seconds(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_wide_costs *costs, double blocks, double clocks, int splits);
+
 #endif /* HEED_CUDA_PAIR_H */
