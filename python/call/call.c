@@ -195,13 +195,14 @@ static void *take_workspace(size_t bytes, const reading *from, void *on, PyObjec
     return address ? address + (-(uintptr_t)address & (HEED_ALIGNMENT - 1)) : NULL;
 }
 
-/* Sets the stream of a CUDA device and the workspace; *@taken, if not NULL, must be freed. Returns
- * 0 with an exception on failure. */
+/* Sets the stream of a CUDA device and the workspace; *@taken, if not NULL, must be freed. Tensors
+ * know the device of their memory, which the key has. Returns 0 with an exception on failure. */
 static int place(const plan_state *plan, const reading *from, heed_buffers *buffers,
                  PyObject **taken)
 {
     if (plan->cuda && !stream_of(from, &buffers->stream))
         return 0;
+    buffers->trusted = plan->cuda;
     if (plan->workspace_size == 0)
         return 1;
     buffers->workspace_size = plan->workspace_size;

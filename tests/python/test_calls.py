@@ -317,9 +317,9 @@ class Workspaces(unittest.TestCase):
         self.addCleanup(self.install, _again.take_workspace, _again.give_workspace)
         self.held, self.asked = {}, []
 
-    def install(self, take, give):
-        execute = ctypes.cast(_library.library.heed_execute, ctypes.c_void_p).value
-        _again.module.set_library(execute, _library.check, take, give)
+    def install(self, take, give, execute=_library.library.heed_execute):
+        address = ctypes.cast(execute, ctypes.c_void_p).value
+        _again.module.set_library(address, _library.check, take, give)
 
     def take(self, *words):
         memory = (ctypes.c_char * (words[1] + 8))()
@@ -328,8 +328,8 @@ class Workspaces(unittest.TestCase):
         self.asked.append(words)
         return address
 
-    def call(self, *tensors):
-        state = _again.module.plan(self.plan._pointer, self.size, True)
+    def call(self, *tensors, cuda=True):
+        state = _again.module.plan(self.plan._pointer, self.size, cuda)
         calls = _again.Calls(1)
         calls.known[_again.module.key(None, *tensors, None), None] = _again.module.call(
             state, (), _again.maker_of(tensors[0], tuple(tensors[0].shape), "same"), None, None
@@ -346,6 +346,20 @@ class Workspaces(unittest.TestCase):
             self.assertTrue(torch.equal(o, wanted))
             self.assertEqual(self.held, {})
         self.assertEqual(self.asked, [(0, self.size + _library.ALIGNMENT, 0)] * 3)
+
+    def test_the_driver_is_not_asked(self):
+        """Tensors know the device of their memory."""
+        trusted = []
+
+        @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_library.Buffers))
+        def execute(plan, buffers):
+            trusted.append(buffers.contents.trusted)
+            return 0
+
+        self.install(self.take, self.held.__delitem__, execute)
+        for cuda in (True, False):
+            self.call(self.q, self.k, self.v, cuda=cuda)
+        self.assertEqual(trusted, [1, 0])
 
     def test_after_an_error(self):
         self.install(self.take, self.held.__delitem__)
