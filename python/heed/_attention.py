@@ -108,7 +108,7 @@ def compute(
     named_given = dict(zip(OPERANDS, given))
     packed_q, packed_k = (named_given.get(f"cu_seqlens_{side}") is not None for side in "qk")
     if (packed_q or packed_k) and words.layout != "bshd":
-        raise InvalidError(f"layout: {words.layout!r}; packed sequences have 'bshd' alone")
+        raise InvalidError(f"layout: {words.layout!r}; packed sequences need 'bshd'")
     views = {
         "q": unpacked("q", view("q", q), packed_q),
         "k": unpacked("k", view("k", k), packed_k),
@@ -117,7 +117,7 @@ def compute(
     views["v"] = values_of(views["k"], own, dim_v)
     like = views["q"]
     if like.dtype not in TYPES:
-        raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16")
+        raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16; convert it")
     operands = {
         name: view("mask" if name == "shown" else name, x)
         for name, x in zip(OPERANDS, given)
@@ -139,7 +139,7 @@ def compute(
     for i in range(4):
         require("out", size, i, o_size[i], "the result")
     if o.dtype != like.dtype:
-        raise ArgumentTypeError(f"out: dtype is {o.dtype}, that of q {like.dtype}")
+        raise ArgumentTypeError(f"out: dtype is {o.dtype}, that of q {like.dtype}; pass one of that")
     require_writable("out", o)
     lse = None
     if words.return_lse:
@@ -150,7 +150,7 @@ def compute(
     array_views = fill_arrays(fields, named, texts)
     for name, x in (*views.items(), *operands.items(), *zip(named, array_views)):
         if x.device != like.device:
-            raise InvalidError(f"{name}: it is on {x.device}, q on {like.device}")
+            raise InvalidError(f"{name}: it is on {x.device}, q on {like.device}; move one")
     key = (
         like.device,
         tuple(_key_of(x) for name, x in views.items() if name != "lse"),
