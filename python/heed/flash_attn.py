@@ -13,7 +13,7 @@ of FlashAttention-3.
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 from torch import Tensor
 
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 Result = Union[Tensor, Tuple[Tensor, Optional[Tensor], Tensor]]
+Said = Tuple[float, Optional[float], bool, Sequence[int], float]  # of _words(), without slopes
 
 
 def _words(
@@ -48,13 +49,13 @@ def _words(
 
 
 def _attend(
-    q: Tensor, k: Tensor, v: Tensor, said: Any, slopes: Optional[Tensor], all_three: bool
+    q: Tensor, k: Tensor, v: Tensor, said: Said, slopes: Optional[Tensor], all_three: bool
 ) -> Result:
     """The attention of whole sequences; @said are the arguments of _words() without slopes."""
     again = None if all_three else _flash_ops.repeat(said, q, k, v, slopes)
     if again is not None:
         return again
-    words = _words(*said, slopes=slopes)
+    words = _words(*said, slopes)
     return _result(_flash_ops.attend(q, k, v, words, want_lse=all_three, said=said), all_three)
 
 
