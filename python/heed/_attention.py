@@ -190,20 +190,20 @@ def attend(
     k: Any,
     v: Any,
     given: Tuple[Any, ...],
-    words: Words,
+    words: Tuple[Any, ...],
     *,
     arrays: Optional[Mapping[str, Any]] = None,
     out: Any = None,
     dim_v: Optional[int] = None,
 ) -> Any:
-    """attention() with the OPERANDS as a tuple."""
+    """attention() with the OPERANDS as a tuple, and the fields of Words."""
     if _repeat is not None and arrays is None and v is not None and dim_v is None:
         again = _repeat(_calls.known, words, q, k, v, out, *given)
         if again is not None:
             if _appends(given):
                 written(k, v)
             return again
-    return _attend(q, k, v, given, words, arrays, out, dim_v)
+    return _attend(q, k, v, given, Words._make(words), arrays, out, dim_v)
 
 
 def _appends(given: Tuple[Any, ...]) -> bool:
@@ -401,7 +401,7 @@ def attention(
             rotary_cos,
             rotary_sin,
         ),
-        Words(
+        (
             causal,
             window,
             chunk,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What users try first and get wrong: each message names the argument, its value and the remedy.
+"""Mistakes that users make first: each message names the argument, its value and the remedy.
 
     test_messages.py
 
