@@ -28,6 +28,7 @@ from ._errors import (
     type_error,
 )
 from ._plan import Plan
+from ._problem import OPERANDS
 
 Found = Tuple[Tensor, Optional[Tensor]]  # O and, if it is wanted, the LSE
 
@@ -194,10 +195,12 @@ def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **mo
     return found if want_lse else (found, None)
 
 
-def compute_planned(q: Tensor, k: Tensor, v: Tensor, words: Words) -> Tuple[Tensor, Plan]:
-    """O of whole sequences, none of them empty, without qv; and the plan."""
-    own = _own_words(words)
-    given = (None, None, own.pop("slopes"))
+def compute_planned(
+    q: Tensor, k: Tensor, v: Tensor, words: Words, **more: Any
+) -> Tuple[Tensor, Plan]:
+    """_compute() of tensors that are not empty, without qv and the LSE; and the plan."""
+    own = {**_own_words(words), **more}
+    given = tuple(own.pop(name, None) for name in OPERANDS)
     try:
         o, _, plan = compute(q, k, v, given, _fields.Words(**own))
     except HeedError as error:

@@ -8,7 +8,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple, Union, cast
 import torch
 from torch import Tensor
 
-from . import _values
+from . import _flash_again, _values
 from ._errors import ArgumentTypeError, InvalidError, type_error
 from ._flash import Words, attend, cumulative, limits, packed_positions, tensor
 
@@ -325,6 +325,22 @@ def _batch_of(q: Tensor, k: Any, cache: Cache) -> int:
     return batch
 
 
+def _most_queries(q: Tensor, cache: Cache, keys: Optional[int]) -> int:
+    """The most queries of a sequence. With @keys, the cache's, each query has a new key there."""
+    if cache.cu_q is None:
+        return int(q.shape[1])
+    most: int = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
+    return most if keys is None else min(most, keys)
+
+
+def _check_caches(k_cache: Any, v_cache: Any) -> None:
+    for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
+        if tensor(name, x, 4) is not x:
+            raise InvalidError(
+                f"{name}: the elements of a head vector must be contiguous; pass a contiguous cache"
+            )
+
+
 def attend_cache(
     q: Any,
     k_cache: Any,
@@ -340,12 +356,13 @@ def attend_cache(
     of it in one call if it can; otherwise torch stores them first."""
     interleaved = _values.truth("rotary_interleaved", cache.rotary_interleaved)
     cache, want_lse = cache._replace(rotary_interleaved=interleaved), bool(want_lse)
+    own = (q, k_cache, v_cache, k, v)
+    learns = not want_lse and _flash_again.may_be_known(*own, cache, words)
+    again = _flash_again.repeat(*own, cache, words) if learns else None
+    if again is not None:
+        return again, None
     q = tensor("q", q, 4 if cache.cu_q is None else 3)
-    for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
-        if tensor(name, x, 4) is not x:
-            raise InvalidError(
-                f"{name}: the elements of a head vector must be contiguous; pass a contiguous cache"
-            )
+    _check_caches(k_cache, v_cache)
     _check_words_of_new(cache, k, v, q.shape[-1])
     batch = _batch_of(q, k, cache)
     if cache.table is None:
@@ -366,11 +383,10 @@ def attend_cache(
         k_cache, v_cache = k_cache[cache.batch_idx.long()], v_cache[cache.batch_idx.long()]
     elif table is None and k_cache.shape[0] != batch:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
-    most_q = q.shape[1]
-    if cache.cu_q is not None:
-        most_q = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
-        if native is not None:  # one new key per query, and no more than keys
-            most_q = min(most_q, keys)
+    if learns and _flash_again.is_as_given(own, (q, k_cache, v_cache), cache, words, table, native):
+        more = {"lengths": lengths, "table": table, **(native or {})}
+        return _flash_again.attend_and_learn(q, k_cache, v_cache, words, cache, more), None
+    most_q = _most_queries(q, cache, None if native is None else keys)
     starts = cache.leftpad
     if starts is not None:
         starts = _integers("cache_leftpad", starts, batch).view(-1, 1).expand(-1, most_q).contiguous()
