@@ -51,7 +51,8 @@ def take_workspace(device: int, size: int, stream: int) -> int:
     """
     torch = sys.modules["torch"]
     take = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
-    if take is not None and device == torch.cuda.current_device():
+    current = getattr(torch._C, "_cuda_getDevice", None)  # the device of a tensor is initialized
+    if take is not None and current is not None and device == current():
         address: int = take(size, stream)  # saves a microsecond: it does not switch devices
         return address
     address = torch.cuda.caching_allocator_alloc(size, device, stream)
@@ -60,7 +61,9 @@ def take_workspace(device: int, size: int, stream: int) -> int:
 
 def give_workspace(address: int) -> None:
     """Free memory of take_workspace()."""
-    sys.modules["torch"].cuda.caching_allocator_delete(address)
+    torch = sys.modules["torch"]
+    give = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
+    (give or torch.cuda.caching_allocator_delete)(address)
 
 
 module: Any = _load()

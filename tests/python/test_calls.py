@@ -428,11 +428,15 @@ class Workspaces(unittest.TestCase):
 
     def test_of_torch(self):
         """The slow path if another device is current."""
-        with mock.patch.object(torch.cuda, "current_device", lambda: 1), \
+        given = []
+        with mock.patch.object(torch._C, "_cuda_getDevice", lambda: 1, create=True), \
                 mock.patch.object(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", lambda *x: x, create=True), \
+                mock.patch.object(torch._C, "_cuda_cudaCachingAllocator_raw_delete", given.append, create=True), \
                 mock.patch.object(torch.cuda, "caching_allocator_alloc", lambda *x: x):
             self.assertEqual(_again.take_workspace(1, 64, 7), (64, 7))
             self.assertEqual(_again.take_workspace(0, 64, 7), (64, 0, 7))
+            _again.give_workspace(64)
+        self.assertEqual(given, [64])
 
 
 @unittest.skipUnless(torch and torch.cuda.is_available(), "no GPU")
