@@ -612,7 +612,8 @@ typedef struct heed_options {
 
 /* heed_context_create() makes a context with @options, or with the defaults if that is NULL, and
  * starts its threads. The threads sleep while there is no work. Returns HEED_OK; HEED_ERR_INVALID
- * for a bad option (HEED_CPU and HEED_DEVICE included); HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a
+ * for a bad option (HEED_CPU and HEED_DEVICE included), and for a CUDA device in a process that was
+ * forked after CUDA was used; HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a
  * thread cannot be started; HEED_ERR_DEVICE if there is no such device, driver or compiler, or the
  * device is too old. On failure *@context is NULL.
  *
@@ -811,6 +812,8 @@ typedef struct heed_buffers {
     const void *v_new;        /* [batch, append, heads_kv, dim_v], likewise; both may be packed */
     const void *rotary_cos;   /* [seq_k, rotary / 2] */
     const void *rotary_sin;   /* [seq_k, rotary / 2] */
+    int64_t trusted; /* CUDA: not 0: the caller knows that the plan's device can access all memory
+                        above, and heed does not ask the driver. With HEED_CHECK=1 it asks */
 } heed_buffers;
 
 /* heed_execute() computes O, and LSE if wanted, from Q, K and V. It allocates nothing. Many threads
@@ -823,12 +826,12 @@ typedef struct heed_buffers {
  * may share a workspace. It neither waits nor copies, and may be captured into a CUDA graph, whose
  * launches then need what the call needed: plan, buffers, workspace.
  *
- * Pointers are checked for NULL, for alignment and, on a CUDA device, for the device that owns the
- * memory. Device memory must be that of the plan's device, even where the device could access
- * another's; managed memory and pinned host memory are accepted too. Sizes and overlap of the
- * memory are the caller's responsibility. On a CPU, lengths, cumulative lengths, page numbers and
- * starts are checked, and the message names the first one that is wrong. On a CUDA device they are
- * the caller's responsibility too, unless HEED_CHECK=1 was in the environment of
+ * Pointers are checked for NULL, for alignment and, on a CUDA device unless @buffers are trusted,
+ * for the device that owns the memory. Device memory must be that of the plan's device, even where
+ * the device could access another's; managed memory and pinned host memory are accepted too. Sizes
+ * and overlap of the memory are the caller's responsibility. On a CPU, lengths, cumulative lengths,
+ * page numbers and starts are checked, and the message names the first one that is wrong. On a CUDA
+ * device they are the caller's responsibility too, unless HEED_CHECK=1 was in the environment of
  * heed_context_create(): then each execution, and each launch of a heed_graph, waits for the device
  * and reads them; an execution that a stream captures does not.
  *

@@ -5,7 +5,7 @@
 #include "objects.h"
 
 enum {
-    FIRST_CHECK = 7, /* of set_torch()'s arguments */
+    FIRST_CHECK = 8, /* of set_torch()'s arguments */
     CHECKS = 8,      /* of torch's state, at most */
     DL_CUDA = 2,     /* DLPack's numbers */
     DL_FLOAT32 = 2 | 32 << 8
@@ -65,6 +65,7 @@ static struct {
     PyObject *forward_ad;
     PyObject *written;   /* written(x) tells autograd that a tensor was written */
     PyObject *offset_of; /* offset_of(x) returns a tensor's first element in its storage */
+    PyObject *modes;     /* modes() returns how many modes of torch's dispatcher are active */
     PyObject *checks[CHECKS];
     int checks_count;
     PyObject *setting;     /* setting(backend, operation) returns torch's precision of products */
@@ -141,10 +142,10 @@ static int is_freed(PyObject *x, const dl_tensor *tensor)
     return address == (uint64_t)first * (tensor->bits / 8);
 }
 
-static int read_torch(PyObject *x, int gradients, reading *to)
+static int read_torch(PyObject *x, reading *to)
 {
     dl_tensor tensor;
-    if ((gradients && needs_gradient(x)) || answers(known.is_neg, x) || !tensor_of(x, &tensor))
+    if (!tensor_of(x, &tensor))
         return 0;
     if (tensor.rank < 0 || tensor.rank > RANK || (tensor.rank && !tensor.strides) || !tensor.data)
         return 0;
@@ -180,7 +181,6 @@ int read_arrays(PyObject *const *arrays, int count, reading *to)
         return 0;
     if (type == known.torch && has_dual_level())
         return 0;
-    int gradients = type == known.torch && answers(known.grad_enabled, NULL);
     to->words_count = 0;
     for (to->count = 0; to->count < count; to->count++) {
         PyObject *x = arrays[to->count];
@@ -191,10 +191,37 @@ int read_arrays(PyObject *const *arrays, int count, reading *to)
         }
         int written = to->count == FIXED - 1;
         if (x->ob_type != type ||
-            !(type == known.numpy ? read_numpy(x, written, to) : read_torch(x, gradients, to)))
+            !(type == known.numpy ? read_numpy(x, written, to) : read_torch(x, to)))
             return 0;
     }
     return 1;
+}
+
+int are_values(PyObject *const *arrays, int count)
+{
+    if (arrays[0]->ob_type != known.torch)
+        return 1;
+    int gradients = answers(known.grad_enabled, NULL);
+    for (int i = 0; i < count; i++)
+        if (arrays[i] != Py_None &&
+            ((gradients && needs_gradient(arrays[i])) || answers(known.is_neg, arrays[i])))
+            return 0;
+    return 1;
+}
+
+int guard_holds(PyObject *guard, PyObject *const *arrays, int count)
+{
+    PyObject *given[FIXED + OPERANDS];
+    size_t tensors = 0;
+    for (int i = 0; i < count; i++)
+        if (arrays[i] != Py_None)
+            given[tensors++] = arrays[i];
+    PyObject *answer = call_with(guard, given, tensors);
+    int holds = answer ? PyObject_IsTrue(answer) : 0;
+    drop(answer);
+    if (!answer || holds < 0)
+        PyErr_Clear();
+    return holds > 0;
 }
 
 char *data_of(PyObject *x)
@@ -222,10 +249,13 @@ int stream_of(const reading *from, void **stream)
     return known.exchange->stream_of(from->device_type, from->device_id, stream) == 0;
 }
 
-int is_plain(const PyObject *q)
+int is_without_modes(const PyObject *q)
 {
-    if (!known.torch || !known.setting || q->ob_type != known.torch)
-        return 0;
+    return known.torch && known.setting && q->ob_type == known.torch && !answers(known.modes, NULL);
+}
+
+int is_plain(void)
+{
     for (int i = 0; i < known.checks_count; i++)
         if (answers(known.checks[i], NULL))
             return 0;
@@ -272,7 +302,7 @@ PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
     (void)self;
     if (count < FIRST_CHECK || count > FIRST_CHECK + CHECKS)
         return refuse("set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, "
-                      "offset_of, *checks)");
+                      "offset_of, modes, *checks)");
     const dl_exchange *exchange = PyCapsule_GetPointer(x[1], "dlpack_exchange_api");
     if (!exchange)
         return NULL;
@@ -284,6 +314,7 @@ PyObject *set_torch(PyObject *self, PyObject *const *x, Py_ssize_t count)
     known.forward_ad = keep(x[4]);
     known.written = keep(x[5]);
     known.offset_of = keep(x[6]);
+    known.modes = keep(x[7]);
     known.checks_count = 0;
     for (Py_ssize_t i = FIRST_CHECK; i < count; i++)
         known.checks[known.checks_count++] = keep(x[i]);

@@ -35,8 +35,10 @@ int arrays_init(void);
 
 /* read_arrays() reads arrays of one library; None means a missing array. The last of the FIXED
  * arrays must be writable. Returns 0 if Python must handle the call, for example because tensors
- * may have tangents, or the storage of one was freed. */
+ * may have tangents, or the storage of one was freed. are_values() returns false if one of the
+ * arrays wants a gradient or is a lazy negation. */
 int read_arrays(PyObject *const *arrays, int count, reading *to);
+int are_values(PyObject *const *arrays, int count);
 
 /* data_of() returns the address of the elements of @x, or NULL, possibly without an exception. */
 char *data_of(PyObject *x);
@@ -48,9 +50,16 @@ void note_written(PyObject *x);
  * on failure. */
 int stream_of(const reading *from, void **stream);
 
-/* is_plain() returns true if @q is a tensor and torch is in its plain state: no trace, transform
- * or mode is active. Python handles autocast. */
-int is_plain(const PyObject *q);
+/* is_without_modes() returns true if @q is a tensor and no mode of torch's dispatcher is active,
+ * is_plain() if moreover no trace or transform is: torch is then in its plain state. Python handles
+ * autocast.
+ *
+ * guard_holds() returns guard(*arrays) without those that are None. A guard is
+ * torch.compile's own check that tensors, and torch's state besides modes, are like those of an
+ * earlier call that was plain and had are_values(): one call instead of two for each tensor. */
+int is_without_modes(const PyObject *q);
+int is_plain(void);
+int guard_holds(PyObject *guard, PyObject *const *arrays, int count);
 
 /* products_of() returns @products for the precision that torch now allows for a call on the tensors
  * of @from, q first: "full", or a value of set_products(). The reference is borrowed. Returns NULL
@@ -61,10 +70,10 @@ void add_products(PyObject *products, reading *to);
 
 /* Functions of the module. set_numpy(array, use) returns (address, shape, strides, dtype, writable)
  * as they are read here, or, if @use is true, sets NumPy's array type to that of @array.
- * set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, offset_of, *checks) sets the
- * tensor type, DLPack's table, functions of torch, the names of torch.autograd.forward_ad, the
- * function of note_written(), Tensor.storage_offset, and functions that return false in torch's
- * plain state.
+ * set_torch(type, exchange, is_neg, grad_enabled, forward_ad, written, offset_of, modes, *checks)
+ * sets the tensor type, DLPack's table, functions of torch, the names of torch.autograd.forward_ad,
+ * the function of note_written(), Tensor.storage_offset, a function that returns the number of
+ * modes, and functions that return false in torch's plain state.
  * set_products(setting, cpu, cuda, operation, products, full) sets the inputs of products_of():
  * torch's function setting(cpu or cuda, operation), a dict from its results to @products, and
  * @products for other results. */

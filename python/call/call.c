@@ -45,8 +45,9 @@ typedef struct maker {
 } maker;
 
 typedef struct call_state {
-    PyObject *plan; /* a capsule */
-    PyObject *keep; /* objects that must live as long */
+    PyObject *plan;  /* a capsule */
+    PyObject *keep;  /* objects that must live as long */
+    PyObject *guard; /* see guard_holds(); NULL: none */
     maker o;
     maker lse;
     size_t offset[OPERANDS]; /* in heed_buffers */
@@ -62,9 +63,9 @@ static void free_plan(PyObject *capsule)
 static void free_call(PyObject *capsule)
 {
     call_state *call = PyCapsule_GetPointer(capsule, call_name);
-    PyObject *owned[] = { call->plan,      call->keep,         call->o.function,
-                          call->o.words,   call->o.arguments,  call->lse.function,
-                          call->lse.words, call->lse.arguments };
+    PyObject *owned[] = { call->plan,      call->keep,          call->guard,
+                          call->o.words,   call->o.arguments,   call->o.function,
+                          call->lse.words, call->lse.arguments, call->lse.function };
     free(call);
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         drop(owned[i]);
@@ -109,13 +110,13 @@ static maker maker_of(PyObject *tuple)
     return made;
 }
 
-/* call(plan, offsets, o, lse, keep): the state that again() needs. @offsets are the operands'
- * offsets in heed_buffers. */
+/* call(plan, offsets, o, lse, keep, guard): the state that again() needs. @offsets are the
+ * operands' offsets in heed_buffers. */
 static PyObject *make_call(PyObject *self, PyObject *const *x, Py_ssize_t count)
 {
     (void)self;
-    if (count != 5 || !PyCapsule_GetPointer(x[0], plan_name))
-        return PyErr_Occurred() ? NULL : refuse("call(plan, offsets, o, lse, keep)");
+    if (count != 6 || !PyCapsule_GetPointer(x[0], plan_name))
+        return PyErr_Occurred() ? NULL : refuse("call(plan, offsets, o, lse, keep, guard)");
     Py_ssize_t operands = PyTuple_Size(x[1]);
     if (operands < 0 || operands > OPERANDS)
         return PyErr_Occurred() ? NULL : refuse("call: too many operands");
@@ -134,6 +135,7 @@ static PyObject *make_call(PyObject *self, PyObject *const *x, Py_ssize_t count)
     call->o = maker_of(x[2]);
     call->lse = maker_of(x[3]);
     call->keep = keep(x[4]);
+    call->guard = keep(x[5]);
     PyObject *capsule = PyErr_Occurred() ? NULL : PyCapsule_New(call, call_name, free_call);
     if (!capsule) {
         PyObject *shell = PyCapsule_New(call, call_name, free_call);
@@ -195,13 +197,14 @@ static void *take_workspace(size_t bytes, const reading *from, void *on, PyObjec
     return address ? address + (-(uintptr_t)address & (HEED_ALIGNMENT - 1)) : NULL;
 }
 
-/* Sets the stream of a CUDA device and the workspace; *@taken, if not NULL, must be freed. Returns
- * 0 with an exception on failure. */
+/* Sets the stream of a CUDA device and the workspace; *@taken, if not NULL, must be freed. Tensors
+ * know the device of their memory, which the key has. Returns 0 with an exception on failure. */
 static int place(const plan_state *plan, const reading *from, heed_buffers *buffers,
                  PyObject **taken)
 {
     if (plan->cuda && !stream_of(from, &buffers->stream))
         return 0;
+    buffers->trusted = plan->cuda;
     if (plan->workspace_size == 0)
         return 1;
     buffers->workspace_size = plan->workspace_size;
@@ -280,8 +283,17 @@ static PyObject *run(call_state *call, plan_state *plan, PyObject *const *arrays
     return answer || PyErr_Occurred() ? answer : none();
 }
 
-/* The result of calls[key, words], or None; the arguments are those of again(). */
-static PyObject *repeat(PyObject *const *x, const reading *from)
+/* Returns true if C may compute with the arrays of a known call, and in the state of torch. */
+static int is_allowed(const call_state *call, PyObject *const *arrays, int count, int plain)
+{
+    if (plain && call->guard && guard_holds(call->guard, arrays, count))
+        return 1;
+    return (!plain || is_plain()) && are_values(arrays, count);
+}
+
+/* The result of calls[key, words], or None; the arguments are those of again() or, if @plain, of
+ * again_plain(). */
+static PyObject *repeat(PyObject *const *x, const reading *from, int plain)
 {
     PyObject *capsule = lookup(x[0], x[1], from);
     if (!capsule) {
@@ -291,8 +303,10 @@ static PyObject *repeat(PyObject *const *x, const reading *from)
     call_state *call = PyCapsule_GetPointer(capsule, call_name);
     plan_state *plan = call ? PyCapsule_GetPointer(call->plan, plan_name) : NULL;
     PyObject *answer = NULL;
-    if (plan)
-        answer = plan->plan ? run(call, plan, x + 2, from) : none();
+    if (plan && plan->plan && is_allowed(call, x + 2, from->count, plain))
+        answer = run(call, plan, x + 2, from);
+    else if (plan)
+        answer = none();
     Py_DecRef(capsule);
     return answer;
 }
@@ -314,7 +328,7 @@ static PyObject *again(PyObject *self, PyObject *const *x, Py_ssize_t count)
     reading from;
     if (!read_call(x, count, &from))
         return PyErr_Occurred() ? NULL : none();
-    return repeat(x, &from);
+    return repeat(x, &from, 0);
 }
 
 /* again_plain(): again() if torch is in its plain state, else None. Its key is that of
@@ -323,13 +337,19 @@ static PyObject *again_plain(PyObject *self, PyObject *const *x, Py_ssize_t coun
 {
     (void)self;
     reading from;
-    if (count < 3 || !is_plain(x[2]) || !read_call(x, count, &from))
+    if (count < 3 || !is_without_modes(x[2]) || !read_call(x, count, &from))
         return PyErr_Occurred() ? NULL : none();
     PyObject *products = products_of(&from);
     if (!products)
         return NULL;
     add_products(products, &from);
-    return repeat(x, &from);
+    return repeat(x, &from, 1);
+}
+
+/* Reads the arrays of a call that succeeded. Returns 0 if it cannot be repeated. */
+static int read_good(PyObject *const *arrays, Py_ssize_t count, reading *from)
+{
+    return read_arrays(arrays, (int)count, from) && are_values(arrays, (int)count);
 }
 
 /* key(words, q, k, v, out, *operands): the key for again(), or None. */
@@ -339,7 +359,7 @@ static PyObject *key(PyObject *self, PyObject *const *x, Py_ssize_t count)
     reading from;
     if (count < 2 || count > 1 + FIXED + OPERANDS)
         return refuse("key(words, q, k, v, out, *operands)");
-    return read_arrays(x + 1, (int)count - 1, &from) ? key_of(&from, x[0]) : none();
+    return read_good(x + 1, count - 1, &from) ? key_of(&from, x[0]) : none();
 }
 
 /* key_plain(products, words, q, k, v, out, *operands): the key for again_plain(), or None. */
@@ -349,7 +369,7 @@ static PyObject *key_plain(PyObject *self, PyObject *const *x, Py_ssize_t count)
     reading from;
     if (count < 3 || count > 2 + FIXED + OPERANDS)
         return refuse("key_plain(products, words, q, k, v, out, *operands)");
-    if (!read_arrays(x + 2, (int)count - 2, &from))
+    if (!read_good(x + 2, count - 2, &from))
         return none();
     add_products(x[0], &from);
     return key_of(&from, x[1]);

@@ -16,10 +16,14 @@ PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count
 {
     if (PyObject_Vectorcall)
         return PyObject_Vectorcall(function, arguments, count, NULL);
-    PyObject *x[3] = { NULL, NULL, NULL };
-    for (size_t i = 0; i < count; i++)
-        x[i] = arguments[i];
-    return PyObject_CallFunctionObjArgs(function, x[0], x[1], x[2], (PyObject *)NULL);
+    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; tuple && i < count; i++) {
+        Py_IncRef(arguments[i]);
+        PyTuple_SetItem(tuple, (Py_ssize_t)i, arguments[i]);
+    }
+    PyObject *answer = tuple ? PyObject_Call(function, tuple, NULL) : NULL;
+    drop(tuple);
+    return answer;
 }
 
 PyObject *refuse(const char *text)

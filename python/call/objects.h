@@ -18,7 +18,7 @@ PyObject *keep(PyObject *x);
 /* drop() releases a reference. NULL is ignored. */
 void drop(PyObject *x);
 
-/* call_with() returns function(*arguments), with at most 3 arguments, or NULL with an exception. */
+/* call_with() returns function(*arguments), or NULL with an exception. */
 PyObject *call_with(PyObject *function, PyObject *const *arguments, size_t count);
 
 /* answers() returns true if function(x) is true, or function() if @x is NULL, or if it fails; the

@@ -74,12 +74,13 @@ PyObject *PyObject_GetAttr(PyObject *x, PyObject *name);
 PyObject *PyObject_Call(PyObject *function, PyObject *arguments, PyObject *words);
 PyObject *PyObject_Vectorcall(PyObject *function, PyObject *const *arguments, size_t count,
                               PyObject *words);
-PyObject *PyObject_CallFunctionObjArgs(PyObject *function, ...);
 PyObject *PyObject_CallFunction(PyObject *function, const char *format, ...);
 int PyObject_IsTrue(PyObject *x);
 unsigned long PyType_GetFlags(PyTypeObject *type);
 #define Py_TPFLAGS_TUPLE_SUBCLASS (1UL << 26)
 
+PyObject *PyTuple_New(Py_ssize_t count);
+int PyTuple_SetItem(PyObject *tuple, Py_ssize_t index, PyObject *x);
 PyObject *PyTuple_Pack(Py_ssize_t count, ...);
 Py_ssize_t PyTuple_Size(PyObject *tuple);
 PyObject *PyTuple_GetItem(PyObject *tuple, Py_ssize_t index);

@@ -51,7 +51,8 @@ def take_workspace(device: int, size: int, stream: int) -> int:
     """
     torch = sys.modules["torch"]
     take = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
-    if take is not None and device == torch.cuda.current_device():
+    current = getattr(torch._C, "_cuda_getDevice", None)  # the device of a tensor is initialized
+    if take is not None and current is not None and device == current():
         address: int = take(size, stream)  # saves a microsecond: it does not switch devices
         return address
     address = torch.cuda.caching_allocator_alloc(size, device, stream)
@@ -60,7 +61,9 @@ def take_workspace(device: int, size: int, stream: int) -> int:
 
 def give_workspace(address: int) -> None:
     """Free memory of take_workspace()."""
-    sys.modules["torch"].cuda.caching_allocator_delete(address)
+    torch = sys.modules["torch"]
+    give = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_delete", None)
+    (give or torch.cuda.caching_allocator_delete)(address)
 
 
 module: Any = _load()
@@ -92,12 +95,12 @@ def _learn_numpy(numpy: Any) -> bool:
 def _learn_torch(torch: Any) -> bool:
     exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     forward_ad = torch.autograd.forward_ad
+    modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
     checks = [
-        getattr(torch._C, "_len_torch_dispatch_stack", None),
         getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None),
         getattr(torch._C, "_is_tracing", None),
     ]
-    found = (exchange, *checks, getattr(torch.autograd.graph, "increment_version", None))
+    found = (exchange, modes, *checks, getattr(torch.autograd.graph, "increment_version", None))
     if None in found or not hasattr(forward_ad, "_current_level"):
         return False
     try:
@@ -109,6 +112,7 @@ def _learn_torch(torch: Any) -> bool:
             vars(forward_ad),
             torch.autograd.graph.increment_version,
             torch.Tensor.storage_offset,
+            modes,
             *checks,
         )
     except (TypeError, ValueError):
@@ -141,6 +145,23 @@ def torch_maker(shape: Tuple[int, ...], strides: Tuple[int, ...], dtype: Any, de
     if quick is not None:
         return (quick, (tuple(shape), tuple(strides), dtype), None)  # refuses a torch.Size
     return (torch.empty_strided, (shape, strides), {"dtype": dtype, "device": device})
+
+
+def guard_of(arrays: Sequence[Any]) -> Any:
+    """torch.compile's check that tensors, and torch's state, are like those of this call, which wants no
+    gradient and is in torch's plain state; None: there is none."""
+    torch = sys.modules["torch"]
+    make = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    make = getattr(make, "TensorGuards", None)
+    tensors = [x for x in arrays if x is not None]
+    if make is None or any(x.requires_grad for x in tensors):
+        return None
+    anything = [[None] * x.dim() for x in tensors]  # the key has sizes and strides
+    try:
+        check = make(*tensors, dynamic_dims_sizes=anything, dynamic_dims_strides=anything).check
+        return check if check(*tensors) is True else None  # False if one tensor is given twice
+    except (RuntimeError, TypeError):
+        return None
 
 
 def maker_of(q: Any, shape: Tuple[int, ...], dtype: str) -> Maker:
@@ -210,7 +231,8 @@ class Calls:
             _report.settle(old)
         offsets = tuple(getattr(c.Buffers, name).offset for name in operands)
         types = tuple(x.dtype for x in arrays if x is not None)  # kept: the key has their addresses
-        call = module.call(plan._state, offsets, o, lse, (types, keep))
+        guard = None if products is None else guard_of(arrays)
+        call = module.call(plan._state, offsets, o, lse, (types, keep), guard)
         module.forget(self.known)  # it may remember this call with a closed plan
         self.known[key, words] = call
         if keep is not None:

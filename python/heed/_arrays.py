@@ -99,7 +99,7 @@ DTYPES = {
 
 def refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
     return ArgumentTypeError(
-        f"{name}: dtype {dtype} is not one of float32, float16, bfloat16, int32 and bool"
+        f"{name}: dtype {dtype} is not one of float32, float16, bfloat16, int32 and bool; convert it"
     )
 
 
@@ -128,7 +128,8 @@ def _of_numpy(name: str, x: Any) -> View:
     for stride in x.strides:
         if stride % unit:
             raise InvalidError(
-                f"{name}: a stride of {stride} bytes is not a multiple of the element size, {unit}"
+                f"{name}: a stride of {stride} bytes is not a multiple of the element size, {unit}; "
+                "pass a contiguous copy"
             )
     strides = tuple(stride // unit for stride in x.strides)
     return View(numpy_pointer(x), x.shape, strides, dtype, "cpu", x, x)
@@ -191,13 +192,13 @@ def _of_torch(name: str, x: Any) -> View:
     if x.is_neg():
         raise InvalidError(f"{name}: the tensor is a lazy negation; pass tensor.resolve_neg()")
     if x.layout is not torch.strided:
-        raise ArgumentTypeError(f"{name}: a tensor of layout {x.layout} has no strides")
+        raise ArgumentTypeError(f"{name}: a tensor of layout {x.layout} has no strides; pass tensor.to_dense()")
     dtype = DTYPES.get(str(x.dtype)[len("torch.") :])
     if dtype is None:
         raise refuse_dtype(name, x.dtype)
     kind = x.device.type
     if kind not in ("cpu", "cuda"):
-        raise ArgumentTypeError(f"{name}: heed has no kernels for device {x.device}")
+        raise ArgumentTypeError(f"{name}: heed has no kernels for device {x.device}; move it")
     device = "cpu" if kind == "cpu" else f"cuda:{x.device.index}"
     require_memory(name, x)
     try:
@@ -251,7 +252,9 @@ def _capsule_of(name: str, x: Any) -> Tuple[int, int, Any]:
             f"{name}: __dlpack_device__ of {type(x).__name__} failed: {str(error)[:200]}"
         ) from error
     if kind not in _DLPACK_CPU + _DLPACK_CUDA:
-        raise ArgumentTypeError(f"{name}: heed has no kernels for DLPack's device type {kind}")
+        raise ArgumentTypeError(
+            f"{name}: heed has no kernels for DLPack's device type {kind}; move it to a CPU or CUDA"
+        )
     # On CUDA the producer synchronizes with the legacy default stream, which is heed's default.
     try:
         return kind, number, x.__dlpack__(stream=1) if kind in _DLPACK_CUDA else x.__dlpack__()
@@ -316,7 +319,7 @@ def view(name: str, x: Any) -> View:
         )
     raise ArgumentTypeError(
         f"{name}: {type(x).__name__} is not an array of NumPy or a tensor of PyTorch, and has no "
-        "__dlpack__"
+        "__dlpack__; pass an array"
     )
 
 
@@ -408,9 +411,9 @@ def fast_of(q: Any) -> Optional[Fast]:
 def require_writable(name: str, x: View) -> None:
     """Raise if the array is read-only."""
     if _is_array(x.array) and not x.array.flags.writeable:
-        raise InvalidError(f"{name}: the array is read-only")
+        raise InvalidError(f"{name}: the array is read-only; pass a writable one")
     if _is_jax(x.array):
-        raise ArgumentTypeError(f"{name}: arrays of JAX cannot be written")
+        raise ArgumentTypeError(f"{name}: arrays of JAX cannot be written; pass one of NumPy")
 
 
 def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:

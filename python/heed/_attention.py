@@ -108,7 +108,7 @@ def compute(
     named_given = dict(zip(OPERANDS, given))
     packed_q, packed_k = (named_given.get(f"cu_seqlens_{side}") is not None for side in "qk")
     if (packed_q or packed_k) and words.layout != "bshd":
-        raise InvalidError(f"layout: {words.layout!r}; packed sequences have 'bshd' alone")
+        raise InvalidError(f"layout: {words.layout!r}; packed sequences need 'bshd'")
     views = {
         "q": unpacked("q", view("q", q), packed_q),
         "k": unpacked("k", view("k", k), packed_k),
@@ -117,7 +117,7 @@ def compute(
     views["v"] = values_of(views["k"], own, dim_v)
     like = views["q"]
     if like.dtype not in TYPES:
-        raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16")
+        raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16; convert it")
     operands = {
         name: view("mask" if name == "shown" else name, x)
         for name, x in zip(OPERANDS, given)
@@ -139,7 +139,7 @@ def compute(
     for i in range(4):
         require("out", size, i, o_size[i], "the result")
     if o.dtype != like.dtype:
-        raise ArgumentTypeError(f"out: dtype is {o.dtype}, that of q {like.dtype}")
+        raise ArgumentTypeError(f"out: dtype is {o.dtype}, that of q {like.dtype}; pass one of that")
     require_writable("out", o)
     lse = None
     if words.return_lse:
@@ -150,7 +150,7 @@ def compute(
     array_views = fill_arrays(fields, named, texts)
     for name, x in (*views.items(), *operands.items(), *zip(named, array_views)):
         if x.device != like.device:
-            raise InvalidError(f"{name}: it is on {x.device}, q on {like.device}")
+            raise InvalidError(f"{name}: it is on {x.device}, q on {like.device}; move one")
     key = (
         like.device,
         tuple(_key_of(x) for name, x in views.items() if name != "lse"),
@@ -190,20 +190,20 @@ def attend(
     k: Any,
     v: Any,
     given: Tuple[Any, ...],
-    words: Words,
+    words: Tuple[Any, ...],
     *,
     arrays: Optional[Mapping[str, Any]] = None,
     out: Any = None,
     dim_v: Optional[int] = None,
 ) -> Any:
-    """attention() with the OPERANDS as a tuple."""
+    """attention() with the OPERANDS as a tuple, and the fields of Words."""
     if _repeat is not None and arrays is None and v is not None and dim_v is None:
         again = _repeat(_calls.known, words, q, k, v, out, *given)
         if again is not None:
             if _appends(given):
                 written(k, v)
             return again
-    return _attend(q, k, v, given, words, arrays, out, dim_v)
+    return _attend(q, k, v, given, Words._make(words), arrays, out, dim_v)
 
 
 def _appends(given: Tuple[Any, ...]) -> bool:
@@ -401,7 +401,7 @@ def attention(
             rotary_cos,
             rotary_sin,
         ),
-        Words(
+        (
             causal,
             window,
             chunk,

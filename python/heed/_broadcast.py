@@ -18,6 +18,15 @@ def joint(first: Tuple[int, ...], second: Tuple[int, ...]) -> Optional[Tuple[int
     return tuple(size for size, _ in sizes) if all(fits for _, fits in sizes) else None
 
 
+def refuse_lead(
+    name: str, own: Tuple[int, ...], lead: Tuple[int, ...], of: str = "query"
+) -> InvalidError:
+    """The exception for first dimensions that do not broadcast."""
+    return InvalidError(
+        f"{name}: its first dimensions are {own}, those of {of} {lead}; pass some that broadcast"
+    )
+
+
 def leads_of(query: Tensor, key: Tensor, value: Tensor) -> Tuple[int, ...]:
     """The sizes of the result's dimensions before heads, to which those of the tensors broadcast."""
     lead = tuple(query.shape[:-3])
@@ -25,7 +34,7 @@ def leads_of(query: Tensor, key: Tensor, value: Tensor) -> Tuple[int, ...]:
         own = tuple(x.shape[:-3])
         found = lead if own == lead else joint(lead, own)
         if found is None:
-            raise InvalidError(f"{name}: its first dimensions are {own}, those of query {lead}")
+            raise refuse_lead(name, own, lead)
         lead = found
     return lead
 
@@ -63,9 +72,7 @@ def dims4(name: str, x: Tensor, lead: Tuple[int, ...], heads: Optional[int] = No
     try:
         x = x.expand(shape)
     except RuntimeError:
-        raise InvalidError(
-            f"{name}: its first dimensions are {own}, those of query {lead}"
-        ) from None
+        raise refuse_lead(name, own, lead) from None
     if len(lead) < 2:
         return x if lead else x.unsqueeze(0)
     flat = (math.prod(lead), *shape[len(lead) :])
@@ -88,4 +95,4 @@ def require_logits(mask: Tensor, query: Tensor, key: Tensor, enable_gqa: bool) -
     else:
         logits = (*(joint(logits[:-1], tuple(key.shape[:-3])) or logits[:-1]), logits[-1])
     if joint(own, logits) != logits:
-        raise InvalidError(f"attn_mask: its first dimensions are {own}, those of the logits {logits}")
+        raise refuse_lead("attn_mask", own, logits, "the logits")

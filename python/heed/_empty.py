@@ -8,8 +8,8 @@ from typing import Optional, Tuple
 from torch import Tensor
 
 from ._arrays import DTYPES, refuse_dtype
-from ._errors import ArgumentTypeError, InvalidError
-from ._fields import require
+from ._errors import InvalidError, refuse_other
+from ._fields import require, require_divisor
 from ._problem import TYPES
 
 Names = Tuple[str, str, str]
@@ -30,20 +30,15 @@ def require_fit(
     own = _type_of(names[0], q)
     for name, x in zip(names[1:], (k, v)):
         if _type_of(name, x) != own:
-            raise ArgumentTypeError(
-                f"{name}: dtype is {_type_of(name, x)}, that of {names[0]} {own}"
-            )
+            raise refuse_other(name, _type_of(name, x), names[0], own)
         if x.device != q.device:
-            raise InvalidError(f"{name}: it is on {x.device}, {names[0]} on {q.device}")
+            raise InvalidError(f"{name}: it is on {x.device}, {names[0]} on {q.device}; move one")
     for i in (0, 3) if batches else (3,):
         require(names[1], k.shape, i, q.shape[i], names[0])
     for i in range(3):
         require(names[2], v.shape, i, k.shape[i], names[1])
     heads, shared = q.shape[2], k.shape[2]
-    if heads % shared if shared else heads:
-        raise InvalidError(
-            f"{names[1]}: heads is {shared}; it must divide that of {names[0]}, {heads}"
-        )
+    require_divisor(names[1], shared, names[0], heads)
 
 
 def require_broadcast(name: str, x: Optional[Tensor], wanted: Tuple[int, ...]) -> None:
@@ -53,5 +48,6 @@ def require_broadcast(name: str, x: Optional[Tensor], wanted: Tuple[int, ...]) -
     rest = wanted[len(wanted) - x.dim() :] if x.dim() <= len(wanted) else None
     if rest is None or any(own not in (1, size) for own, size in zip(x.shape, rest)):
         raise InvalidError(
-            f"{name}: shape is {tuple(x.shape)}, which does not broadcast to {tuple(wanted)}"
+            f"{name}: shape is {tuple(x.shape)}, which does not broadcast to {tuple(wanted)}; pass one "
+            "that does"
         )

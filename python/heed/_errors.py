@@ -68,6 +68,11 @@ def type_error(name: str, value: object, kind: str, remedy: str = "pass one") ->
     return ArgumentTypeError(f"{name}: {type(value).__name__} is not {kind}; {remedy}")
 
 
+def refuse_other(name: str, dtype: str, of: str, wanted: str) -> ArgumentTypeError:
+    """The exception for an array whose type is not that of another argument."""
+    return ArgumentTypeError(f"{name}: dtype is {dtype}, that of {of} {wanted}; convert one of them")
+
+
 def renamed(error: HeedError, named: re.Pattern[str], names: Dict[str, str]) -> HeedError:
     """The exception with other argument names: each match of @named in its message is a key of @names."""
     return type(error)(named.sub(lambda found: names[found[0]], str(error)))

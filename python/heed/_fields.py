@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 from . import _library as c
 from . import _values
 from ._arrays import DTYPES, View, part_of, require_dense, require_writable, view
-from ._errors import ArgumentTypeError, InvalidError, type_error
+from ._errors import ArgumentTypeError, InvalidError, refuse_other, type_error
 from ._problem import NEW, TYPES
 
 #: The dimensions of batch, sequence and heads in a layout; the head dim is last.
@@ -52,10 +52,13 @@ class Words(NamedTuple):
 def order(name: str, x: View, layout: Tuple[int, int, int]) -> Tuple[Tuple[int, ...], c.Strides]:
     """Sizes of batch, sequence, heads and head dim, and strides of the first three."""
     if len(x.shape) != 4:
-        raise InvalidError(f"{name}: {len(x.shape)} dimensions, where there must be 4")
+        dims = {at: size for at, size in zip((*layout, 3), ("batch", "sequence", "heads", "head dim"))}
+        raise InvalidError(
+            f"{name}: shape is {x.shape}; pass 4 dimensions, ({', '.join(dims[i] for i in range(4))})"
+        )
     for size in x.shape:
         if size == 0:
-            raise InvalidError(f"{name}: shape is {x.shape}, where no size may be 0")
+            raise InvalidError(f"{name}: shape is {x.shape}, where no size may be 0; skip the call")
     if x.shape[3] > 1 and x.strides[3] != 1:
         raise InvalidError(
             f"{name}: the elements of a head vector are {x.strides[3]} apart, and they must be "
@@ -75,7 +78,15 @@ def order(name: str, x: View, layout: Tuple[int, int, int]) -> Tuple[Tuple[int, 
 def require(name: str, size: Tuple[int, ...], index: int, wanted: int, of: str) -> None:
     if size[index] != wanted:
         dims = ("batch", "sequence", "heads", "head dim")
-        raise InvalidError(f"{name}: {dims[index]} is {size[index]}, that of {of} {wanted}")
+        raise InvalidError(
+            f"{name}: {dims[index]} is {size[index]}, that of {of} {wanted}; both must be equal"
+        )
+
+
+def require_divisor(name: str, heads: int, of: str, whole: int) -> None:
+    """Raise unless the number of heads divides that of another argument."""
+    if whole % heads if heads else whole:
+        raise InvalidError(f"{name}: heads is {heads}; it must divide that of {of}, {whole}")
 
 
 def unpacked(name: str, x: View, packed: bool) -> View:
@@ -84,8 +95,8 @@ def unpacked(name: str, x: View, packed: bool) -> View:
         return x
     if len(x.shape) != 3:
         raise InvalidError(
-            f"{name}: {len(x.shape)} dimensions, where packed sequences have 3: (tokens, heads, "
-            "head dim)"
+            f"{name}: shape is {x.shape}; pass 3 dimensions for packed sequences, (tokens, heads, head "
+            "dim)"
         )
     return x._replace(shape=(1, *x.shape), strides=(x.shape[0] * x.strides[0], *x.strides))
 
@@ -105,7 +116,7 @@ def _fill_packed(
         if cu is None:
             if longest is not None:
                 raise InvalidError(
-                    f"max_seqlen_{side}: it is {longest}, but there is no cu_seqlens_{side}"
+                    f"max_seqlen_{side}: it is {longest}, but there is no cu_seqlens_{side}; leave it out"
                 )
             continue
         if len(cu.shape) != 1 or cu.shape[0] < 2:
@@ -119,12 +130,15 @@ def _fill_packed(
         setattr(fields, f"seq_{side}", longest if sized else min(longest, tokens))
     if len(set(lengths.values())) > 1:
         raise InvalidError(
-            f"cu_seqlens_k: it has {lengths['k']} sequences, cu_seqlens_q has {lengths['q']}"
+            f"cu_seqlens_k: it has {lengths['k']} sequences, cu_seqlens_q has {lengths['q']}; both "
+            "must be equal"
         )
     if "q" in lengths:
         fields.batch = lengths["q"]
     elif lengths and fields.batch != lengths["k"]:
-        raise InvalidError(f"cu_seqlens_k: it has {lengths['k']} sequences, q has {fields.batch}")
+        raise InvalidError(
+            f"cu_seqlens_k: it has {lengths['k']} sequences, q has {fields.batch}; both must be equal"
+        )
 
 
 def fill_sizes(
@@ -144,7 +158,7 @@ def fill_sizes(
     v_size, fields.v = order("v", v, layout)
     for name, x in (("k", k), ("v", v)):
         if x.dtype != q.dtype:
-            raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, that of q {q.dtype}")
+            raise refuse_other(name, x.dtype, "q", q.dtype)
     packed_q, packed_k = (f"cu_seqlens_{side}" in operands for side in "qk")
     if table is None and not packed_k:
         wanted = operands["cu_seqlens_q"].shape[0] - 1 if packed_q else q_size[0]
@@ -152,6 +166,7 @@ def fill_sizes(
     require("k", k_size, 3, q_size[3], "q")
     for i in range(3):
         require("v", v_size, i, k_size[i], "k")
+    require_divisor("k", k_size[2], "q", q_size[2])
     fields.type = TYPES[q.dtype]
     fields.batch, fields.seq_q, fields.heads_q, fields.dim_qk = q_size
     fields.seq_k, fields.heads_kv, fields.dim_v = k_size[1], k_size[2], v_size[3]
@@ -202,14 +217,16 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
     at the last one. The last dimension must have its full size, the others may be 1 or missing."""
     operand = c.Operand(type=DATA[x.dtype])
     if len(x.shape) > len(sizes):
-        raise InvalidError(f"{name}: {len(x.shape)} dimensions, where there may be {len(sizes)}")
+        raise InvalidError(
+            f"{name}: shape is {x.shape}, of {len(x.shape)} dimensions; pass at most {len(sizes)}"
+        )
     strides = {}
     wanted = sizes[len(sizes) - len(x.shape) :]
     for (bit, size), own, stride in zip(wanted, x.shape, x.strides):
         if own != size and own != 1:
             raise InvalidError(
                 f"{name}: shape is {x.shape}, which does not broadcast to "
-                f"{tuple(size for _, size in sizes)}"
+                f"{tuple(size for _, size in sizes)}; pass one that does"
             )
         if own > 1 and stride < 0:
             raise InvalidError(f"{name}: a stride is negative; pass a contiguous copy")
@@ -270,7 +287,7 @@ def fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
         setattr(fields, name, _operand(public, x, dims[name]))
     if "table" in views:
         if fields.batch > 1 and views["table"].strides[0] == 0:
-            raise InvalidError("table: it needs a row for each batch element, not one for all")
+            raise InvalidError("table: one row for all; pass a row for each batch element")
         fields.table.along |= c.ALONG_BATCH
 
 
@@ -282,19 +299,18 @@ def fill_arrays(
     if not isinstance(arrays, Mapping):
         raise type_error("arrays", arrays, "a dict", "pass one of names and arrays")
     if len(arrays) > c.ARRAYS_MAX:
-        raise InvalidError(f"arrays: {len(arrays)}, where the limit is {c.ARRAYS_MAX}")
+        raise InvalidError(f"arrays: {len(arrays)}; pass at most {c.ARRAYS_MAX}")
     for i, (name, array) in enumerate(arrays.items()):
         x = view(f"arrays[{name!r}]", array)
         _require_type(f"arrays[{name!r}]", x, ("f32", "i32", "bool"))
         if not 1 <= len(x.shape) <= c.ARRAY_RANK_MAX:
             raise InvalidError(
-                f"arrays[{name!r}]: {len(x.shape)} dimensions, where there must be 1 to "
-                f"{c.ARRAY_RANK_MAX}"
+                f"arrays[{name!r}]: shape is {x.shape}; pass 1 to {c.ARRAY_RANK_MAX} dimensions"
             )
         encoded = _values.text("arrays: a name", name)
         if len(encoded) >= c.ARRAY_NAME_SIZE:
             raise InvalidError(
-                f"arrays: the name {name!r} is longer than {c.ARRAY_NAME_SIZE - 1} letters"
+                f"arrays: the name {name!r} is longer than {c.ARRAY_NAME_SIZE - 1} letters; shorten it"
             )
         if not any(re.search(rb"\b" + re.escape(encoded) + rb"\s*\[", text) for text in texts):
             raise InvalidError(
@@ -314,7 +330,7 @@ def expression(name: str, text: Optional[str]) -> bytes:
     encoded = b"" if text is None else _values.text(name, text)
     if len(encoded) >= c.EXPRESSION_SIZE:
         raise InvalidError(
-            f"{name}: {len(encoded)} characters, where the limit is {c.EXPRESSION_SIZE - 1}"
+            f"{name}: {len(encoded)} characters; pass at most {c.EXPRESSION_SIZE - 1}"
         )
     return encoded
 
@@ -331,10 +347,10 @@ def values_of(k: View, v: Optional[View], dim_v: Optional[int]) -> View:
     """V, or without one the first @dim_v elements of the vectors of K."""
     if v is not None:
         if dim_v is not None:
-            raise InvalidError("dim_v: v has one; dim_v is for v=None, where V is a part of k")
+            raise InvalidError("dim_v: v has its own; pass dim_v with v=None, where V is a part of k")
         return v
     if dim_v is None:
-        raise InvalidError("v: missing, and so is dim_v, the part of k that is V without it")
+        raise InvalidError("v: None; pass it, or dim_v, the part of k that is V without it")
     dim_v = _values.integer("dim_v", dim_v)
     if not k.shape or not 1 <= dim_v <= k.shape[-1]:
         raise InvalidError(f"dim_v: {dim_v}; it must be 1 to the head dim of k, {k.shape[-1:]}")
@@ -370,7 +386,7 @@ def fill_new(
         size, strides = order(name, unpacked(name, x, packed), layout)
         setattr(fields, name, strides)
         if x.dtype != views["q"].dtype:
-            raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, that of q {views['q'].dtype}")
+            raise refuse_other(name, x.dtype, "q", views["q"].dtype)
         require(name, size, 0, 1 if packed else fields.batch, "q")
         fields.append = fields.append or size[1]
         if packed:
@@ -400,7 +416,7 @@ def _fill_turns(fields: c.Problem, turns: Dict[str, View], interleaved: bool) ->
     fields.interleaved = 1 if interleaved else 0
     shapes = [x.shape[1] for x in turns.values()]
     if len(set(shapes)) > 1:
-        raise InvalidError(f"rotary_sin: it has {shapes[1]} pairs, rotary_cos {shapes[0]}")
+        raise InvalidError(f"rotary_sin: {shapes[1]} pairs, rotary_cos {shapes[0]}; pass as many")
 
 
 def _size_or_none(name: str, value: Any) -> Optional[int]:

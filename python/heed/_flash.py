@@ -15,9 +15,9 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from . import _flash_qv, _values
+from . import _fields, _flash_qv, _values
 from ._arrays import require_memory
-from ._attention import attention
+from ._attention import attention, compute
 from ._empty import require_broadcast, require_fit
 from ._errors import (
     ArgumentTypeError,
@@ -27,6 +27,8 @@ from ._errors import (
     renamed,
     type_error,
 )
+from ._plan import Plan
+from ._problem import OPERANDS
 
 Found = Tuple[Tensor, Optional[Tensor]]  # O and, if it is wanted, the LSE
 
@@ -139,7 +141,7 @@ def _positions(keys: "Union[int, Tensor]", queries: int, device: torch.device) -
     return rows + keys if isinstance(keys, int) else rows + keys.view(-1, 1, 1)
 
 
-def _slopes(words: Words) -> Optional[Tensor]:
+def slopes_of(words: Words) -> Optional[Tensor]:
     """ALiBi's slopes as a dense float32 tensor, copied if need be."""
     return None if words.slopes is None else words.slopes.to(torch.float32).contiguous()
 
@@ -147,7 +149,7 @@ def _slopes(words: Words) -> Optional[Tensor]:
 def _left_out(words: Words) -> Optional[Tensor]:
     """The slopes, (1 or batch, heads), if FlashAttention's LSE lacks the term - slope * p, which is
     the same for all keys of a row; else None."""
-    slopes = _slopes(words)
+    slopes = slopes_of(words)
     if slopes is None or not words.causal or limits(words)[0] is not None:
         return None
     return slopes.view(-1, slopes.shape[-1])
@@ -168,26 +170,42 @@ _OWN_NAMES = {"slopes": "alibi_slopes", "scale": "softmax_scale"}
 _OWN_NAME = re.compile(r"^(slopes|scale)(?=:| is )")
 
 
-def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **more: Any) -> Found:
-    """attention() with the options of FlashAttention, and its own of @more."""
+def _own_words(words: Words) -> Dict[str, Any]:
+    """attention()'s arguments for the options of FlashAttention."""
     window = limits(words)
-    given = _flash_qv.join(q, words.qv, k, v)
-    own = {
-        "dim_v": given.dim_v,
+    return {
         "causal": "bottom-right" if words.causal else False,
         "window": None if window == (None, None) else window,
         "chunk": words.chunk or None,
         "align": "bottom-right",
         "softcap": words.softcap,
-        "slopes": _slopes(words),
+        "slopes": slopes_of(words),
         "scale": words.scale,
-        "return_lse": want_lse,
     }
+
+
+def _compute(q: Tensor, k: Tensor, v: Tensor, words: Words, want_lse: bool, **more: Any) -> Found:
+    """attention() with the options of FlashAttention, and its own of @more."""
+    given = _flash_qv.join(q, words.qv, k, v)
+    own = {**_own_words(words), "dim_v": given.dim_v, "return_lse": want_lse, **more}
     try:
-        found = attention(given.q, given.k, given.v, **{**own, **more})
+        found = attention(given.q, given.k, given.v, **own)
     except HeedError as error:
         raise renamed(error, _OWN_NAME, _OWN_NAMES) from None
     return found if want_lse else (found, None)
+
+
+def compute_planned(
+    q: Tensor, k: Tensor, v: Tensor, words: Words, **more: Any
+) -> Tuple[Tensor, Plan]:
+    """_compute() of tensors that are not empty, without qv and the LSE; and the plan."""
+    own = {**_own_words(words), **more}
+    given = tuple(own.pop(name, None) for name in OPERANDS)
+    try:
+        o, _, plan = compute(q, k, v, given, _fields.Words(**own))
+    except HeedError as error:
+        raise renamed(error, _OWN_NAME, _OWN_NAMES) from None
+    return o, plan
 
 
 def _no_pairs(q: Tensor, v: Tensor, words: Words, want_lse: bool) -> Found:

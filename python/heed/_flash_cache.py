@@ -8,7 +8,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple, Union, cast
 import torch
 from torch import Tensor
 
-from . import _values
+from . import _flash_again, _values
 from ._errors import ArgumentTypeError, InvalidError, type_error
 from ._flash import Words, attend, cumulative, limits, packed_positions, tensor
 
@@ -58,7 +58,7 @@ def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
             f"{name}: shape is {tuple(table.shape)}; pass ({batch}, pages of a sequence)"
         )
     if table.device != pool.device:
-        raise InvalidError(f"{name}: it is on {table.device}, k_cache on {pool.device}")
+        raise InvalidError(f"{name}: it is on {table.device}, k_cache on {pool.device}; move it")
     _check_rows(cache, batch, table.shape[0])
     if cache.batch_idx is not None:  # which names rows of the table
         table = table[cache.batch_idx.long()]
@@ -142,7 +142,7 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     except TypeError:
         raise type_error("cache_seqlens", given, "an int or a torch.Tensor") from None
     if not 0 <= count <= keys:
-        raise InvalidError(f"cache_seqlens: {count} is not in 0 to {keys}, the cache's keys")
+        raise InvalidError(f"cache_seqlens: {count} is not in 0 to {keys}, the cache's keys; pass one that is")
     return torch.full((batch,), count, dtype=torch.int32, device=device)
 
 
@@ -184,13 +184,17 @@ def _check_rotary(cache: Cache, dim: int) -> None:
         )
 
 
+def _counts(lengths: Tensor, k: Tensor, cu: Optional[Tensor]) -> "int | Tensor":
+    """The number of new keys of each batch element, or of all if they have as many."""
+    return k.shape[1] if cu is None else (cu[1:] - cu[:-1]).to(lengths.dtype)
+
+
 class _New(NamedTuple):
     """The places of all new keys, of one batch element after another."""
 
     of: Tensor  # the batch element of each key
     ahead: Tensor  # the number of new keys before it there; -1 if the element has none
     row: Tensor  # its row; keys after the last element repeat that element's last row
-    keys: Tensor  # (batch,): the number of new keys of each element
 
 
 def _places(lengths: Tensor, k: Tensor, cu: Optional[Tensor]) -> _New:
@@ -198,12 +202,12 @@ def _places(lengths: Tensor, k: Tensor, cu: Optional[Tensor]) -> _New:
     if cu is None:
         batch, new = k.shape[:2]
         row = torch.arange(batch * new, device=k.device)
-        return _New(row // max(new, 1), row % max(new, 1), row, torch.full_like(lengths, new))
+        return _New(row // max(new, 1), row % max(new, 1), row)
     row = torch.arange(k.shape[0], device=k.device)
     of = packed_positions(cu, k.shape[0]).clamp(min=0)
     keys = cu[1:] - cu[:-1]
     ahead = torch.minimum(row - cu[of], keys[of] - 1)
-    return _New(of, ahead, (cu[of] + ahead).clamp(min=0), keys.to(lengths.dtype))
+    return _New(of, ahead, (cu[of] + ahead).clamp(min=0))
 
 
 def _store(
@@ -269,14 +273,14 @@ def _append(
     if lengths is None:
         raise InvalidError("cache_seqlens: None; k and v need them, as they say where they go")
     if k.shape[:-1] != v.shape[:-1]:
-        raise InvalidError(f"v: shape is {tuple(v.shape)}, that of k {tuple(k.shape)}")
+        raise InvalidError(f"v: shape is {tuple(v.shape)}, that of k {tuple(k.shape)}; pass as many")
     keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
-    new = _places(lengths, k, cache.cu_new)
-    whole = lengths + new.keys
+    whole = lengths + _counts(lengths, k, cache.cu_new)
     if not q.is_cuda and whole.numel() and int(whole.max()) > keys:
         b = int(whole.argmax())
         raise InvalidError(
-            f"k: {int(new.keys[b])} new keys after {int(lengths[b])} are beyond the cache's {keys}"
+            f"k: {int(whole[b] - lengths[b])} new keys after {int(lengths[b])} are beyond the "
+            f"cache's {keys}"
         )
     whole = whole.clamp(max=keys)
     if table is not None and not q.is_cuda:
@@ -284,6 +288,7 @@ def _append(
     native = _new_words(q, (k_cache, v_cache), (k, v), cache, words, keys)
     if native is not None:
         return q, whole, native
+    new = _places(lengths, k, cache.cu_new)
     flat_k, flat_v = (x.reshape(-1, *x.shape[-2:]) for x in (k, v))
     if cache.rotary_cos is not None:
         flat_q, flat_k = _turn(q.reshape(-1, *q.shape[-2:]), flat_k, cache, words, new, lengths)
@@ -320,6 +325,22 @@ def _batch_of(q: Tensor, k: Any, cache: Cache) -> int:
     return batch
 
 
+def _most_queries(q: Tensor, cache: Cache, keys: Optional[int]) -> int:
+    """The most queries of a sequence. With @keys, the cache's, each query has a new key there."""
+    if cache.cu_q is None:
+        return int(q.shape[1])
+    most: int = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
+    return most if keys is None else min(most, keys)
+
+
+def _check_caches(k_cache: Any, v_cache: Any) -> None:
+    for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
+        if tensor(name, x, 4) is not x:
+            raise InvalidError(
+                f"{name}: the elements of a head vector must be contiguous; pass a contiguous cache"
+            )
+
+
 def attend_cache(
     q: Any,
     k_cache: Any,
@@ -335,12 +356,13 @@ def attend_cache(
     of it in one call if it can; otherwise torch stores them first."""
     interleaved = _values.truth("rotary_interleaved", cache.rotary_interleaved)
     cache, want_lse = cache._replace(rotary_interleaved=interleaved), bool(want_lse)
+    own = (q, k_cache, v_cache, k, v)
+    learns = not want_lse and _flash_again.may_be_known(*own, cache, words)
+    again = _flash_again.repeat(*own, cache, words) if learns else None
+    if again is not None:
+        return again, None
     q = tensor("q", q, 4 if cache.cu_q is None else 3)
-    for name, x in (("k_cache", k_cache), ("v_cache", v_cache)):
-        if tensor(name, x, 4) is not x:
-            raise InvalidError(
-                f"{name}: the elements of a head vector must be contiguous; pass a contiguous cache"
-            )
+    _check_caches(k_cache, v_cache)
     _check_words_of_new(cache, k, v, q.shape[-1])
     batch = _batch_of(q, k, cache)
     if cache.table is None:
@@ -361,11 +383,10 @@ def attend_cache(
         k_cache, v_cache = k_cache[cache.batch_idx.long()], v_cache[cache.batch_idx.long()]
     elif table is None and k_cache.shape[0] != batch:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
-    most_q = q.shape[1]
-    if cache.cu_q is not None:
-        most_q = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
-        if native is not None:  # one new key per query, and no more than keys
-            most_q = min(most_q, keys)
+    if learns and _flash_again.is_as_given(own, (q, k_cache, v_cache), cache, words, table, native):
+        more = {"lengths": lengths, "table": table, **(native or {})}
+        return _flash_again.attend_and_learn(q, k_cache, v_cache, words, cache, more), None
+    most_q = _most_queries(q, cache, None if native is None else keys)
     starts = cache.leftpad
     if starts is not None:
         starts = _integers("cache_leftpad", starts, batch).view(-1, 1).expand(-1, most_q).contiguous()

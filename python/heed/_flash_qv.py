@@ -46,7 +46,7 @@ def check(q: Tensor, qv: Any, v: Tensor) -> None:
     if qv.shape != wanted:
         raise InvalidError(f"qv: shape is {tuple(qv.shape)}; it must be {wanted}, with v's head dim")
     if qv.dtype != q.dtype:
-        raise ArgumentTypeError(f"qv: dtype is {qv.dtype}, that of q {q.dtype}")
+        raise ArgumentTypeError(f"qv: dtype is {qv.dtype}, that of q {q.dtype}; convert it")
     dim = q.shape[-1] + qv.shape[-1]
     if dim > DIM_MAX:
         raise UnsupportedError(f"qv: head dims of q and qv are {dim} together; the limit is {DIM_MAX}")

@@ -35,7 +35,7 @@ class Handle:
 
     def _open(self) -> int:
         if self._pointer is None:
-            raise InvalidError(f"{self._kind}: it is closed")
+            raise InvalidError(f"{self._kind}: it is closed; make another one")
         return self._pointer
 
     def _use(self, call: Callable[..., Any], *arguments: Any) -> Any:

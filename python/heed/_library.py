@@ -136,6 +136,7 @@ class Buffers(Structure):
         ("arrays", c_void_p * ARRAYS_MAX),
         *_all(c_void_p, "lengths table cu_seqlens_q cu_seqlens_k"),
         *_all(c_void_p, "k_new v_new rotary_cos rotary_sin"),
+        ("trusted", c_int64),
     ]
 
 

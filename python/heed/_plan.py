@@ -40,13 +40,14 @@ _repeat = _again.module.again if _again.module else None
 _CALLS_MAX = 64  # kinds of arrays that a plan remembers
 _DTYPES = {data: dtype for dtype, data in DATA.items()}
 _DTYPES[c.DATA_BITS] = "i32"
+_REMEDY = "pass another array, or make a plan for this one"
 
 
 def _check(name: str, x: View, dtype: str, shape: Tuple[int, ...]) -> None:
     if x.dtype != dtype:
-        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {dtype}")
+        raise ArgumentTypeError(f"{name}: dtype is {x.dtype}, the plan's {dtype}; {_REMEDY}")
     if x.shape != shape:
-        raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}")
+        raise InvalidError(f"{name}: shape is {x.shape}, the plan's {shape}; {_REMEDY}")
 
 
 def _longer(shape: Tuple[int, ...]) -> Tuple[int, ...]:
@@ -249,7 +250,7 @@ class Plan(Handle):
         for i in range(4):
             if shape[i] > 1 and x.strides[i] != wanted[i]:
                 raise InvalidError(
-                    f"{name}: strides are {x.strides} elements, the plan's {wanted}"
+                    f"{name}: strides are {x.strides} elements, the plan's {wanted}; {_REMEDY}"
                 )
 
     def execute(
@@ -393,7 +394,7 @@ class Plan(Handle):
 
         def take(name: str, kind: str = "") -> View:
             if name not in rest:
-                raise InvalidError(f"operands: the problem has {kind}{name}, which is missing")
+                raise InvalidError(f"operands: the problem has {kind}{name}, which is missing; add it")
             return view(name, rest.pop(name))
 
         for name in (x for x in OPERANDS if x not in NEW):
@@ -417,12 +418,13 @@ class Plan(Handle):
             arrays.append(take(name, "an array "))
             _check_dense(name, arrays[-1], array.type, tuple(array.size[: array.rank]))
         for name in rest:
-            raise InvalidError(f"operands: the problem has no {name}")
+            raise InvalidError(f"operands: the problem has no {name}; leave it out")
         return arrays
 
     def _check_devices(self, views: List[Tuple[str, View]]) -> None:
         for name, x in views:
             if (x.device == "cpu") == self._cuda:
                 raise InvalidError(
-                    f"{name}: it is on {x.device}, the plan on {self.context.device}"
+                    f"{name}: it is on {x.device}, the plan on {self.context.device}; move it, or "
+                    "make a plan in a context of its device"
                 )

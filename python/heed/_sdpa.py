@@ -214,7 +214,7 @@ def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: 
     if dropout_p != 0:
         raise UnsupportedError(f"dropout_p: {dropout_p}, and heed has no dropout; pass 0")
     if is_causal and mask is not None:
-        raise InvalidError("attn_mask: must be None where is_causal is True")
+        raise InvalidError("attn_mask: must be None where is_causal is True; pass one mask for both")
     least = 3 if enable_gqa else 2
     for name, x in zip(("query", "key", "value"), own):
         if x.dim() < least:
@@ -225,7 +225,8 @@ def _check(own: Tuple[Any, ...], dropout_p: float, is_causal: bool, enable_gqa: 
 def _check_mask(mask: Tensor, query: Tensor) -> None:
     if mask.dtype not in (torch.bool, torch.float32, query.dtype):
         raise ArgumentTypeError(
-            f"attn_mask: dtype {mask.dtype} is not bool, float32 or that of query, {query.dtype}"
+            f"attn_mask: dtype {mask.dtype} is not bool, float32 or that of query, {query.dtype}; "
+            "convert it"
         )
 
 
@@ -288,7 +289,7 @@ def _learn(
     words: Tuple[Any, ...], arrays: Tuple[Any, ...], o: Tensor, products: str, plan: Plan
 ) -> None:
     """Remember a call that succeeded in torch's plain state, and how to make its result."""
-    query, mask = arrays[0], arrays[4]
+    mask = arrays[4]
     maker = _again.torch_maker(o.shape, o.stride(), o.dtype, o.device)
     name = "shown" if mask is not None and mask.dtype is torch.bool else "bias"
     calls.learn(words, arrays, (name,), plan, maker, None, keep=plan, products=products)

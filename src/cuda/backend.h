@@ -36,8 +36,12 @@ extern const heed_cuda_code heed_cuda_wide32_code;
 
 extern const heed_plan_functions heed_cuda_plans;
 
+/* heed_cuda_trusts() returns true if the driver is not asked about the pointers of an execution. */
+bool heed_cuda_trusts(const heed_plan *plan, const heed_buffers *buffers);
+
 /* heed_cuda_check_buffers() checks that the device can access all pointers of @buffers that the
- * kernel of @plan gets. Call it between heed_cuda_enter() and heed_cuda_leave(). */
+ * kernel of @plan gets, unless they are trusted. Call it between heed_cuda_enter() and
+ * heed_cuda_leave(). */
 heed_status heed_cuda_check_buffers(const heed_plan *plan, const heed_buffers *buffers);
 
 /* heed_cuda_launch_of() is heed_device_launch_of(). */

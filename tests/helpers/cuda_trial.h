@@ -36,6 +36,9 @@ void *trial_room(heed_context *context, size_t size);
 /* Executes successfully; returns the number of launches. */
 int trial_execute(const trial *t, const heed_buffers *buffers);
 
+/* Likewise, with the trial's tensors, which the driver must not be asked about. */
+int trial_execute_trusted(const trial *t);
+
 heed_cuda_args trial_args(const fake_launch *launch);
 
 #endif /* HEED_TESTS_CUDA_TRIAL_H */

@@ -325,7 +325,7 @@ class Attention(Case):
         q, k, v = self.tensors()
         for _ in range(2):
             heed.attention(q, k, v)
-        self.refused(heed.InvalidError, "dim_v: v has one", lambda: heed.attention(q, k, v, dim_v=3))
+        self.refused(heed.InvalidError, "dim_v: v has its own", lambda: heed.attention(q, k, v, dim_v=3))
 
     def test_child_process_of_locked_parent(self):
         """Locks held by another thread during a fork affect only the parent."""
@@ -360,7 +360,7 @@ class Mistakes(Case):
             (wrong, "k: dtype is f16, that of q f32",
              lambda: heed.attention(q, k.astype(np.float16), v)),
             (wrong, "q: dtype i32", lambda: heed.attention(*(x.astype(np.int32) for x in (q, k, v)))),
-            (invalid, "q: 3 dimensions", lambda: heed.attention(q[0], k, v)),
+            (invalid, "q: shape is (37, 4, 32)", lambda: heed.attention(q[0], k, v)),
             (invalid, "k: head dim is 31, that of q 32", lambda: heed.attention(q, k[..., 1:], v)),
             (invalid, "v: sequence is 52, that of k 53", lambda: heed.attention(q, k, v[:, 1:])),
             (invalid, "where no size may be 0", lambda: heed.attention(q[:, :0], k, v)),
@@ -368,7 +368,7 @@ class Mistakes(Case):
              lambda: heed.attention(q[..., ::2], k[..., ::2], v)),
             (invalid, "not a multiple of the element size, 4",
              lambda: heed.attention(self.odd(q), k, v)),
-            (invalid, "heads_q", lambda: heed.attention(q[:, :, :3], k, v)),
+            (invalid, "k: heads is 2", lambda: heed.attention(q[:, :, :3], k, v)),
             (invalid, "q: strides are (4736, -128, 32, 1) elements, where none may be negative",
              lambda: heed.attention(q[:, ::-1], k, v)),
             (invalid, "mask: a stride is negative; pass a contiguous copy",

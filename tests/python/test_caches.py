@@ -70,13 +70,13 @@ class Caches(Case):
         plan = heed.Plan("b2 h8/2 s3/40 d72/64 f32 shared k=7680:192:96")
         np.testing.assert_array_equal(plan.execute(q, k, None), heed.attention(q, k, k[..., :64]))
         for words, message in (
-            ({}, "v: missing, and so is dim_v"),
+            ({}, "v: None; pass it, or dim_v"),
             ({"dim_v": 73}, "dim_v: 73; it must be 1 to"),
             ({"dim_v": 0}, "dim_v: 0"),
         ):
             with self.assertRaisesRegex(heed.InvalidError, message):
                 heed.attention(q, k, None, **words)
-        with self.assertRaisesRegex(heed.InvalidError, "dim_v: v has one"):
+        with self.assertRaisesRegex(heed.InvalidError, "dim_v: v has its own"):
             heed.attention(q, k, k, dim_v=64)
 
     def turned(self, x, at, cos, sin, interleaved=False):

@@ -183,11 +183,11 @@ class Known(unittest.TestCase):
         m, x = _again.module, np.zeros((2, 2), np.float32)
         for call in (
             lambda: m.again(), lambda: m.again({}, ()), lambda: m.key(), lambda: m.plan(1),
-            lambda: m.plan("x", 1, 1), lambda: m.close(3), lambda: m.call(1, 2, 3, 4, 5),
+            lambda: m.plan("x", 1, 1), lambda: m.close(3), lambda: m.call(1, 2, 3, 4, 5, 6),
             lambda: m.count(None), lambda: m.set_library(1), lambda: m.set_numpy(1),
             lambda: m.set_torch(1), lambda: m.forget(),
-            lambda: m.call(m.plan(0, 0, False), (1 << 20,), None, None, None),
-            lambda: m.call(m.plan(0, 0, False), (), (len, None, None), None, None),
+            lambda: m.call(m.plan(0, 0, False), (1 << 20,), None, None, None, None),
+            lambda: m.call(m.plan(0, 0, False), (), (len, None, None), None, None, None),
         ):
             with self.assertRaises((TypeError, ValueError, SystemError)):
                 call()
@@ -239,6 +239,39 @@ class OfTorch(unittest.TestCase):
         self.assertIsNone(self.known(torch._neg_view(q), k, v))
         self.assertIsNone(self.known(q.to_sparse(), k, v))
         self.assertIsNone(self.known(q.to("meta"), k, v))
+
+    def test_guards(self):
+        """torch.compile's guard replaces two questions for each tensor, and is not trusted in other states."""
+        from torch.overrides import TorchFunctionMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        asked = []
+
+        class Functions(TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                asked.append(function)
+                return function(*args, **(kwargs or {}))
+
+        class Operations(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                return function(*args, **(kwargs or {}))
+
+        q, k, v = self.q, self.k, self.v
+        with Functions():
+            self.assertTrue(torch.equal(self.known(q, k, v), self.wanted))
+        self.assertEqual([x for x in asked if x is not torch.equal], [])
+        with Operations():
+            self.assertIsNone(self.known(q, k, v))
+        with torch.inference_mode():  # the guard does not hold, and all is asked
+            self.assertTrue(torch.equal(self.known(q, k, v), self.wanted))
+        leaf = torch.randn(2, 3, 7, 8, requires_grad=True)
+        with torch.no_grad():
+            for _ in range(2):
+                self.assertFalse(self.attention(leaf, k, v).requires_grad)
+        self.assertTrue(self.attention(leaf, k, v).requires_grad)
+        one = torch.randn(2, 3, 6, 8)
+        for _ in range(3):  # one tensor three times
+            self.assertEqual(self.attention(one, one, one).shape, one.shape)
 
     def test_autocast_checks_once(self):
         """Calls under autocast are no new calls each time, and no calls of tensors that it casts."""
@@ -317,9 +350,9 @@ class Workspaces(unittest.TestCase):
         self.addCleanup(self.install, _again.take_workspace, _again.give_workspace)
         self.held, self.asked = {}, []
 
-    def install(self, take, give):
-        execute = ctypes.cast(_library.library.heed_execute, ctypes.c_void_p).value
-        _again.module.set_library(execute, _library.check, take, give)
+    def install(self, take, give, execute=_library.library.heed_execute):
+        address = ctypes.cast(execute, ctypes.c_void_p).value
+        _again.module.set_library(address, _library.check, take, give)
 
     def take(self, *words):
         memory = (ctypes.c_char * (words[1] + 8))()
@@ -328,11 +361,11 @@ class Workspaces(unittest.TestCase):
         self.asked.append(words)
         return address
 
-    def call(self, *tensors):
-        state = _again.module.plan(self.plan._pointer, self.size, True)
+    def call(self, *tensors, cuda=True):
+        state = _again.module.plan(self.plan._pointer, self.size, cuda)
         calls = _again.Calls(1)
         calls.known[_again.module.key(None, *tensors, None), None] = _again.module.call(
-            state, (), _again.maker_of(tensors[0], tuple(tensors[0].shape), "same"), None, None
+            state, (), _again.maker_of(tensors[0], tuple(tensors[0].shape), "same"), None, None, None
         )
         return _again.module.again(calls.known, None, *tensors, None)
 
@@ -346,6 +379,20 @@ class Workspaces(unittest.TestCase):
             self.assertTrue(torch.equal(o, wanted))
             self.assertEqual(self.held, {})
         self.assertEqual(self.asked, [(0, self.size + _library.ALIGNMENT, 0)] * 3)
+
+    def test_the_driver_is_not_asked(self):
+        """Tensors know the device of their memory."""
+        trusted = []
+
+        @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(_library.Buffers))
+        def execute(plan, buffers):
+            trusted.append(buffers.contents.trusted)
+            return 0
+
+        self.install(self.take, self.held.__delitem__, execute)
+        for cuda in (True, False):
+            self.call(self.q, self.k, self.v, cuda=cuda)
+        self.assertEqual(trusted, [1, 0])
 
     def test_after_an_error(self):
         self.install(self.take, self.held.__delitem__)
@@ -381,11 +428,15 @@ class Workspaces(unittest.TestCase):
 
     def test_of_torch(self):
         """The slow path if another device is current."""
-        with mock.patch.object(torch.cuda, "current_device", lambda: 1), \
+        given = []
+        with mock.patch.object(torch._C, "_cuda_getDevice", lambda: 1, create=True), \
                 mock.patch.object(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", lambda *x: x, create=True), \
+                mock.patch.object(torch._C, "_cuda_cudaCachingAllocator_raw_delete", given.append, create=True), \
                 mock.patch.object(torch.cuda, "caching_allocator_alloc", lambda *x: x):
             self.assertEqual(_again.take_workspace(1, 64, 7), (64, 7))
             self.assertEqual(_again.take_workspace(0, 64, 7), (64, 0, 7))
+            _again.give_workspace(64)
+        self.assertEqual(given, [64])
 
 
 @unittest.skipUnless(torch and torch.cuda.is_available(), "no GPU")

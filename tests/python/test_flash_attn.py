@@ -9,8 +9,10 @@ flash_case.py says where the package and the library come from. Exits with 77 wi
 import inspect
 import math
 import unittest
+from unittest import mock
 
 from flash_case import DEVICE, Case, flash_attn, flash_attn_3, formula, heed, torch
+from heed import _again, _flash_ops
 
 # FlashAttention's own bound: twice the error of the same formula in the tensors' type.
 BOUND = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
@@ -144,6 +146,41 @@ class Dense(Case):
             self.near(module.flash_attn_func(q, k, v, softcap=-1), formula(q, k, v)[0])
         slopes = torch.rand(4, 2, device=DEVICE)[:, 0]
         self.near(flash_attn.flash_attn_func(q, k, v, alibi_slopes=slopes), formula(q, k, v, slopes=slopes)[0])
+
+    def test_repeated_calls(self):
+        """C repeats a known call, and notices each difference."""
+        if not _again.knows(torch.Tensor):
+            self.skipTest("this torch has no __dlpack_c_exchange_api__")
+        for module in (flash_attn, flash_attn_3):
+            with mock.patch.object(_flash_ops, "_calls", _again.Calls(256)):
+                q, k, v = (self.draw(2, 9, 4, 16) for _ in range(3))
+                module.flash_attn_func(q, k, v, causal=True)
+                with mock.patch.object(_flash_ops, "attend", None):  # no other way remains
+                    for _ in range(2):
+                        q, k, v = (self.draw(2, 9, 4, 16) for _ in range(3))
+                        self.near(module.flash_attn_func(q, k, v, causal=True), formula(q, k, v, causal=True)[0])
+                for words, own in (({}, {}), ({"causal": 0}, {}), ({"causal": True, "softmax_scale": 0.5},
+                                                                  {"causal": True, "scale": 0.5}),
+                                   ({"causal": True, "softcap": 2.0}, {"causal": True, "softcap": 2.0}),
+                                   ({"window_size": (2, 1)}, {"window": (2, 1)}),
+                                   ({"window_size": [2, 0]}, {"window": (2, 0)})):
+                    for _ in range(2):
+                        self.near(module.flash_attn_func(q, k, v, **words), formula(q, k, v, **own)[0])
+                wanted = formula(q, k, v, causal=True)
+                o, lse = module.flash_attn_func(q, k, v, causal=True, return_attn_probs=True)[:2]
+                self.near(lse, wanted[1], 1e-4)
+                with self.assertRaisesRegex(heed.UnsupportedError, "dropout_p|q_descale"):
+                    odd = {"dropout_p": 0.5} if module is flash_attn else {"q_descale": q}
+                    module.flash_attn_func(q, k, v, causal=True, **odd)
+                leaf = q.clone().requires_grad_()
+                module.flash_attn_func(leaf, k, v, causal=True).sum().backward()
+                self.assertEqual(leaf.grad.shape, q.shape)
+                self.near(module.flash_attn_func(q.transpose(1, 2).contiguous().transpose(1, 2), k, v, causal=True), wanted[0])
+        for slopes in (torch.rand(4), torch.rand(4), torch.rand(2, 4), torch.rand(4, 2)[:, 0], torch.rand(4).double()):
+            slopes = slopes.to(DEVICE)
+            for _ in range(2):
+                mine = flash_attn.flash_attn_func(q, k, v, alibi_slopes=slopes)
+                self.near(mine, formula(q, k, v, slopes=slopes.float())[0])
 
     def test_flags(self):
         """As FlashAttention's, they take the truth of a number, or None."""

@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 from flash_case import DEVICE, Case, flash_attn, flash_attn_3, formula, heed, torch
+from heed import _again, _flash_cache
 
 
 class Caches(Case):
@@ -75,6 +76,42 @@ class Caches(Case):
                                                   causal=causal)[0])
                 self.near(k, wanted_k)
                 self.assertTrue(torch.equal(v, wanted_v))
+
+    def test_repeated_calls(self):
+        """C repeats a known call, and notices each difference. A length that is a number takes the long way."""
+        if not _again.knows(torch.Tensor):
+            self.skipTest("this torch has no __dlpack_c_exchange_api__")
+        angle, slopes = torch.rand(40, 8, device=DEVICE) * 6, torch.rand(4, device=DEVICE)
+        turn = {"rotary_cos": angle.cos(), "rotary_sin": angle.sin()}
+        other = {"rotary_cos": angle.sin(), "rotary_sin": angle.cos()}
+        q, new_k, new_v = self.q, self.new_k, self.new_v
+        for words in ({}, {"causal": True}, {"causal": True, "softmax_scale": 0.5}, {"causal": True, "softcap": 2.0},
+                      {"window_size": (5, 0)}, {"window_size": (6, 0)}, {"causal": True, **turn},
+                      {"causal": True, **other}, {"causal": True, "rotary_interleaved": False, **turn},
+                      {"alibi_slopes": slopes}, {"alibi_slopes": -slopes}):
+            for added in ((), (new_k, new_v)) if "rotary_cos" not in words else ((new_k, new_v),):
+                for n in (7, 8, 21):
+                    k, v = self.k[:2].clone(), self.v[:2].clone()
+                    own_k, own_v, lengths = k.clone(), v.clone(), torch.full((2,), n, dtype=torch.int32, device=DEVICE)
+                    version = k._version
+                    o = flash_attn.flash_attn_with_kvcache(q, k, v, *added, cache_seqlens=lengths, **words)
+                    wanted = flash_attn.flash_attn_with_kvcache(q, own_k, own_v, *added, cache_seqlens=n, **words)
+                    self.assertTrue(torch.equal(o, wanted) and torch.equal(k, own_k) and torch.equal(v, own_v), words)
+                    self.assertEqual(k._version - version, len(added) // 2)
+                    self.assertTrue((lengths == n).all())
+        with mock.patch.object(_flash_cache, "tensor", side_effect=AssertionError("checked")):
+            flash_attn.flash_attn_with_kvcache(q, k, v, new_k, new_v, cache_seqlens=lengths, causal=True)
+            if DEVICE == "cpu":  # which is checked
+                with self.assertRaisesRegex(AssertionError, "checked"):
+                    flash_attn.flash_attn_with_kvcache(q, k, v, new_k, new_v, cache_seqlens=lengths + 19, causal=True)
+        with self.assertRaisesRegex(heed.InvalidError, "gradient"):
+            flash_attn.flash_attn_with_kvcache(q, k.clone().requires_grad_(), v, new_k, new_v, cache_seqlens=lengths,
+                                               causal=True)
+        for bad in ({"k_cache": [1]}, {"v_cache": None}, {"k": 3}, {"v": None}, {"cache_seqlens": lengths[:1]},
+                    {"cache_seqlens": lengths[:0]}, {"cache_seqlens": None}):
+            given = {"k_cache": k, "v_cache": v, "k": new_k, "v": new_v, "cache_seqlens": lengths, **bad}
+            with self.assertRaises(heed.HeedError):
+                flash_attn.flash_attn_with_kvcache(q, **given, causal=True)
 
     def test_who_stores(self):
         """heed appends if it can: torch's functions are not called."""

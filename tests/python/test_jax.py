@@ -253,7 +253,7 @@ class Jax(unittest.TestCase):
         table = np.zeros((2, 2), np.int32)
         rows = (
             (heed.InvalidError, "k: head dim is 7", lambda: call(q, k[..., :7], v)),
-            (heed.InvalidError, "heads_kv is 3", lambda: call(q, k[:, :, :1].repeat(3, 2), v[:, :, :1].repeat(3, 2))),
+            (heed.InvalidError, "k: heads is 3", lambda: call(q, k[:, :, :1].repeat(3, 2), v[:, :, :1].repeat(3, 2))),
             (heed.ArgumentTypeError, "v: list", lambda: call(q, k, [1.0])),
             (heed.ArgumentTypeError, "q: dtype int32", lambda: call(q.astype(np.int32), k, v)),
             (heed.ArgumentTypeError, "q: ndarray of dtype object", lambda: call(q.astype(object), k, v)),

@@ -189,6 +189,10 @@ static void test_cuda(void **state)
         STEP(2, strstr(heed_message(), "forked") != NULL);
         STEP(3, heed_plan_create(&plan, t.context, heed_plan_problem(t.plan), HEED_ESTIMATE) ==
                     HEED_ERR_INVALID);
+        heed_context *own;
+        const heed_options options = { .size = sizeof options, .device = "cuda" };
+        STEP(4, heed_context_create(&own, &options) == HEED_ERR_INVALID);
+        STEP(5, strstr(heed_message(), "was forked after CUDA was used") != NULL);
         heed_plan_destroy(t.plan);
         heed_context_destroy(t.context);
         _exit(0);

@@ -172,6 +172,8 @@ heed_status heed_cuda_open(heed_cuda **cuda, int ordinal)
     const heed_driver *driver;
     *cuda = NULL;
     heed_status status = heed_driver_get(&driver);
+    if (status == HEED_ERR_INVALID) /* forked */
+        return status;
     if (status != HEED_OK)
         return fail_driver(status, ordinal);
     heed_cuda *made = calloc(1, sizeof *made);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* -------------------------------------------------------------------------- */
 /* Entries                                                                    */
@@ -134,10 +135,21 @@ static heed_status check_version(heed_driver *driver)
     return HEED_OK;
 }
 
+/* The process, or another library in it, used CUDA before it was forked. */
+static heed_status fail_forked(void)
+{
+    return heed_fail(HEED_ERR_INVALID,
+                     "process %ld was forked after CUDA was used, and CUDA does not work in such a "
+                     "child: start it with exec (\"spawn\" in Python), or before CUDA is used",
+                     (long)getpid());
+}
+
 static heed_status start(heed_driver *driver)
 {
     char words[256];
     int result = driver->init(0);
+    if (result == CU_NOT_INITIALIZED)
+        return fail_forked();
     driver->empty = result == CU_NO_DEVICE;
     if (result == CU_SUCCESS || driver->empty)
         return HEED_OK;
@@ -171,10 +183,12 @@ static struct {
     heed_status status;
     char message[1024];
     heed_driver driver;
+    pid_t owner; /* the process that loaded it */
 } process = { .once = PTHREAD_ONCE_INIT };
 
 static void load_once(void)
 {
+    process.owner = getpid();
     process.status = heed_driver_load(&process.driver);
     if (process.status != HEED_OK)
         snprintf(process.message, sizeof process.message, "%s", heed_message());
@@ -184,6 +198,8 @@ heed_status heed_driver_get(const heed_driver **driver)
 {
     pthread_once(&process.once, load_once);
     *driver = &process.driver;
+    if (process.status == HEED_OK && process.owner != getpid())
+        return fail_forked();
     return process.status == HEED_OK ? HEED_OK : heed_fail(process.status, "%s", process.message);
 }
 

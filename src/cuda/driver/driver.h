@@ -22,6 +22,7 @@
 /* Results that the code checks for; heed_driver_status() handles more. */
 enum {
     CU_SUCCESS = 0,
+    CU_NOT_INITIALIZED = 3, /* also the answer in a child after fork() */
     CU_OUT_OF_MEMORY = 2,
     CU_NO_DEVICE = 100
 };
@@ -228,8 +229,9 @@ typedef struct heed_driver {
 
 /* heed_driver_get() sets *@driver to the process's driver, which the first call loads and
  * initializes and which stays loaded: the file that HEED_LIBCUDA names, else libcuda.so.1. Returns
- * HEED_OK, or HEED_ERR_DEVICE if there is none, it is too old or fails to initialize, the same at
- * every call; a missing device is not a failure. Thread-safe. */
+ * HEED_OK; HEED_ERR_DEVICE if there is none, it is too old or fails to initialize, the same at
+ * every call; a missing device is not a failure; HEED_ERR_INVALID in a process that was forked
+ * after CUDA was used. Thread-safe. */
 heed_status heed_driver_get(const heed_driver **driver);
 
 /* heed_driver_load() does the same without caching, into the caller's @driver. */

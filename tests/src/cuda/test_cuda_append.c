@@ -168,6 +168,15 @@ static void test_bad_pointers_launch_nothing(void **state)
     end_all(&t, &o);
 }
 
+static void test_trusted_pointers(void **state)
+{
+    trial t = trial_make(ROTATED);
+    others o = give_others(&t);
+    assert_int_equal(trial_execute_trusted(&t), 2);
+    end_all(&t, &o);
+}
+
 RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_two_launches),
                  SCENE_TEST(test_rotated_queries), SCENE_TEST(test_packed),
-                 SCENE_TEST(test_any_address_will_do), SCENE_TEST(test_bad_pointers_launch_nothing))
+                 SCENE_TEST(test_any_address_will_do), SCENE_TEST(test_bad_pointers_launch_nothing),
+                 SCENE_TEST(test_trusted_pointers))

@@ -124,6 +124,20 @@ static void test_addresses_come_first(void **state)
     }
 }
 
+/* Not even trusted pointers are used unchecked. */
+static void test_trust_is_checked(void **state)
+{
+    static _Alignas(16) char host[64];
+    setting s = open_setting(PAGED);
+    memset(s.numbers, 0, sizeof *s.numbers);
+    heed_buffers bad = s.t.buffers;
+    bad.trusted = 1;
+    bad.q = host;
+    trial_launch_count = 0;
+    expect_fault(heed_execute(s.t.plan, &bad), "q is");
+    close_setting(&s);
+}
+
 /* A graph is created whatever the numbers are at that time, and each launch of it checks them. */
 static void test_launches_of_graphs(void **state)
 {
@@ -183,9 +197,9 @@ static void test_refused_question(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_faults_are_named),   SCENE_TEST(test_addresses_come_first),
-        SCENE_TEST(test_launches_of_graphs), SCENE_TEST(test_captures),
-        SCENE_TEST(test_refused_question),
+        SCENE_TEST(test_faults_are_named), SCENE_TEST(test_addresses_come_first),
+        SCENE_TEST(test_trust_is_checked), SCENE_TEST(test_launches_of_graphs),
+        SCENE_TEST(test_captures),         SCENE_TEST(test_refused_question),
     };
     setenv("HEED_CHECK", "1", 1);
     return cmocka_run_group_tests(tests, scene_begin_uncached, NULL);

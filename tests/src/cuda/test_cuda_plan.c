@@ -43,6 +43,14 @@ static void test_one_launch(void **state)
     trial_end(&t);
 }
 
+/* The driver is not asked about trusted pointers. */
+static void test_trusted_pointers(void **state)
+{
+    trial t = trial_make(PLAIN);
+    assert_int_equal(trial_execute_trusted(&t), 1);
+    trial_end(&t);
+}
+
 /* Another length uses the same code. */
 static void test_lengths_share_code(void **state)
 {
@@ -480,11 +488,12 @@ static void test_strides_that_break_16_bytes(void **state)
 }
 
 RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_one_launch),
-                 SCENE_TEST(test_lengths_share_code), SCENE_TEST(test_invariant),
-                 SCENE_TEST(test_invariant_lists), SCENE_TEST(test_split_keys),
-                 SCENE_TEST(test_not_worthwhile_by_name), SCENE_TEST(test_overlap),
-                 SCENE_TEST(test_counters_of_workspaces), SCENE_TEST(test_long_rows),
-                 SCENE_TEST(test_counters_among_threads), SCENE_TEST(test_misaligned_pointers),
-                 SCENE_TEST(test_lists_of_tiles), cmocka_unit_test(test_large_lists_are_left_out),
+                 SCENE_TEST(test_trusted_pointers), SCENE_TEST(test_lengths_share_code),
+                 SCENE_TEST(test_invariant), SCENE_TEST(test_invariant_lists),
+                 SCENE_TEST(test_split_keys), SCENE_TEST(test_not_worthwhile_by_name),
+                 SCENE_TEST(test_overlap), SCENE_TEST(test_counters_of_workspaces),
+                 SCENE_TEST(test_long_rows), SCENE_TEST(test_counters_among_threads),
+                 SCENE_TEST(test_misaligned_pointers), SCENE_TEST(test_lists_of_tiles),
+                 cmocka_unit_test(test_large_lists_are_left_out),
                  SCENE_TEST(test_masks_have_no_lists), SCENE_TEST(test_lse_at_any_float),
                  SCENE_TEST(test_strides_that_break_16_bytes))

@@ -181,7 +181,14 @@ static void test_bad_pointers(void **state)
     close_setting(&s);
 }
 
+static void test_trusted_pointers(void **state)
+{
+    setting s = open_setting(PAGED);
+    assert_int_equal(trial_execute_trusted(&s.t), 3);
+    close_setting(&s);
+}
+
 RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_three_launches),
                  SCENE_TEST(test_padded_tensors), SCENE_TEST(test_packed_queries),
                  SCENE_TEST(test_any_address_will_do), SCENE_TEST(test_new_keys_come_first),
-                 SCENE_TEST(test_bad_pointers))
+                 SCENE_TEST(test_bad_pointers), SCENE_TEST(test_trusted_pointers))
