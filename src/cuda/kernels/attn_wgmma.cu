@@ -38,8 +38,8 @@
  *                                               have their first tiles in the L2;
  *                                               4: the same, and the two blocks of a cluster share
  *                                               the keys of each item
- *     HEED_SPLIT       split keys               1: args.splits blocks share the keys of an item, and
- *                                               store parts for heed_combine
+ *     HEED_SPLIT       split keys               1: args.splits blocks share the keys of an item,
+ * and store parts for heed_combine
  *
  * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *
@@ -102,11 +102,11 @@ HEED_DEVICE void finish(walk *w, state *st)
 {
     place *at = &w->at;
     normalize(st);
+    u32 own = clear_unseen(&w->own, st, given_up(&w->m->args, at, st));
 #if HEED_SPLIT
-    store_part(&w->m->args, at, st, clear_unseen(&w->own, st, bad_rows(&w->m->args, at)));
+    store_part(&w->m->args, at, st, own);
     return;
 #endif
-    u32 own = clear_unseen(&w->own, st, given_up(&w->m->args, at, st));
     add_sinks(&w->m->args, at, st);
     if (HEED_MASKED && HEED_SCHEDULE == 2 && CLEANED(at) > 0)
         ptx_mbarrier_arrive(done_barrier());

@@ -30,6 +30,11 @@
 #define COMBINE_ROWS 1
 #endif
 
+/* Heads that share one of K and V: a kernel with maps may define it as args->share first. */
+#ifndef COMBINE_SHARE
+#define COMBINE_SHARE(args) 1
+#endif
+
 /* A lane has loads to up to 64 registers in flight: those of the sums are free by then. */
 #define COMBINE_ACROSS (COMBINE_ROWS * COMBINE_COLUMNS)
 #define COMBINE_BATCH \
@@ -161,7 +166,7 @@ HEED_RARE void remake_rows(const heed_cuda_args *args, u32 head, u32 row, u32 st
     for (u32 i = 0; anew != 0; i++, anew >>= 1)
         if (anew & 1)
             plain_make(args, head, row + i / COMBINE_ROWS * step + i % COMBINE_ROWS, batch,
-                       (head - batch * args->heads_kv.value) / args->share);
+                       (head - batch * args->heads_kv.value) / COMBINE_SHARE(args));
 }
 
 /* Merges @rows rows of @head, up to COMBINE_ROWS, from @row on, whose parts are at @at. Called by

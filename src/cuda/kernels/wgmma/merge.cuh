@@ -14,6 +14,7 @@
 #include "wgmma/products.cuh"
 
 #if HEED_SPLIT
+#define COMBINE_SHARE(args) (args)->share
 #include "combine.cuh"
 #endif
 

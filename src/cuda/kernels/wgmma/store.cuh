@@ -83,26 +83,20 @@ HEED_DEVICE void stage_o(const place *at, const state *st, u32 smem)
     }
 }
 
-/* Which of the lane's two rows may see a bad key, a bit for each. */
-HEED_DEVICE u32 bad_rows(const heed_cuda_args *args, const place *at)
+/* Which of the lane's two rows must be recomputed, a bit for each; of a part, only those that may
+ * see a bad key. */
+HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
 {
     u32 bad = HEED_MASKED && CLEANED(at) > 0 ? bad_key(BAD_AT) : NO_KEY, own = 0;
+    HEED_UNROLL
+    for (u32 h = 0; h < 2 && !HEED_SPLIT; h++)
+        own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;
     if (!HEED_MASKED || bad == NO_KEY)
-        return 0;
+        return own;
     HEED_UNROLL
     for (u32 h = 0; h < 2; h++)
         own |= bad < row_keys(args, at, 0, (int)h).end ? 1u << h : 0u;
     return own;
-}
-
-/* Which of them must be recomputed. */
-HEED_DEVICE u32 given_up(const heed_cuda_args *args, const place *at, const state *st)
-{
-    u32 own = 0;
-    HEED_UNROLL
-    for (u32 h = 0; h < 2; h++)
-        own |= is_given_up(st->sum[0][h], st->max[0][h], FAR_MAX) ? 1u << h : 0u;
-    return own | bad_rows(args, at);
 }
 
 /* Recomputes the warp's rows given by @own of each lane, and replaces the staged ones. */
