@@ -84,8 +84,7 @@ typedef struct heed_wgmma_costs {
     double pair;       /* for two blocks to share an item */
     double ahead;      /* saved where a block begins while the preceding launch still runs */
     double combine;    /* of a launch that merges the parts of split keys, */
-    double parts_rate; /* whose bytes, once written and once read, move at this share of the
-                          bandwidth */
+    double parts_rate; /* and the share of the bandwidth at which these are written and read */
     struct {
         double wait;         /* of a warpgroup per tile */
         double stretch;      /* factor of its products and softmax relative to running alone */

@@ -211,4 +211,5 @@ static void test_choices_for_pools(void **state)
 }
 
 RUN_TESTS(cmocka_unit_test(test_choices_on_an_h200), cmocka_unit_test(test_choices_for_pools),
-          cmocka_unit_test(test_choices_for_changed_logits), cmocka_unit_test(test_choices_of_splits))
+          cmocka_unit_test(test_choices_for_changed_logits),
+          cmocka_unit_test(test_choices_of_splits))
