@@ -4,12 +4,10 @@
  *
  * Four adjacent columns, or twice four, are a thread's. With many splits, groups of threads share
  * them: a block has 128 threads times the groups, a warp has lanes of all groups, which add up
- * their sums at the end.
+ * their sums at the end. Only combine.cuh includes this file, whose functions it uses.
  */
 #ifndef HEED_COMBINE_LONG_CUH
 #define HEED_COMBINE_LONG_CUH
-
-#include "combine.cuh"
 
 #define LONG_THREADS 128
 #define LONG_GROUPS 4
