@@ -259,7 +259,8 @@ class OfTorch(unittest.TestCase):
         q, k, v = self.q, self.k, self.v
         with Functions():
             self.assertTrue(torch.equal(self.known(q, k, v), self.wanted))
-        self.assertEqual([x for x in asked if x is not torch.equal], [])
+        # the storage of a tensor at a low address might be gone: then the offset is asked for
+        self.assertEqual([x for x in asked if x not in (torch.equal, torch.Tensor.storage_offset)], [])
         with Operations():
             self.assertIsNone(self.known(q, k, v))
         with torch.inference_mode():  # the guard does not hold, and all is asked
