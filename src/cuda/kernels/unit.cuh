@@ -19,7 +19,7 @@ typedef struct unit_of {
 
 HEED_DEVICE i64 bytes_of(i64 elements)
 {
-    return elements * (HEED_TYPE == 0 ? 4 : 2);
+    return elements * (16 / UNIT_WIDE);
 }
 
 HEED_DEVICE float from_16_bits(u16 x, const int type)
