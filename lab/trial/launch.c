@@ -25,6 +25,7 @@ const lab_launch_field lab_launch_fields[LAB_LAUNCH_FIELDS] = {
     { FIELD(paired), 0, 1, true, false },
     { FIELD(resident), INT_MIN, INT_MAX, true, false },
     { FIELD(map_columns), 0, 64, true, true },
+    { FIELD(apart), 0, 1, true, true },
 };
 
 int lab_launch_find(const char *name, size_t length)

@@ -20,7 +20,7 @@ typedef struct lab_launch_field {
     bool quiet;    /* omitted in the text if 0 */
 } lab_launch_field;
 
-#define LAB_LAUNCH_FIELDS 12
+#define LAB_LAUNCH_FIELDS 13
 extern const lab_launch_field lab_launch_fields[LAB_LAUNCH_FIELDS];
 
 /* lab_launch_find() returns the field with the name of @length letters at @name; -1: none.

@@ -356,6 +356,7 @@ static void launches_are_read_as_written(void **state)
                                        .splits = 2,
                                        .mapped = 64,
                                        .map_columns = 16,
+                                       .apart = true,
                                        .aligned = true,
                                        .in_turn = true,
                                        .paired = true,
@@ -376,6 +377,7 @@ static void launches_are_read_as_written(void **state)
     assert_true(!launched.launch.window && launched.launch.in_turn);
     assert_true(launched.launch.paired && launched.launch.resident == 2);
     assert_int_equal(launched.launch.map_columns, 16);
+    assert_true(launched.launch.apart);
     assert_null(launched.source);
     assert_int_equal(launched.knob_count, 2);
     assert_string_equal(launched.knobs[1].name, "SCALE");

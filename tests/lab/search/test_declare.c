@@ -113,7 +113,7 @@ static void test_all_fields(void **state)
 {
     static const char source[] =
         "/* heed:launch entry=a threads=384 rows=128 smem=5 registers=168 splits=2 mapped=64\n"
-        " * aligned=1 window=1 in_turn=1 paired=1 resident=2 map_columns=16 */";
+        " * aligned=1 window=1 in_turn=1 paired=1 resident=2 map_columns=16 apart=1 */";
     lab_declared it;
     lab_error error;
     assert_int_equal(lab_declare_read(source, &problem, &it, &error), HEED_OK);
@@ -121,7 +121,7 @@ static void test_all_fields(void **state)
     assert_true(launch->threads == 384 && launch->rows == 128 && launch->smem == 5);
     assert_true(launch->registers == 168 && launch->splits == 2 && launch->mapped == 64);
     assert_true(launch->aligned && launch->window && launch->in_turn && launch->paired);
-    assert_true(launch->resident == 2 && launch->map_columns == 16);
+    assert_true(launch->resident == 2 && launch->map_columns == 16 && launch->apart);
 }
 
 int main(void)
