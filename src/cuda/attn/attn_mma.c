@@ -276,6 +276,8 @@ static bool spills(const heed_problem *problem, const heed_gpu *gpu, const int *
     if (is_single(problem))
         return v[TILE_KEYS] == 32 && v[VALUE_WARPS] == 1 && dim > 96 &&
                (gpu->arch < 90 || heed_cuda_needs_of(problem).any);
+    if (v[VALUE_WARPS] == 8 && v[BLOCK_ROWS] == 32)
+        return v[TILE_KEYS] == 16 && dim > 768 && heed_cuda_masked(problem) && gpu->arch >= 90;
     return v[BLOCK_ROWS] == 128 && v[TILE_KEYS] == 48 && dim > 96 && !heed_cuda_masked(problem) &&
            gpu->arch >= 90;
 }
