@@ -38,8 +38,8 @@
  *                                               have their first tiles in the L2;
  *                                               4: the same, and the two blocks of a cluster share
  *                                               the keys of each item
- *     HEED_SPLIT       split keys               1: args.splits blocks share the keys of an item,
- * and store parts for heed_combine
+ *     HEED_SPLIT       split keys               1: args.splits blocks share the keys of an item
+ *                                               and store parts for heed_combine
  *
  * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *

@@ -62,6 +62,16 @@ HEED_DEVICE parts parts_of(const heed_cuda_args *args, const part_place *at, u32
     return from;
 }
 
+/* The LSE of a part, to base 2, which saw keys of up to @max with @sum as sum of weights. Far above
+ * zero all weights may be rounded to zero: the LSE is then the maximum, so that the row is
+ * recomputed. */
+HEED_DEVICE float lse_of_part(float max, float sum)
+{
+    if (sum == 0.0f)
+        return max < FAR_MAX ? -ptx_infinity() : max;
+    return max + ptx_lg2(sum);
+}
+
 typedef float part_batch[COMBINE_BATCH][COMBINE_ROWS][COMBINE_COLUMNS];
 
 /* The rows so far: sums relative to @top, and each lane's weight of one split. */

@@ -212,13 +212,15 @@ static void test_what_is_legal(void **state)
 static fake_launch last;
 static heed_cuda_mapped_args last_args; /* of a mapped kernel */
 static int launch_count;
+static unsigned first_grid;
 static unsigned mapped_threads; /* identifies the mapped kernel */
 
 static void note_launch(void *data, const fake_launch *launch)
 {
     (void)data;
     last = *launch;
-    launch_count++;
+    if (launch_count++ == 0)
+        first_grid = launch->grid[0];
     memset(&last_args, 0, sizeof last_args);
     if (launch->block[0] == mapped_threads)
         memcpy(&last_args, launch->args, sizeof last_args);
@@ -313,6 +315,34 @@ static void test_groups_that_are_not_packed(void **state)
     assert_int_equal(last_args.args.group.value, 1);
     assert_int_equal(last_args.share.value, 3);
     assert_int_equal(last.grid[0], 12 * 8);
+    trial_end(&t);
+}
+
+/* Blocks that share keys store parts, which a second launch merges: four rows per block. */
+static void test_splits(void **state)
+{
+    const int64_t parts = 8 * 6 * 100;
+    trial t;
+    void *memory;
+    heed_cuda_args args;
+    assert_int_equal(trial_begin(&t, "b1 h6/2 s100/4096 d64 f16", "r1k4n64s8o1t1c1g1p8"), HEED_OK);
+    size_t size = t.plan.workspace_size;
+    assert_int_equal(size, parts * (64 + 1) * (int64_t)sizeof(float));
+    assert_int_equal(heed_device_allocate(t.plan.context, size, &memory), HEED_OK);
+    t.buffers.workspace = memory;
+    t.buffers.workspace_size = size;
+    execute(&t);
+    assert_int_equal(launch_count, 2);
+    assert_int_equal(first_grid, 6 * 2 * 8);
+    assert_int_equal(last.grid[0], 6 * 100 / 4);
+    assert_int_equal(last.block[0], 128);
+    memcpy(&args, last.kept, sizeof args);
+    assert_int_equal(args.splits.value, 8);
+    assert_int_equal(args.share, 3);
+    assert_null(args.arrived);
+    assert_ptr_equal(args.partial, memory);
+    assert_ptr_equal(args.partial_lse, args.partial + parts * 64);
+    heed_device_free(t.plan.context, memory);
     trial_end(&t);
 }
 
@@ -416,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_what_is_legal),
         SCENE_TEST(test_one_launch),
         SCENE_TEST(test_groups_that_are_not_packed),
+        SCENE_TEST(test_splits),
         SCENE_TEST(test_blocks_in_turn),
         SCENE_TEST(test_misaligned_pointers),
         SCENE_TEST(test_captured),

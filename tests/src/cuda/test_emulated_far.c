@@ -50,6 +50,7 @@ static const values tried[] = {
     { "2^27", 0x1p15, 0x1p15, 128, SOME, 0x1p-3f, 0 },
     { "2^27 and a negative scale", 0x1p15, 0x1p15, 128, FIRST_HALF, -0x1p-3f, 0 },
     { "2^32 and a large scale", 0x1p15, 0x1p15, 128, LAST_HALF, 4.0f, 0 },
+    { "2^34 and a larger scale", 0x1p15, 0x1p15, 128, LAST_HALF, 16.0f, 0 },
     { "all equal", 20000, 20000, 0, ALL, 0, 1 },
     { "all equal below zero", 20000, 20000, 0, ALL, 0, -1 },
     { "2^200, whose products are infinite", 0x1p100, 0x1p100, 0, SOME, 0, 0 },

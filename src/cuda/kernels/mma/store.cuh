@@ -202,7 +202,8 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
                 continue;
             float *o = args->partial + (base + row) * HEED_DIM_V;
             if (t == 0)
-                ptx_st_global_f32(args->partial_lse + base + row, row_lse(st, mt, h));
+                ptx_st_global_f32(args->partial_lse + base + row,
+                                  lse_of_part(st->max[mt][h], st->sum[mt][h]));
             HEED_UNROLL
             for (int dt = 0; dt < V8; dt++) {
                 HEED_UNROLL

@@ -196,7 +196,8 @@ HEED_DEVICE void store_partial_slice(const heed_cuda_args *args, const place *at
             continue;
         float *o = args->partial + (base + row) * HEED_DIM_V;
         if (t == 0 && at->slice == 0)
-            ptx_st_global_f32(args->partial_lse + base + row, row_lse(st, i / 2, i % 2));
+            ptx_st_global_f32(args->partial_lse + base + row,
+                              lse_of_part(st->max[i / 2][i % 2], st->sum[i / 2][i % 2]));
         HEED_UNROLL
         for (int n = 0; n < 2 * V8; n++) {
             u32 column = first + FRAGMENT_COLUMN(n / 2) + n % 2 * PAIR_COLUMNS;

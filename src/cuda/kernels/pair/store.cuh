@@ -71,7 +71,8 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
             continue;
         float *o = args->partial + (base + row) * HEED_DIM_V + first;
         if (slice == SLICES - 1 && at->half == 0 && at->lane % 4 == 0)
-            ptx_st_global_f32(args->partial_lse + base + row, row_lse(st, h));
+            ptx_st_global_f32(args->partial_lse + base + row,
+                              lse_of_part(st->max[0][h], st->sum[0][h]));
         HEED_UNROLL
         for (u32 i = 0; i < V8; i++) {
             const float *pair = &st->o[0][i][2 * h];

@@ -224,7 +224,7 @@ HEED_DEVICE float part_lse_of(float top, float sum, int bad)
 {
     if (bad)
         return ptx_as_f32(0x7fffffffu);
-    return sum == 0.0f ? -ptx_infinity() : top + ptx_lg2(sum);
+    return lse_of_part(top, sum);
 }
 
 /* Stores the normalized rows of a row group without others as a part; @bad has a bit for each row

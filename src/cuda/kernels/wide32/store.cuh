@@ -67,7 +67,7 @@ HEED_DEVICE void finish_rows(const heed_cuda_args *args, const place *at)
     float lse = sum == 0.0f ? -ptx_infinity() : max + ptx_lg2(sum);
     u32 exists = at->lane < own && row < args->rows, kept = ptx_ld_shared_4(stats + KEPT_AT);
     if (args->splits.value > 1) {
-        if (!kept && sum != 0.0f)
+        if (!kept && (sum != 0.0f || max >= FAR_MAX))
             lse = ptx_as_f32(0x7fffffffu);
         if (exists)
             ptx_st_global_f32(args->partial_lse + part_offset(args, at->head, at->split) + row,
