@@ -299,7 +299,7 @@ static const char *idle_splits(const heed_problem *problem, const heed_gpu *gpu,
 {
     int64_t rows = problem->seq_q * heed_problem_group(problem);
     if (rows <= FEW_ROWS)
-        return "not worthwhile: 16 rows are enough";
+        return "not worthwhile: blocks of 16 rows are enough";
     if (rows <= HEED_WGMMA_ROWS && heed_problem_varies_k(problem) && !problem->invariant)
         return "not worthwhile: does not spread the keys of unequal sequences";
     return heed_cuda_idle_splits(problem, gpu, heed_wgmma_items(problem, v), v[SPLITS],

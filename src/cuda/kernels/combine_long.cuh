@@ -92,7 +92,7 @@ HEED_DEVICE void add_long(long_row *row, const long_batch *batch)
     }
 }
 
-/* Adds the sums of all groups up, in the lanes of the first one. */
+/* Adds the sums of all groups up, for all of their lanes. */
 HEED_DEVICE void add_groups(const long_place *at, long_row *row)
 {
     HEED_NO_UNROLL

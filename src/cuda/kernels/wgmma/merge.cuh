@@ -227,8 +227,8 @@ HEED_DEVICE float part_lse_of(float top, float sum, int bad)
     return lse_of_part(top, sum);
 }
 
-/* Stores the normalized rows of a row group without others as a part; @bad has a bit for each row
- * of the lane that must be recomputed. */
+/* Stores the normalized rows of a row group with separate rows as a part; @bad has a bit for each
+ * row of the lane that must be recomputed. */
 HEED_DEVICE void store_part(const heed_cuda_args *args, const place *at, const state *st, u32 bad)
 {
     HEED_UNROLL

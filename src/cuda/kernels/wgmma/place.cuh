@@ -22,7 +22,7 @@
 #define HEED_SPLIT 0
 #endif
 
-/* True if the block's first tile may be any. */
+/* True if the tiles of a block may begin anywhere. */
 #define BEGINS_LATER (HEED_HIDES_FIRST || HEED_SPLIT)
 
 /* The place of a thread, and the rows and keys of its block. */
