@@ -613,9 +613,9 @@ typedef struct heed_options {
 /* heed_context_create() makes a context with @options, or with the defaults if that is NULL, and
  * starts its threads. The threads sleep while there is no work. Returns HEED_OK; HEED_ERR_INVALID
  * for a bad option (HEED_CPU and HEED_DEVICE included), and for a CUDA device in a process that was
- * forked after CUDA was used; HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a
- * thread cannot be started; HEED_ERR_DEVICE if there is no such device, driver or compiler, or the
- * device is too old. On failure *@context is NULL.
+ * forked after CUDA was used; HEED_ERR_NO_MEMORY; HEED_ERR_SYSTEM if a thread cannot be started;
+ * HEED_ERR_DEVICE if there is no such device, driver or compiler, or the device is too old. On
+ * failure *@context is NULL.
  *
  * A context may be used by many threads at once. A child process after fork() has neither its
  * threads nor its device, so make contexts after forking. In such a child no call hangs: a CPU's

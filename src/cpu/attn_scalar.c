@@ -15,9 +15,8 @@
  * Knob s: tasks that share the keys of one block of rows.
  *
  * HEED_ABLATE is for degraded builds (ablated.h): no-exp, no-products (sums stop after their first
- * step), no-loads, mispredicted, extra-barrier, strided (K and V are converted
- * column by column), no-staging (they are read in place, in float32), over-unrolled and tiny-blocks
- * (of one row).
+ * step), no-loads, mispredicted, extra-barrier, strided (K and V are converted column by column),
+ * no-staging (they are read in place, in float32), over-unrolled and tiny-blocks (of one row).
  */
 #include <float.h>
 #include <math.h>

@@ -29,9 +29,9 @@
  * Knobs m (rows per task), n (keys per tile) and s (tasks that share the keys) are in attn_tile.c.
  *
  * HEED_ABLATE is for degraded builds (ablated.h): no-exp, no-products (each sum stops after its
- * first step), no-loads, mispredicted (an unpredictable branch for each vector of
- * weights), extra-barrier, strided (K is packed column by column), no-staging (K is read in place,
- * in float32), no-overlap (no prefetch), over-unrolled and masked.
+ * first step), no-loads, mispredicted (an unpredictable branch for each vector of weights),
+ * extra-barrier, strided (K is packed column by column), no-staging (K is read in place, in
+ * float32), no-overlap (no prefetch), over-unrolled and masked.
  *
  * docs/kernels/attn_tile.md has the log: versions with their timings, and other attempts.
  */

@@ -17,8 +17,8 @@
 #define PANEL 64      /* columns of a panel of a tile, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
-#define BAD_BYTES 16 /* for the first bad key */
-#define FEW_ROWS 16
+#define BAD_BYTES 16  /* for the first bad key */
+#define FEW_ROWS 16   /* up to so many, blocks of attn_mma.cu are as fast */
 #define LEFT_EXTRA 40 /* bytes that a team stores per row besides its sums */
 
 /* The work per score between the products and the exponential. */
