@@ -55,7 +55,8 @@ set(knobs_attn_mma.c M=BLOCK_ROWS N=TILE_KEYS W=GROUP_WARPS K=KEY_GROUPS S=STAGE
     B=BLOCKS_PER_SM V=VALUE_WARPS)
 set(knobs_attn_wide.c N=TILE_KEYS)
 set(knobs_attn_wide32.c N=TILE_KEYS)
-set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE P=SPLIT)
+set(knobs_attn_wgmma.c R=ROW_GROUPS K=KEY_GROUPS N=TILE_KEYS S=STAGES O=STEP_ORDER T=TURNS C=OWN_TILES G=SCHEDULE P=SPLIT
+    B=BIAS_TILES)
 # Sets OUT to "" for kernels of `make test`, and to "_others".
 function(heed_emulated_others name out)
     string(REGEX REPLACE "_(unaligned|negative)$" "" base ${name})
@@ -478,6 +479,20 @@ heed_emulated_changed(attn_mma.c changed_mma_sinks "sinks=bh"
     BF16=0 DIM_QK=32 DIM_V=32 M=64 N=64 W=2 K=1 S=4 Q=2 O=2 B=1 ACC16=0)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_bias "causal bias=bf16:hq alibi"
     BF16=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=128 S=2 O=2 T=2 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles "causal bias=bf16:hq alibi"
+    BF16=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=64 S=2 O=2 T=2 C=2 G=2 B=3)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_cap "bias=f16:bhq softcap=2 sinks=bh"
+    BF16=0 DIM_QK=64 DIM_V=64 R=3 K=1 N=64 S=2 O=3 T=2 C=1 G=2 B=7)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_bits "bias=f16:hq shown=bits:bhq"
+    BF16=1 DIM_QK=64 DIM_V=40 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=3 B=3)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_pair "causal=br bias=bf16:bq lengths"
+    BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=2 O=1 T=1 C=1 G=4 B=5)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_split "window=40:9 align=br bias=f16:hq sinks"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=128 S=2 O=3 T=3 C=1 G=1 P=1 B=3)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_paged "causal=br paged=8 lengths bias=bf16:bhq"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2 B=7)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_listed "bias=f16:q visible=k%50!=7"
+    BF16=0 DIM_QK=96 DIM_V=96 R=2 K=2 N=64 S=2 O=3 T=2 C=1 G=1 B=1)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_shown "shown=bytes:bhq sinks"
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_pair "causal shown=bits:q softcap=2 sinks=bh"

@@ -31,6 +31,7 @@ typedef struct program {
     heed_cuda_function *list;      /* launched before it; NULL: none */
     heed_cuda_args args;           /* without addresses */
     heed_cuda_mapped_args *mapped; /* likewise, for functions that take these, which include args */
+    bool bias_tiles;               /* the bias is mapped */
     unsigned grid;
     unsigned threads;
     unsigned smem;
@@ -170,6 +171,7 @@ static heed_status load_maps(program *made, const heed_plan *plan, const heed_cu
                              const heed_launch_facts *launch)
 {
     heed_cuda *cuda = plan->context->cuda;
+    int columns = launch->map_columns ? launch->map_columns : HEED_MAP_COLUMNS;
     made->mapped = aligned_alloc(_Alignof(heed_cuda_mapped_args), sizeof *made->mapped);
     if (!made->mapped)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
@@ -177,9 +179,10 @@ static heed_status load_maps(program *made, const heed_plan *plan, const heed_cu
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    status = heed_cuda_make_maps(cuda, &plan->problem, launch->mapped,
-                                 launch->map_columns ? launch->map_columns : HEED_MAP_COLUMNS,
-                                 made->mapped);
+    status = heed_cuda_make_maps(cuda, &plan->problem, launch->mapped, columns, made->mapped);
+    if (status == HEED_OK && launch->bias_tiles)
+        status = heed_cuda_make_bias_map(cuda, &plan->problem, columns, &made->mapped->bias);
+    made->bias_tiles = launch->bias_tiles;
     heed_cuda_leave(cuda);
     return status;
 }
@@ -256,6 +259,9 @@ static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
     made->strides_aligned = main_can(&plan->problem, &cut.launch);
     made->operand_count = heed_cuda_operands(&plan->problem, &made->source_count, made->operands);
     made->pairs = heed_cuda_needs_of(&plan->problem).pairs;
+    for (int i = 0; i < made->source_count && cut.launch.bias_tiles; i++)
+        if (made->operands[i].buffer == offsetof(heed_buffers, bias))
+            made->operands[i].unit = ALIGNED;
     compilation all[2] = { { .plan = plan,
                              .kernel = cut.fallback_kernel ? cut.fallback_kernel : plan->kernel,
                              .config = aligned ? &cut.fallback : &plan->config },
@@ -484,7 +490,8 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
         mapped = *what->mapped;
         mapped.args = args;
         launch.args = &mapped;
-        heed_status status = heed_cuda_place_maps(plan->context->cuda, &mapped);
+        heed_status status = heed_cuda_place_maps(plan->context->cuda, &mapped,
+                                                  what->bias_tiles ? buffers->bias : NULL);
         if (status != HEED_OK)
             return status;
     }

@@ -24,6 +24,7 @@ typedef struct heed_launch_facts {
                         keys; 0: a heed_cuda_args */
     int map_columns; /* of its boxes, if mapped: 8, 16, 32 or 64; 0 means 64 */
     int resident;    /* if mapped: resident blocks per multiprocessor; 0: unknown */
+    bool bias_tiles; /* if mapped: the bias is mapped too; only for built-in kernels */
     bool rows_apart; /* if mapped: only k and v are mapped; the kernel addresses rows of any heads
                         itself */
     bool spread;     /* keys are split into shares of equal size (spread.cuh) */

@@ -136,33 +136,86 @@ static heed_status fail_fault(const map_fault *fault)
                      (long long)fault->most, (long long)fault->unit);
 }
 
-static heed_status make_map(heed_cuda *cuda, const heed_problem *problem, int index, box_size size,
-                            heed_cuda_map *map)
+/* Makes the map of a tensor or of the bias, @name, with @columns. */
+static heed_status make_map(heed_cuda *cuda, const char *name, bool bf16, int64_t columns,
+                            const outer dims[3], const uint32_t box[DIMS], heed_cuda_map *map)
 {
     static const uint32_t steps[DIMS] = { 1, 1, 1, 1 };
+    uint64_t sizes[DIMS] = { (uint64_t)columns }, strides[DIMS - 1];
+    for (int i = 0; i < 3; i++) {
+        sizes[i + 1] = (uint64_t)dims[i].size;
+        /* even an unused one must be valid */
+        strides[i] = (uint64_t)(dims[i].size > 1 ? dims[i].stride : UNIT) * ELEMENT;
+    }
+    int result = cuda->driver->map_encode(map, bf16 ? CU_MAP_BF16 : CU_MAP_F16, DIMS, NOWHERE,
+                                          sizes, strides, box, steps, CU_MAP_APART,
+                                          swizzle_of((int)box[0]), CU_MAP_L2_256, CU_MAP_ZEROS);
+    char what[160];
+    snprintf(what, sizeof what,
+             "mapping %s (%lld x %lld x %lld x %lld, in boxes of %u rows by %u heads)", name,
+             (long long)dims[2].size, (long long)dims[1].size, (long long)dims[0].size,
+             (long long)columns, box[2], box[1]);
+    return heed_cuda_result(cuda, result, what);
+}
+
+static heed_status make_tensor_map(heed_cuda *cuda, const heed_problem *problem, int index,
+                                   box_size size, heed_cuda_map *map)
+{
     heed_tensor tensor = heed_problem_tensor(problem, index);
     map_fault fault;
     if (find_fault(&tensor, &fault))
         return fail_fault(&fault);
     outer dims[3];
     uint32_t box[DIMS];
-    uint64_t sizes[DIMS] = { (uint64_t)tensor.dim }, strides[DIMS - 1];
     choose_box(problem, index, size, box);
     outer_dims(&tensor, dims);
+    return make_map(cuda, tensor.role->name, problem->type == HEED_BF16, tensor.dim, dims, box,
+                    map);
+}
+
+/* ---- The bias ---- */
+
+/* A dimension of the bias: of size 1 if it repeats. */
+static outer bias_dim(const heed_problem *problem, unsigned along, int64_t size, int64_t stride)
+{
+    bool has = problem->bias.along & along && stride != 0;
+    return (outer){ "bias", "stride", has ? size : 1, stride };
+}
+
+static void bias_dims(const heed_problem *problem, outer dims[3])
+{
+    const heed_strides *s = &problem->bias.strides;
+    dims[0] = bias_dim(problem, HEED_ALONG_HEAD, problem->heads_q, s->head);
+    dims[1] = bias_dim(problem, HEED_ALONG_QUERY, problem->seq_q, s->seq);
+    dims[2] = bias_dim(problem, HEED_ALONG_BATCH, problem->batch, s->batch);
+}
+
+heed_cuda_bias_map heed_cuda_bias_mapped(const heed_problem *problem)
+{
+    const heed_operand *bias = &problem->bias;
+    const heed_problem seen = heed_cuda_mapped_problem(problem);
+    outer dims[3];
+    bias_dims(problem, dims);
+    bool halves = bias->type == HEED_DATA_F16 || bias->type == HEED_DATA_BF16;
+    bool fits = halves && dims[1].size == problem->seq_q && bias->along & HEED_ALONG_KEY &&
+                (heed_problem_group(&seen) == 1 || dims[0].size == problem->heads_q);
     for (int i = 0; i < 3; i++) {
-        sizes[i + 1] = (uint64_t)dims[i].size;
-        /* even an unused one must be valid */
-        strides[i] = (uint64_t)(dims[i].size > 1 ? dims[i].stride : UNIT) * ELEMENT;
+        const outer *d = &dims[i];
+        fits = fits &&
+               (d->size == 1 || (d->stride > 0 && d->stride < STRIDE_END && d->stride % UNIT == 0));
     }
-    int result = cuda->driver->map_encode(
-        map, problem->type == HEED_BF16 ? CU_MAP_BF16 : CU_MAP_F16, DIMS, NOWHERE, sizes, strides,
-        box, steps, CU_MAP_APART, swizzle_of(size.columns), CU_MAP_L2_256, CU_MAP_ZEROS);
-    char what[160];
-    snprintf(what, sizeof what,
-             "mapping %s (%lld x %lld x %lld x %lld, in boxes of %u rows by %u heads)",
-             tensor.role->name, (long long)tensor.batch, (long long)tensor.seq,
-             (long long)tensor.heads, (long long)tensor.dim, box[2], box[1]);
-    return heed_cuda_result(cuda, result, what);
+    return (heed_cuda_bias_map){ fits, dims[0].size > 1, dims[2].size > 1 };
+}
+
+heed_status heed_cuda_make_bias_map(heed_cuda *cuda, const heed_problem *problem, int columns,
+                                    heed_cuda_map *map)
+{
+    outer dims[3];
+    uint32_t box[DIMS];
+    bias_dims(problem, dims);
+    choose_box(problem, HEED_ROLE_Q, (box_size){ 1, columns }, box);
+    return make_map(cuda, "bias", problem->bias.type == HEED_DATA_BF16, problem->seq_k, dims, box,
+                    map);
 }
 
 static void list_maps(heed_cuda_mapped_args *args, heed_cuda_map *maps[HEED_TENSORS])
@@ -189,23 +242,29 @@ heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, in
     const box_size size = { tile, columns };
     heed_status status = HEED_OK;
     for (int i = 0; i < HEED_TENSORS && status == HEED_OK; i++)
-        status = make_map(cuda, problem, i, size, maps[i]);
+        status = make_tensor_map(cuda, problem, i, size, maps[i]);
     return status;
 }
 
-heed_status heed_cuda_place_maps(heed_cuda *cuda, heed_cuda_mapped_args *args)
+static heed_status place_map(heed_cuda *cuda, heed_cuda_map *map, const char *name,
+                             const void *address)
+{
+    int result = cuda->driver->map_replace(map, (void *)(uintptr_t)address);
+    if (result == CU_SUCCESS)
+        return HEED_OK;
+    char what[64];
+    snprintf(what, sizeof what, "mapping %s at %p", name, address);
+    return heed_cuda_result(cuda, result, what);
+}
+
+heed_status heed_cuda_place_maps(heed_cuda *cuda, heed_cuda_mapped_args *args, const void *bias)
 {
     const void *const addresses[HEED_TENSORS] = { args->args.q, args->args.k, args->args.v,
                                                   args->args.o };
     heed_cuda_map *maps[HEED_TENSORS];
+    heed_status status = bias ? place_map(cuda, &args->bias, "bias", bias) : HEED_OK;
     list_maps(args, maps);
-    for (int i = 0; i < HEED_TENSORS; i++) {
-        int result = cuda->driver->map_replace(maps[i], (void *)(uintptr_t)addresses[i]);
-        if (result == CU_SUCCESS)
-            continue;
-        char what[64];
-        snprintf(what, sizeof what, "mapping %s at %p", heed_roles[i].name, addresses[i]);
-        return heed_cuda_result(cuda, result, what);
-    }
-    return HEED_OK;
+    for (int i = 0; i < HEED_TENSORS && status == HEED_OK; i++)
+        status = place_map(cuda, maps[i], heed_roles[i].name, addresses[i]);
+    return status;
 }

@@ -29,8 +29,24 @@ bool heed_cuda_can_map(const heed_problem *problem, const char **why);
 heed_status heed_cuda_make_maps(heed_cuda *cuda, const heed_problem *problem, int64_t tile,
                                 int columns, heed_cuda_mapped_args *args);
 
+/* The bias as a tensor that can be mapped: whether it can, which takes 16 bits, queries, keys and
+ * aligned strides, and, if query heads of a group are rows of one box, heads; and which of its
+ * other dimensions do not repeat. */
+typedef struct heed_cuda_bias_map {
+    bool fits;
+    bool heads, batch;
+} heed_cuda_bias_map;
+
+heed_cuda_bias_map heed_cuda_bias_mapped(const heed_problem *problem);
+
+/* heed_cuda_make_bias_map() makes the map of a bias that can be mapped, complete except for its
+ * address. Returns HEED_OK or the driver's error. */
+heed_status heed_cuda_make_bias_map(heed_cuda *cuda, const heed_problem *problem, int columns,
+                                    heed_cuda_map *map);
+
 /* heed_cuda_place_maps() sets the addresses of the maps of @args, made before, to those of
- * args->args, which must be multiples of 16. It only takes a few stores on the host. */
-heed_status heed_cuda_place_maps(heed_cuda *cuda, heed_cuda_mapped_args *args);
+ * args->args and @bias, NULL without a map of it. They must be multiples of 16. It only takes a few
+ * stores on the host. */
+heed_status heed_cuda_place_maps(heed_cuda *cuda, heed_cuda_mapped_args *args, const void *bias);
 
 #endif /* HEED_CUDA_MAPS_H */

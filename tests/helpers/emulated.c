@@ -81,6 +81,9 @@ static bool has_pairs(const emulated_config *config, const heed_problem *problem
     for (int i = 0; i < sources; i++)
         pairs = pairs &&
                 (uintptr_t)address_of(&operands[i], buffers) % (size_t)operands[i].unit == 0;
+    if (config->aligned->bias_tiles)
+        pairs = pairs && needs.stages && heed_cuda_bias_mapped(problem).fits &&
+                (uintptr_t)buffers->bias % 16 == 0;
     return pairs;
 }
 
@@ -126,6 +129,25 @@ static void map_tensor(heed_cuda_map *map, const heed_tensor *t, const void *bas
     emulator_map(map, base, dims, strides, box);
 }
 
+/* The same for the bias, which is one of the sources of @args. */
+static void map_bias(heed_cuda_map *map, const emulated *it, const emulated_kernel *kernel,
+                     const heed_cuda_args *args)
+{
+    const heed_problem *p = &it->problem;
+    const heed_cuda_bias_map has = heed_cuda_bias_mapped(p);
+    heed_cuda_operand operands[HEED_CUDA_OPERANDS_MAX];
+    int sources, group = (int)args->group.value;
+    heed_cuda_operands(p, &sources, operands);
+    const heed_tensor t = { .batch = has.batch ? p->batch : 1,
+                            .seq = p->seq_q,
+                            .heads = has.heads ? p->heads_q : 1,
+                            .dim = p->seq_k,
+                            .strides = p->bias.strides };
+    for (int i = 0; i < sources; i++)
+        if (operands[i].buffer == offsetof(heed_buffers, bias))
+            map_tensor(map, &t, args->changes.sources[i].data, kernel->columns, group, 64 / group);
+}
+
 static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_kernel *kernel,
                                             const heed_cuda_args *args)
 {
@@ -141,6 +163,8 @@ static heed_cuda_mapped_args mapped_args_of(const emulated *it, const emulated_k
                    keys ? (p->page > 0 && p->page < kernel->mapped ? (int)p->page : kernel->mapped)
                         : 64 / group);
     }
+    if (kernel->bias_tiles)
+        map_bias(&mapped.bias, it, kernel, args);
     mapped.ahead = args->blocks == 1; /* sometimes */
     mapped.share = heed_cuda_divide_by(
         (unsigned)(heed_cuda_mapped_problem(p).heads_kv / p->heads_kv));

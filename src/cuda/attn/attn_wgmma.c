@@ -105,6 +105,7 @@ static void config_at(int index, heed_config *config)
     for (int i = 0; i < SPLITS; i++)
         config->value[i] = row->value[i];
     config->value[SPLITS] = is_whole ? 1 : splits[index % SPLIT_VALUES];
+    config->value[BIAS_TILES] = 1;
 }
 
 /* The fallback for unaligned addresses is the small config of attn_mma.cu, or that one's
@@ -121,6 +122,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                     .apart = true,
                     .aligned = true,
                     .mapped = config->value[TILE_KEYS],
+                    .bias_tiles = config->value[BIAS_TILES] == 2,
                     .list_keys = heed_cuda_list_keys(problem, rows, config->value[TILE_KEYS]),
                     .in_turn = config->value[SCHEDULE] == 2,
                     .paired = heed_wgmma_pair(config->value) > 1,
@@ -167,7 +169,9 @@ int heed_wgmma_value_columns(const heed_problem *problem)
 static int64_t smem_of(const heed_problem *problem, const int *v)
 {
     int64_t qk = panels(problem->dim_qk), dv = panels(problem->dim_v);
-    int64_t stages = (int64_t)v[STAGES] * v[TILE_KEYS] * (qk + dv) * PANEL_ROW;
+    int64_t bias = v[BIAS_TILES] == 2 ? (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS] * v[TILE_KEYS] * 2
+                                      : 0;
+    int64_t stages = v[STAGES] * (v[TILE_KEYS] * (qk + dv) * PANEL_ROW + bias);
     int64_t sharers = (int64_t)v[KEY_GROUPS] * heed_wgmma_pair(v),
             rows = HEED_WGMMA_ROWS * v[ROW_GROUPS] / heed_wgmma_pair(v);
     int64_t left = sharers > 1
@@ -202,7 +206,7 @@ static int registers_of(const heed_problem *problem, const int *v)
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     int steps = needs.registers + (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) +
                 (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
-                (needs.ahead && needs.pairs ? v[TILE_KEYS] / 4 : 0);
+                (needs.ahead && needs.pairs && v[BIAS_TILES] == 1 ? v[TILE_KEYS] / 4 : 0);
     return heed_wgmma_value_columns(problem) / 2 + quarters[v[STEP_ORDER]] * v[TILE_KEYS] / 4 +
            rest + steps;
 }
@@ -215,6 +219,8 @@ static const shipped *next_row(const int *v, const shipped *row)
 {
     const shipped *table = v[SPLITS] > 1 ? split : whole;
     const shipped *end = table + (v[SPLITS] > 1 ? SPLIT : WHOLE);
+    if (v[BIAS_TILES] == 2) /* not planned */
+        return NULL;
     for (row = row ? row + 1 : table; row < end; row++)
         if (memcmp(v, row->value, sizeof row->value) == 0)
             return row;
@@ -290,6 +296,12 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
     if (v[SPLITS] > 1 &&
         heed_cuda_list_keys(problem, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS], v[TILE_KEYS]) > 0)
         return "splits are for tiles that are not listed";
+    if (v[BIAS_TILES] == 2 && v[TILE_KEYS] % PANEL != 0)
+        return "tiles of a bias have a multiple of 64 keys";
+    if (v[BIAS_TILES] == 2 &&
+        !(heed_cuda_needs_of(problem).stages && heed_cuda_bias_mapped(problem).fits))
+        return "tiles are of a bias of 16 bits along queries and keys, whose strides are multiples "
+               "of 8, with heads if there are groups, and of one that is read first";
     return NULL;
 }
 
@@ -352,26 +364,26 @@ static heed_status facts(const heed_kernel *kernel, const heed_problem *problem,
                          heed_cuda_facts *result)
 {
     const int *v = config->value;
-    const heed_define defines[] = {
-        { "HEED_BF16", problem->type == HEED_BF16 },
-        { "HEED_NEGATE", problem->scale < 0 },
-        { "HEED_ROW_GROUPS", v[ROW_GROUPS] },
-        { "HEED_KEY_GROUPS", v[KEY_GROUPS] },
-        { "HEED_TILE_KEYS", v[TILE_KEYS] },
-        { "HEED_STAGES", v[STAGES] },
-        { "HEED_STEP_ORDER", v[STEP_ORDER] },
-        { "HEED_TURNS", v[TURNS] },
-        { "HEED_OWN_TILES", v[OWN_TILES] },
-        { "HEED_SCHEDULE", v[SCHEDULE] },
-        { "HEED_SPLIT", 1 }, /* the last one is left out without splits */
+    const heed_cuda_bias_map bias = heed_cuda_bias_mapped(problem);
+    heed_define defines[12] = {
+        { "HEED_BF16", problem->type == HEED_BF16 }, { "HEED_NEGATE", problem->scale < 0 },
+        { "HEED_ROW_GROUPS", v[ROW_GROUPS] },        { "HEED_KEY_GROUPS", v[KEY_GROUPS] },
+        { "HEED_TILE_KEYS", v[TILE_KEYS] },          { "HEED_STAGES", v[STAGES] },
+        { "HEED_STEP_ORDER", v[STEP_ORDER] },        { "HEED_TURNS", v[TURNS] },
+        { "HEED_OWN_TILES", v[OWN_TILES] },          { "HEED_SCHEDULE", v[SCHEDULE] },
     };
-    size_t count = sizeof defines / sizeof *defines;
+    size_t count = 10;
+    if (v[SPLITS] > 1)
+        defines[count++] = (heed_define){ "HEED_SPLIT", 1 };
+    if (v[BIAS_TILES] == 2)
+        defines[count++] = (heed_define){ "HEED_BIAS_TILES",
+                                          1 | bias.heads << 1 | bias.batch << 2 };
     (void)kernel;
     (void)machine;
     result->source = "attn_wgmma.cu";
     result->launch.threads = threads_of(v);
     result->launch.smem = smem_of(problem, v);
-    return heed_cuda_facts_define(result, problem, defines, v[SPLITS] > 1 ? count : count - 1);
+    return heed_cuda_facts_define(result, problem, defines, count);
 }
 
 const heed_algorithm heed_algorithm_cuda_wgmma = {
@@ -383,8 +395,9 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 't', "TURNS", { 1, 2, 3 } },
                { 'c', "OWN_TILES", { 1, 2 } },
                { 'g', "SCHEDULE", { 1, 2, 3, 4 } },
-               { 'p', "SPLITS", { 1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 } } },
-    .quiet = 1u << SPLITS,
+               { 'p', "SPLITS", { 1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 } },
+               { 'b', "BIAS_TILES", { 1, 2 } } },
+    .quiet = 1u << SPLITS | 1u << BIAS_TILES,
     .config_at = config_at,
     .config_count = WHOLE + SPLIT * SPLIT_VALUES,
     .modifies = true,

@@ -21,6 +21,7 @@ enum {
     SCHEDULE,   /* 2: persistent, as many blocks as multiprocessors; 3: two blocks fit on one; 4:
                    and two share an item */
     SPLITS,     /* splits: blocks that share the keys of the same rows */
+    BIAS_TILES, /* 2: the bias of a tile of keys is copied along with it; 1: lanes read it */
     KNOBS
 };
 

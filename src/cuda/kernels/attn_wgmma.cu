@@ -40,6 +40,10 @@
  *                                               the keys of each item
  *     HEED_SPLIT       split keys               1: args.splits blocks share the keys of an item
  *                                               and store parts for heed_combine
+ *     HEED_BIAS_TILES  tiles of the bias        0: none, lanes read its elements; otherwise the
+ *                                               sum of 1, for tiles that are copied along with
+ *                                               those of K, 2 if it has heads, and 4 if it has a
+ *                                               batch
  *
  * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
  *

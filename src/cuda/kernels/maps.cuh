@@ -30,13 +30,17 @@ typedef struct heed_cuda_map {
 /*
  * Boxes of q and o are of 64 rows as args.cuh defines them: of all heads of a group, if the size of
  * a group divides 64; else args has each query head as a separate group, and @share consecutive
- * query heads read the same key/value head. Boxes of k and v have one tile of keys.
+ * query heads read the same key/value head. Boxes of k and v have one tile of keys. The bias has a
+ * column for each key and boxes like those of q; a dimension that it does not have is of size 1.
  */
 typedef struct heed_cuda_mapped_args {
     heed_cuda_map q, k, v, o;
     heed_cuda_divisor share; /* 1 where groups are whole */
     unsigned ahead;          /* 1: blocks begin while the preceding launch still runs */
-    heed_cuda_args args;     /* last, as it may be truncated */
+    heed_cuda_args args;     /* which may be truncated */
+#if !defined __CUDACC__ || HEED_BIAS_TILES
+    heed_cuda_map bias; /* only for code that reads tiles of it */
+#endif
 } heed_cuda_mapped_args;
 
 #endif /* HEED_MAPS_CUH */

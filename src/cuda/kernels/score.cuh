@@ -20,7 +20,8 @@
  *     is_visible     true if the row sees the key: HEED_HIDES
  *
  * with HEED_LISTS the functions for sight.cuh, for STEPS_SEEN steps, and the flags
- * STEPS_READ_AHEAD, if score_tile_of can read elements of all the lane's keys, STEPS_RISE, if
+ * STEPS_READ_AHEAD, if score_tile_of can read elements of all the lane's keys, STEPS_STAGED, if
+ * these are those of a bias (1), or also others (2), at staged_of(), STEPS_RISE, if
  * STEP_FAR makes a difference, and STEPS_CAP, if STEP_SMALL and STEP_TINY do: then the unit is
  * ln(2).
  *
@@ -36,6 +37,8 @@
  *                 first key
  *     STEP_SMALL  is_small() holds for all the row's scores in the tile
  *     STEP_TINY   the fourth powers of the row's scores in the tile are at most cap.tiny
+ *     STEP_STAGED  score_tile_of() does not read elements of the bias: the caller stores them in
+ *                 *staged_of(), with STEP_AHEAD
  *
  * This file has the functions that the printed steps call.
  *
@@ -79,6 +82,7 @@
 #define STEP_SEEN (HEED_LISTS ? 8 : 0)
 #define STEP_SMALL 16
 #define STEP_TINY 32
+#define STEP_STAGED 64
 
 #define LOG2_E 1.44269504088896f
 
@@ -284,7 +288,7 @@ HEED_DEVICE void step_read_halves(step_ahead *to, const u8 *p, i32 left, const i
 {
     HEED_UNROLL
     for (int i = 0; i < AHEAD_WORDS; i++) {
-        int there = how & STEP_AHEAD && (whole || 8 * i < left);
+        int there = how & STEP_AHEAD && !(how & STEP_STAGED) && (whole || 8 * i < left);
         to->v[i] = there ? ptx_ld_ahead_4(p + (u64)i * 16) : 0;
     }
 }
@@ -457,6 +461,9 @@ HEED_DEVICE int step_any(const step_ahead *of)
 #include "sight.cuh"
 #endif
 #include "program.cuh"
+#ifndef STEPS_STAGED
+#define STEPS_STAGED 0
+#endif
 
 /* The lane's key that is processed as number @n. Adjacent bits are processed consecutively:
  * otherwise the compiler does not turn several of them into predicates at once. */

@@ -141,6 +141,7 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
     add_lists(&p, &needs);
     heed_score_need_all(&p);
+    needs.stages = needs.pairs > 0 && heed_score_staged(&p) >= 0;
     needs.instructions = p.term_count + (p.root >= 0 && !p.products) +
                          (p.caps_products ? 3
                           : p.capped      ? 2

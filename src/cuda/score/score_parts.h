@@ -92,6 +92,10 @@ heed_score_factors heed_score_factors_of(const heed_score *p, int i);
 heed_data heed_score_type_of(const heed_score *p, int i);
 const char *heed_score_read_ahead(const heed_score *p, int i);
 
+/* heed_score_staged() returns the step that reads elements of the bias ahead, two bytes each; -1 if
+ * there is none. */
+int heed_score_staged(const heed_score *p);
+
 /* The type of a value in device code. */
 const char *heed_score_kind_name(heed_kind kind);
 

@@ -31,20 +31,22 @@
 
 static void print_macros(const heed_score *p)
 {
-    bool reads = false, rises = false;
-    int packed = 0;
+    bool rises = false;
+    int count = 0, packed = 0;
     for (int i = 0; i < p->program.count; i++) {
-        reads = reads || heed_score_read_ahead(p, i);
+        count += heed_score_read_ahead(p, i) != NULL;
         if (heed_score_read_ahead(p, i) && (heed_score_type_of(p, i) == HEED_DATA_BITS ||
                                             heed_score_type_of(p, i) == HEED_DATA_BYTES))
             packed = heed_score_type_of(p, i) == HEED_DATA_BITS ? 1 : 2;
     }
     for (int i = 0; i < p->term_count; i++)
         rises = rises || heed_score_factors_of(p, p->terms[i].step).rises;
+    if (heed_score_staged(p) >= 0)
+        PRINT(p, "#define STEPS_STAGED %d\n", count > 1 ? 2 : 1);
     PRINT(p,
           "#define STEPS_READ_AHEAD %d\n#define STEPS_RISE %d\n#define STEPS_PACKED %d\n"
           "#define STEPS_CAP %d\n\n",
-          reads, rises, packed, p->caps_products);
+          count > 0, rises, packed, p->caps_products);
 }
 
 static void print_fields(const heed_score *p)
@@ -149,6 +151,16 @@ static void print_tile(const heed_score *p)
             print_tile_place(p, i);
     }
     PRINT(p, "    return at;\n}\n\n");
+}
+
+static void print_staged(const heed_score *p)
+{
+    int i = heed_score_staged(p);
+    if (i >= 0)
+        PRINT(p,
+              "HEED_DEVICE step_ahead *staged_of(score_tile *at)\n{\n"
+              "    return &at->a%d;\n}\n\n",
+              i);
 }
 
 static void print_ready(const heed_score *p)
@@ -343,6 +355,7 @@ size_t heed_cuda_print_program(const heed_problem *problem, char *text, size_t s
     print_fields(&p);
     print_row(&p);
     print_tile(&p);
+    print_staged(&p);
     print_ready(&p);
     print_any_visible(&p);
     print_base(&p);

@@ -210,6 +210,18 @@ const char *heed_score_read_ahead(const heed_score *p, int i)
     return name;
 }
 
+int heed_score_staged(const heed_score *p)
+{
+    for (int i = 0; i < p->program.count; i++) {
+        const char *ahead = heed_score_read_ahead(p, i);
+        if (ahead && strcmp(ahead, "halves") == 0 &&
+            p->program.sources[heed_score_step(p, i)->value.whole].buffer ==
+                heed_operand_rows[HEED_OPERAND_BIAS].buffer)
+            return i;
+    }
+    return -1;
+}
+
 static void print_along_keys(const heed_score *p, int i)
 {
     heed_data type = heed_score_type_of(p, i);

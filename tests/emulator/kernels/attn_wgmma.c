@@ -25,6 +25,7 @@ const emulated_kernel EMULATED_KERNEL = {
     .cluster = PAIR,
     .mapped = HEED_TILE_KEYS,
     .columns = PANEL_COLUMNS,
+    .bias_tiles = HEED_BIAS_TILES,
     .in_turn = HEED_SCHEDULE == 2,
     .run = run,
     .list = LIST,

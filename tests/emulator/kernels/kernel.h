@@ -24,6 +24,7 @@ typedef struct emulated_kernel {
     uint32_t cluster; /* blocks that share an item; 0: one block per item */
     int mapped;       /* takes a heed_cuda_mapped_args, with boxes of this many keys; 0: no maps */
     int columns;      /* per box */
+    bool bias_tiles;  /* takes tiles of the bias */
     bool rows_apart;  /* only K and V are mapped */
     bool in_turn;     /* blocks take several items in turn */
     void (*run)(const void *args);     /* takes a heed_cuda_args */

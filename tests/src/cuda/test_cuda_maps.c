@@ -140,6 +140,50 @@ static void test_what_is_mapped(void **state)
     }
 }
 
+/* A bias has boxes of as many rows as those of q. */
+static void test_bias(void **state)
+{
+    static const struct {
+        const char *spec;
+        bool fits;
+        int type;
+        expected it;
+    } cases[] = {
+        { "b2 h4 s256 d64 f16 bias=bf16:hq",
+          true,
+          CU_MAP_BF16,
+          { { 256, 4, 256, 1 }, { 131072, 512, 16 }, { 64, 1, 64, 1 } } },
+        { "b2 h4/2 s100/64 d64 bf16 bias=f16:bhq",
+          true,
+          CU_MAP_F16,
+          { { 64, 4, 100, 2 }, { 12800, 128, 51200 }, { 64, 2, 32, 1 } } },
+        { "b2 h6/2 s100/64 d64 f16 bias=f16:q",
+          true,
+          CU_MAP_F16,
+          { { 64, 1, 100, 1 }, { 16, 128, 16 }, { 64, 1, 64, 1 } } },
+        { .spec = "b2 h4/2 s100/64 d64 f16 bias=f16:q" },
+        { .spec = "b2 h4 s100/64 d64 f16 bias=f16:bh" },
+        { .spec = "b2 h4 s100/64 d64 f16 bias=f32:hq" },
+        { .spec = "b2 h4 s64/100 d64 f16 bias=f16:hq" },
+        { .spec = "b2 h4 s100/64 d64 f16" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        heed_problem problem = scene_problem(cases[i].spec);
+        heed_cuda_map map;
+        if (heed_cuda_bias_mapped(&problem).fits != cases[i].fits)
+            fail_msg("%s: %s", cases[i].spec, cases[i].fits ? "does not fit" : "fits");
+        if (!cases[i].fits)
+            continue;
+        heed_context *context = scene_open("cuda");
+        assert_int_equal(heed_cuda_enter(context->cuda), HEED_OK);
+        assert_int_equal(heed_cuda_make_bias_map(context->cuda, &problem, HEED_MAP_COLUMNS, &map),
+                         HEED_OK);
+        expect_map(cases[i].spec, 'b', &map, &cases[i].it, cases[i].type);
+        heed_cuda_leave(context->cuda);
+        heed_context_destroy(context);
+    }
+}
+
 /* The arguments describe groups that are not packed as separate heads. */
 static void test_groups_that_are_not_packed(void **state)
 {
@@ -211,7 +255,7 @@ static void test_addresses(void **state)
     copy.args.o = memory + 64;
     assert_int_equal(heed_cuda_enter(context->cuda), HEED_OK);
     int calls = fake->calls;
-    assert_int_equal(heed_cuda_place_maps(context->cuda, &copy), HEED_OK);
+    assert_int_equal(heed_cuda_place_maps(context->cuda, &copy, NULL), HEED_OK);
     assert_int_equal(fake->calls - calls, 4);
     heed_cuda_leave(context->cuda);
     assert_ptr_equal(read_map(&copy.q).address, copy.args.q);
@@ -242,15 +286,15 @@ static void test_what_the_driver_refuses(void **state)
     heed_context *context = scene_open("cuda");
     args.args = (heed_cuda_args){ .q = memory, .k = memory + 8, .v = memory, .o = memory };
     assert_int_equal(heed_cuda_enter(context->cuda), HEED_OK);
-    assert_true(is_refused("replace", heed_cuda_place_maps(context->cuda, &args), HEED_ERR_DEVICE,
-                           replace));
+    assert_true(is_refused("replace", heed_cuda_place_maps(context->cuda, &args, NULL),
+                           HEED_ERR_DEVICE, replace));
     heed_cuda_leave(context->cuda);
-    assert_true(is_refused("outside", heed_cuda_place_maps(context->cuda, &args), HEED_ERR_DEVICE,
-                           outside));
+    assert_true(is_refused("outside", heed_cuda_place_maps(context->cuda, &args, NULL),
+                           HEED_ERR_DEVICE, outside));
     heed_context_destroy(context);
 }
 
 RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_what_is_mapped), SCENE_TEST(test_narrow),
-                 SCENE_TEST(test_groups_that_are_not_packed),
+                 SCENE_TEST(test_bias), SCENE_TEST(test_groups_that_are_not_packed),
                  SCENE_TEST(test_what_cannot_be_mapped), SCENE_TEST(test_far_rows),
                  SCENE_TEST(test_addresses), SCENE_TEST(test_what_the_driver_refuses))

@@ -28,11 +28,13 @@
 #undef HEED_TILE_KEYS
 #undef HEED_ROW_GROUPS
 #undef HEED_KEY_GROUPS
+#undef HEED_BIAS_TILES
 #define HEED_ROW_GROUPS (config->value[0])
 #define HEED_KEY_GROUPS (config->value[1])
 #define HEED_TILE_KEYS (config->value[2])
 #define HEED_STAGES (config->value[3])
 #define HEED_SCHEDULE (config->value[7])
+#define HEED_BIAS_TILES (config->value[9] == 2)
 #define HEED_DIM_QK (problem->dim_qk)
 #define HEED_DIM_V (problem->dim_v)
 #define HEED_MASKED (heed_problem_masked(problem))
@@ -189,6 +191,17 @@ static void test_what_is_legal(void **state)
         { 90, "b1 h4 s64/512 d64 f16", "r1k4n64s8o1t1c1g1p8", "not worthwhile: more splits" },
         { 90, "b1 h8 s2147483647/64 d64 f16", "r1k4n64s8o1t1c1g1p8", "32 bits" },
         { 90, "b1 h4 s2147483648/8 d64 f16", "r2k1n128s4o2t1c1g1", "32 bits" },
+        { 90, "b1 h4 s256 d64 f16 bias=bf16:hq", "r3k1n64s4o3t2c1g2b2", NULL },
+        { 90, "b1 h4 s256 d64 f16 bias=f16:hq", "r2k1n128s3o3t3c1g2b2", NULL },
+        { 90, "b1 h4/2 s256 d64 f16 bias=f16:hq", "r3k1n64s4o3t2c1g2b2", NULL },
+        { 90, "b1 h6/2 s256 d64 f16 bias=f16:q", "r3k1n64s4o3t2c1g2b2", NULL },
+        { 90, "b1 h4/2 s256 d64 f16 bias=f16:q", "r4k1n64s3o3t2c1g2b2", "bias of 16 bits" },
+        { 90, "b1 h4 s256 d64 f16 bias=f32:hq", "r4k1n64s3o3t2c1g2b2", "bias of 16 bits" },
+        { 90, "b1 h4 s256 d64 f16 bias=f16:h", "r4k1n64s3o3t2c1g2b2", "bias of 16 bits" },
+        { 90, "b1 h4 s250 d64 f16 bias=f16:hq", "r4k1n64s3o3t2c1g2b2", "bias of 16 bits" },
+        { 90, "b1 h4 s256 d64 f16", "r4k1n64s3o3t2c1g2b2", "bias of 16 bits" },
+        { 90, "b1 h4 s256 d64 f16 bias=f16:hq", "r2k1n96s3o3t2c1g2b2", "a multiple of 64 keys" },
+        { 90, "b1 h4 s256 d64 f16 bias=f16:hq", "r4k1n64s4o3t2c1g2b2", "shared memory" },
         { 90, "b65536 h32769/10923 s8 d64 f16", "r2k1n128s4o2t1c1g1", "32 bits" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -346,6 +359,26 @@ static void test_splits(void **state)
     trial_end(&t);
 }
 
+/* A bias whose tiles are copied has a map too, and another kernel takes over if its address is not
+ * a multiple of 16. */
+static void test_bias_tiles(void **state)
+{
+    trial t;
+    const char *spec = "b2 h4/2 s256 d64 f16 bias=bf16:hq";
+    assert_int_equal(trial_begin(&t, spec, "r4k1n64s3o3t2c1g2b2"), HEED_OK);
+    t.buffers.bias = t.memory + 512;
+    execute(&t);
+    assert_int_equal(last.block[0], 5 * 128);
+    assert_int_equal(last.smem, shared_bytes(&t.plan.problem, &t.config));
+    assert_ptr_equal(address_of(&last_args.bias), t.buffers.bias);
+    assert_ptr_equal(address_of(&last_args.v), t.buffers.v);
+    assert_ptr_equal(last_args.args.changes.sources[0].data, t.buffers.bias);
+    t.buffers.bias = t.memory + 520;
+    execute(&t);
+    assert_int_equal(last.block[0], 128);
+    trial_end(&t);
+}
+
 /* At most one block for each of the 132 multiprocessors. */
 static void test_blocks_in_turn(void **state)
 {
@@ -447,6 +480,7 @@ int main(void)
         SCENE_TEST(test_one_launch),
         SCENE_TEST(test_groups_that_are_not_packed),
         SCENE_TEST(test_splits),
+        SCENE_TEST(test_bias_tiles),
         SCENE_TEST(test_blocks_in_turn),
         SCENE_TEST(test_misaligned_pointers),
         SCENE_TEST(test_captured),

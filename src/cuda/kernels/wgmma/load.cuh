@@ -71,9 +71,13 @@ typedef struct tiles {
 #if HEED_PAGED
     const heed_cuda_args *args;
 #endif
+#if HEED_BIAS_TILES
+    const heed_cuda_mapped_args *m;
+#endif
     u32 full, empty; /* stage barriers */
     u32 at;          /* offset in a stage */
     u32 panels;
+    u32 bytes;
 } tiles;
 
 HEED_DEVICE tiles tiles_of(const heed_cuda_mapped_args *m, const int of_k)
@@ -83,10 +87,14 @@ HEED_DEVICE tiles tiles_of(const heed_cuda_mapped_args *m, const int of_k)
 #if HEED_PAGED
     t.args = &m->args;
 #endif
+#if HEED_BIAS_TILES
+    t.m = m;
+#endif
     t.full = of_k ? K_FULL : V_FULL;
     t.empty = of_k ? K_EMPTY : V_EMPTY;
     t.at = of_k ? 0 : K_BYTES;
     t.panels = of_k ? QK_PANELS : V_PANELS;
+    t.bytes = of_k ? K_BYTES + BIAS_BYTES : V_BYTES;
     return t;
 }
 
@@ -151,6 +159,28 @@ HEED_DEVICE void copy_part(const tiles *t, const place *at, ring stage, part own
                         (i32)own.batch);
 }
 
+/* Starts copying the bias of the block's tile @j with its rows to the stage; likewise. */
+HEED_DEVICE void copy_bias(const tiles *t, const place *at, ring stage, u32 j, u32 barrier)
+{
+#if HEED_BIAS_TILES
+    u32 key = loaded_key(at, j), batch = HEED_BIAS_TILES & 4 ? at->batch : 0;
+    HEED_UNROLL
+    for (u32 i = 0; i < HEED_ROW_GROUPS * BIAS_PANELS && is_speaker(); i++) {
+        u32 row_group = i / BIAS_PANELS, panel = i % BIAS_PANELS;
+        u32 query = divide(at->row + row_group * GROUP_ROWS, t->m->args.group);
+        ptx_tensor_load(bias_tile(stage, row_group) + panel * GROUP_ROWS * PANEL_ROW, &t->m->bias,
+                        barrier, (i32)(key + panel * PANEL_COLUMNS),
+                        HEED_BIAS_TILES & 2 ? (i32)at->head_q : 0, (i32)query, (i32)batch);
+    }
+#else
+    (void)t;
+    (void)at;
+    (void)stage;
+    (void)j;
+    (void)barrier;
+#endif
+}
+
 /* In builds without overlap: waits until the tile before that of @next, if there is one, has been
  * read. */
 HEED_DEVICE void wait_before(const tiles *t, ring next, u32 j)
@@ -172,10 +202,12 @@ HEED_DEVICE void load_tile(const tiles *t, const place *at, ring stage, u32 j, p
         return;
     }
     if (is_speaker())
-        ptx_mbarrier_arrive_expect(full, HEED_TILE_KEYS * t->panels * PANEL_ROW);
+        ptx_mbarrier_arrive_expect(full, t->bytes);
     if (HEED_PAGED)
         ptx_warp_barrier();
     copy_part(t, at, stage, own, full);
+    if (HEED_BIAS_TILES && t->full == K_FULL)
+        copy_bias(t, at, stage, j, full);
 }
 
 /* Loads the tiles from @j on, each when its stage is empty. */

@@ -379,6 +379,11 @@ HEED_DEVICE u32 v_tile(ring at)
     return k_tile(at) + K_BYTES;
 }
 
+HEED_DEVICE u32 bias_tile(ring at, u32 row_group)
+{
+    return k_tile(at) + K_BYTES + V_BYTES + row_group * BIAS_GROUP_BYTES;
+}
+
 /* The first bad key, whose values are not all finite, in tiles that needed a mask; @at is BAD_AT,
  * or OTHER_BAD_AT for that of the other block of a pair. Those values were zeroed, and rows that
  * see the key are recomputed. */

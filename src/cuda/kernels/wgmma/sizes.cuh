@@ -7,6 +7,11 @@
 
 #include "panels.cuh"
 
+/* Tiles of the bias that are copied along with those of K. */
+#ifndef HEED_BIAS_TILES
+#define HEED_BIAS_TILES 0
+#endif
+
 /* Threads: HEED_ROW_GROUPS * HEED_KEY_GROUPS consumer warpgroups, then a producer. */
 #define GROUP_ROWS 64
 #define GROUP_THREADS 128
@@ -72,12 +77,15 @@
 #define LEFT_ROW (V_COLUMNS * 4 + 32)
 #define LEFT_BYTES (TEAMS == 1 ? 0 : TEAMS * LEFT_ROWS * (LEFT_ROW + 8))
 
-/* Shared memory: the stages of K and V, which later hold the sums that teams store; Q of each row
+/* Shared memory: the stages of K, V and maybe the bias, which later hold the sums that teams store; Q of each row
  * group, which later holds O; the first bad key; barriers. Sums from another block may arrive while
  * tiles are processed, so they have separate memory. */
 #define K_BYTES (HEED_TILE_KEYS * QK_PANELS * PANEL_ROW)
 #define V_BYTES (HEED_TILE_KEYS * V_PANELS * PANEL_ROW)
-#define STAGE_BYTES (K_BYTES + V_BYTES)
+#define BIAS_PANELS (HEED_TILE_KEYS / PANEL_COLUMNS)
+#define BIAS_GROUP_BYTES (GROUP_ROWS * BIAS_PANELS * PANEL_ROW) /* of a row group */
+#define BIAS_BYTES (HEED_BIAS_TILES ? HEED_ROW_GROUPS * BIAS_GROUP_BYTES : 0)
+#define STAGE_BYTES (K_BYTES + V_BYTES + BIAS_BYTES)
 #define STAGES_BYTES (HEED_STAGES * STAGE_BYTES)
 #define MERGE_BYTES (PAIR == 1 ? LEFT_BYTES : 0)
 #define Q_AT ((STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES + 1023) / 1024 * 1024)
@@ -92,6 +100,9 @@
 #define OTHER_BAD_AT (LEFT_AT + LEFT_BYTES) /* of a pair's other block */
 #define SHARED_BYTES (BARRIERS_AT + BARRIERS_BYTES + (PAIR == 1 ? 0 : LEFT_BYTES + BAD_BYTES))
 
+#if HEED_BIAS_TILES && HEED_TILE_KEYS % 64 != 0
+#error "tiles of a bias have panels of 64 columns"
+#endif
 #if HEED_TILE_KEYS % 16 != 0 || HEED_TILE_KEYS < 64 || HEED_TILE_KEYS > 256 || CONSUMERS > 4
 #error "HEED_TILE_KEYS must be a multiple of 16 from 64 to 256, and all groups 4 at most"
 #endif

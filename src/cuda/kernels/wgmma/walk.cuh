@@ -172,12 +172,14 @@ HEED_DEVICE void find_own_rows(walk *w)
  * so that their loads overlap with other work. Otherwise they are found when the scores are ready,
  * and need no registers before. */
 #if HEED_PAIRS && (HEED_MODIFIES || HEED_HIDES)
-#define EARLY_ROWS STEPS_READ_AHEAD
+#define EARLY_ROWS (STEPS_READ_AHEAD && !(HEED_BIAS_TILES && STEPS_STAGED == 1))
 #else
 #define EARLY_ROWS 0
 #endif
 
-#define READ_AHEAD ((HEED_PAIRS ? STEP_PAIRS : 0) | (EARLY_ROWS ? STEP_AHEAD : 0))
+#define READ_AHEAD                                                                    \
+    ((HEED_PAIRS ? STEP_PAIRS : 0) | (EARLY_ROWS || HEED_BIAS_TILES ? STEP_AHEAD : 0) | \
+     (HEED_BIAS_TILES ? STEP_STAGED : 0))
 
 /* Finds the lane's rows of tile @j; @masked: it may be on the edge of a mask. */
 HEED_DEVICE void find_tile_rows(const walk *w, tile_rows *rows, u32 j, const int masked)
@@ -196,12 +198,38 @@ HEED_DEVICE void find_early_rows(walk *w, u32 j, u32 tiles, const int masked)
         find_tile_rows(w, &w->ahead, j < tiles ? j : tiles - 1, masked);
 }
 
-/* Changes the scores of tile @j, whose @rows are found, and masks them, */
+/* Reads the lane's elements of the bias from its tile, whose layout is that of Q. */
+HEED_DEVICE void take_bias(const walk *w, tile_rows *rows, const tile *of)
+{
+#if HEED_BIAS_TILES
+    place at = place_anew(w);
+    u32 from = bias_tile(of->at, at.row_group);
+    HEED_UNROLL
+    for (u32 i = 0; i < 2; i++) {
+        u32 row = at.warp * 16 + i * 8 + at.lane % 8;
+        HEED_UNROLL
+        for (u32 chunk = 0; chunk < KEYS8; chunk += 4) {
+            u32 panel = chunk / PANEL_CHUNKS * GROUP_ROWS * PANEL_ROW;
+            ptx_ldmatrix_x4(staged_of(&rows->at[i])->v + chunk,
+                            chunk_at(from + panel, GROUP_ROWS, row,
+                                     chunk % PANEL_CHUNKS + at.lane / 8));
+        }
+    }
+    ptx_warp_barrier(); /* all lanes have read it */
+#else
+    (void)w;
+    (void)rows;
+    (void)of;
+#endif
+}
+
+/* Changes the scores of tile @j at @of, whose @rows are found, and masks them, */
 HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
-                              tile_rows *rows, const int masked)
+                              tile_rows *rows, const tile *of, const int masked)
 {
     const int how = READ_AHEAD | (masked ? 0 : STEP_FAR | STEP_SEEN);
     (void)how; /* without steps */
+    take_bias(w, rows, of);
     HEED_UNROLL
     for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
         ready_tile_row(&w->own, rows, i, how);
@@ -215,12 +243,12 @@ HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
 }
 
 /* the same once more, */
-HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
-                              const int masked)
+HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                              const tile *of, u32 j, const int masked)
 {
     tile_rows rows;
     find_tile_rows(w, &rows, j, masked);
-    modify_found(w, s, bases, &rows, masked);
+    modify_found(w, s, bases, &rows, of, masked);
 }
 
 /* True if softcaps take fewer instructions in most tiles than in others. */
@@ -242,14 +270,14 @@ HEED_DEVICE void keep_order(const walk *w)
 
 /* or for the first time, and then finds the rows of the next one. Their loads stay behind the last
  * use of these: otherwise registers are copied, which waits for the loads. */
-HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
-                             u32 tiles, const int masked)
+HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                             const tile *of, u32 j, u32 tiles, const int masked)
 {
     if (!EARLY_ROWS) {
-        modify_again(w, s, bases, j, masked);
+        modify_again(w, s, bases, of, j, masked);
         return;
     }
-    modify_found(w, s, bases, &w->ahead, masked);
+    modify_found(w, s, bases, &w->ahead, of, masked);
     keep_order(w);
     find_early_rows(w, j + 1, tiles, masked);
 }
@@ -314,7 +342,8 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
  * branch in between, so that arithmetic and exponentials overlap. Returns false if they are not
  * valid for the tile, or its weights are too large; its scores are as before. */
 HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
-                              tile_bases *bases, u32 j, u32 tiles, float sum[ROWS16][2])
+                              tile_bases *bases, const tile *of, u32 j, u32 tiles,
+                              float sum[ROWS16][2])
 {
 #if QUICK
     const int how = READ_AHEAD | STEP_FAR | STEP_SEEN | STEP_TINY;
@@ -329,6 +358,7 @@ HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KE
     HEED_UNROLL
     for (int i = 0; i < KEYS8 * 4; i++)
         changed[0][i / 4][i % 4] = s[0][i / 4][i % 4];
+    take_bias(w, rows, of);
     HEED_UNROLL
     for (int i = 0; i < 2; i++) {
         ready_tile_row(&w->own, rows, i, how);
@@ -349,6 +379,7 @@ HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KE
     (void)p;
     (void)s;
     (void)bases;
+    (void)of;
     (void)j;
     (void)tiles;
     (void)sum;
@@ -365,14 +396,14 @@ HEED_DEVICE void begin_softmax(walk *w)
 }
 
 /* Changes the scores of tile @j of @tiles by the general instructions, and masks them. */
-HEED_DEVICE void change_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases, u32 j,
-                             u32 tiles, const int careful, int masked)
+HEED_DEVICE void change_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                             const tile *of, u32 j, u32 tiles, const int careful, int masked)
 {
     if (QUICK) {
-        modify_again(w, s, bases, j, careful);
+        modify_again(w, s, bases, of, j, careful);
         find_early_rows(w, j + 1, tiles, careful);
     } else {
-        modify_tile(w, s, bases, j, tiles, careful);
+        modify_tile(w, s, bases, of, j, tiles, careful);
     }
     if (careful && masked)
         mask_tile(w, s, j);
@@ -408,17 +439,20 @@ HEED_DEVICE void step(walk *w, state *st, u32 j, u32 tiles, const int careful, i
     start_scores(s, w->rows, &here);
     ptx_wgmma_wait(0);
     scores_done(s);
-    release(w, tile_barrier(&here, K_EMPTY));
+    if (!HEED_BIAS_TILES)
+        release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 2)
         pass_turn(&w->at);
     if (!TURN_LATE)
         begin_softmax(w);
-    if (!QUICK || careful || !weigh_quickly(w, st, &p, s, &bases, j, tiles, sum)) {
-        change_tile(w, s, &bases, j, tiles, careful, masked);
+    if (!QUICK || careful || !weigh_quickly(w, st, &p, s, &bases, &here, j, tiles, sum)) {
+        change_tile(w, s, &bases, &here, j, tiles, careful, masked);
         if (TURN_LATE)
             begin_softmax(w);
         weigh_first(st, &p, s, &bases, scale, first, sum);
     }
+    if (HEED_BIAS_TILES)
+        release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 3)
         pass_turn(&w->at);
     wait_values(w, &here, HEED_OWN_TILES == 1 ? masked : is_cleaned(w, j));
@@ -476,8 +510,11 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     start_scores(s, w->rows, &w->tile);
     ptx_wgmma_wait(0);
     scores_done(s);
-    release(w, tile_barrier(&w->tile, K_EMPTY));
-    modify_tile(w, s, &bases, 0, tiles, 1);
+    if (!HEED_BIAS_TILES)
+        release(w, tile_barrier(&w->tile, K_EMPTY));
+    modify_tile(w, s, &bases, &w->tile, 0, tiles, 1);
+    if (HEED_BIAS_TILES)
+        release(w, tile_barrier(&w->tile, K_EMPTY));
     if (masked_end(&w->at) > own_tile(&w->at, 0))
         mask_tile(w, s, 0);
     find_max(st, s, &bases, scale, none);
@@ -500,7 +537,7 @@ HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_b
     if (ptx_vote_any(!weights_fit(sum))) {
         place at = place_anew(w);
         remake_scores(&at, s, w->q, k_tile(here->at));
-        modify_again(w, s, bases, j, masked);
+        modify_again(w, s, bases, here, j, masked);
         if (masked)
             mask_tile(w, s, j);
         raised = find_max(st, s, bases, scale, old);
@@ -534,7 +571,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
-    modify_tile(w, s, &bases, j, tiles, masked);
+    modify_tile(w, s, &bases, &here, j, tiles, masked);
     if (masked)
         mask_tile(w, s, j);
     if (HEED_TURNS == 3)
