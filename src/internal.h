@@ -72,7 +72,7 @@ struct heed_machine {
 /* A knob: a parameter of a kernel that changes its speed but never its result. Config names have
  * its letter followed by the value. Values end with 0 or with the array. */
 #define HEED_KNOBS_MAX 12
-#define HEED_KNOB_VALUES_MAX 11
+#define HEED_KNOB_VALUES_MAX 16
 typedef struct heed_knob {
     char letter;
     const char *name; /* such as "STAGES" */

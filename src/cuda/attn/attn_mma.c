@@ -395,7 +395,7 @@ const heed_algorithm heed_algorithm_cuda_mma = {
                { 'q', "Q_PLACE", { 1, 2 } },
                { 'o', "STEP_ORDER", { 1, 2 } },
                { 'b', "BLOCKS_PER_SM", { 1, 2, 3, 4, 64, 72, 80, 88, 96, 112, 128 } },
-               { 'p', "SPLITS", { 1, 2, 4, 8, 16, 32, 64, 128 } },
+               { 'p', "SPLITS", { 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 32, 64, 128 } },
                { 'l', "L2_WINDOW", { 1, 2 } },
                { 'a', "HALF_SUMS", { 1, 2 } },
                { 'v', "VALUE_WARPS", { 1, 2, 4, 8 } } },

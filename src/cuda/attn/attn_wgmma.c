@@ -395,7 +395,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 't', "TURNS", { 1, 2, 3 } },
                { 'c', "OWN_TILES", { 1, 2 } },
                { 'g', "SCHEDULE", { 1, 2, 3, 4 } },
-               { 'p', "SPLITS", { 1, 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 } },
+               { 'p', "SPLITS", { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 16, 24, 32, 64 } },
                { 'b', "BIAS_TILES", { 1, 2 } } },
     .quiet = 1u << SPLITS | 1u << BIAS_TILES,
     .config_at = config_at,
