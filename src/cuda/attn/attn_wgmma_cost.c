@@ -139,6 +139,18 @@ static bool meet(const heed_problem *problem, const heed_gpu *gpu, const int *v,
            2 * blocks > gpu->multiprocessors && blocks <= gpu->multiprocessors;
 }
 
+/* Seconds of loads that nothing hides: blocks that follow others on a multiprocessor wait for their
+ * first tiles, and few tiles leave little to do beside that. Persistent blocks load ahead. */
+static double exposed_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
+                              double rounds, double memory)
+{
+    double tiles = (double)heed_div_up(problem->seq_k, v[TILE_KEYS]) / v[SPLITS];
+    double bare = 1 - tiles / (2 * v[STAGES]);
+    if (v[SCHEDULE] == 2 || rounds <= 1 || bare <= 0)
+        return 0;
+    return gpu->costs->wgmma->exposed * bare * (1 - 1 / rounds) * memory;
+}
+
 /* Seconds to write the parts of split keys, and of the launch that merges them. */
 static double combine_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits)
 {
@@ -168,5 +180,6 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     bool ahead = v[SPLITS] == 1 && 2 * heed_wgmma_pair(v) * items <=
                                        (double)heed_wgmma_resident(v) * gpu->multiprocessors;
     return costs->launch - (ahead ? costs->ahead : 0) + heed_gpu_beside(gpu, compute, memory) +
+           exposed_seconds(problem, gpu, v, rounds, memory) +
            combine_seconds(problem, gpu, v[SPLITS]);
 }
