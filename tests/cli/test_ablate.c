@@ -366,8 +366,5 @@ static int close_context(void **state)
     return 0;
 }
 
-RUN_TESTS_WITHIN(open_context, close_context, cmocka_unit_test(test_declared),
-                 cmocka_unit_test(test_configs), cmocka_unit_test(test_reasons),
-                 cmocka_unit_test(test_effects), cmocka_unit_test(test_ranking),
-                 cmocka_unit_test(test_cpu_builds), cmocka_unit_test(test_cpu_refusals),
-                 cmocka_unit_test(test_cpu_delay))
+RUN_TESTS_WITHIN(open_context, close_context, test_declared, test_configs, test_reasons,
+                 test_effects, test_ranking, test_cpu_builds, test_cpu_refusals, test_cpu_delay)

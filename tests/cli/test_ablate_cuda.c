@@ -246,6 +246,5 @@ static void test_tiny(void **state)
     trial_end(&t);
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_compiled_beside), SCENE_TEST(test_builds_apart),
-                 SCENE_TEST(test_panels), SCENE_TEST(test_tiny), SCENE_TEST(test_found),
-                 SCENE_TEST(test_launched_alike))
+RUN_SCENE_TESTS(scene_begin, test_compiled_beside, test_builds_apart, test_panels, test_tiny,
+                test_found, test_launched_alike)

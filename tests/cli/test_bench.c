@@ -17,11 +17,7 @@
 
 static void refuses_bad_command_lines(void **state)
 {
-    static const struct {
-        const char *arguments;
-        int code;
-        const char *message;
-    } cases[] = {
+    static const text_code cases[] = {
         { "", 2, "no problem given" },
         { "b1 h1 s4 d4", 2, "type" },
         { "b1 h1 s4 d4 f32 --kernel nonsense", 2, "no kernel 'nonsense'" },
@@ -38,8 +34,8 @@ static void refuses_bad_command_lines(void **state)
         { "--tensors " HEED_SOURCE_DIR "/tests/data/f4_v1.npy", 7, "f4_v1.npy" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(run_bench(state, "", cases[i].arguments), cases[i].code);
-        expect_text(state, "stderr.txt", cases[i].message);
+        assert_int_equal(run_bench(state, "", cases[i].given), cases[i].code);
+        expect_text(state, "stderr.txt", cases[i].wanted);
     }
 }
 
@@ -252,8 +248,7 @@ static void stops_at_an_interrupt(void **state)
     stops_at(state, "TERM");
 }
 
-RUN_TESTS(SCRATCH_TEST(refuses_bad_command_lines), SCRATCH_TEST(reports_what_it_sampled),
-          SCRATCH_TEST(compares_two_kernels), SCRATCH_TEST(times_captured_tensors),
-          SCRATCH_TEST(says_what_cannot_be_done), SCRATCH_TEST(says_what_it_can_detect),
-          SCRATCH_TEST(prints_a_summary), SCRATCH_TEST(says_where_it_cannot_record),
-          SCRATCH_TEST(stops_at_an_interrupt))
+RUN_TESTS_EACH(scratch_open, scratch_close, refuses_bad_command_lines, reports_what_it_sampled,
+               compares_two_kernels, times_captured_tensors, says_what_cannot_be_done,
+               says_what_it_can_detect, prints_a_summary, says_where_it_cannot_record,
+               stops_at_an_interrupt)

@@ -353,9 +353,7 @@ static void knows_backends_by_their_own_names(void **state)
                   "torch: was asked for none; flex: was asked for flex; ");
     expect_rivals(state, "", "flex,fa3",
                   "flex: computes on CUDA devices alone; fa3: computes on CUDA devices alone; ");
-    static const struct {
-        const char *list, *words;
-    } slips[] = {
+    static const text_pair slips[] = {
         { "flx", "there is no rival 'flx' here; did you mean 'flex'?" },
         { "fa4", "there is no rival 'fa4' here; did you mean 'fa3'?" },
         { "torch-flahs", "did you mean 'torch-flash'?" },
@@ -364,9 +362,9 @@ static void knows_backends_by_their_own_names(void **state)
     for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
         char arguments[128];
         snprintf(arguments, sizeof arguments, "'b1 h1 s8 d8 f32' --replay -t 1 --peers %s",
-                 slips[i].list);
+                 slips[i].given);
         assert_int_equal(run_bench(state, "HEED_PEERS=. BACKENDS='flash fa3'", arguments), 2);
-        expect_text(state, "stderr.txt", slips[i].words);
+        expect_text(state, "stderr.txt", slips[i].wanted);
     }
 }
 
@@ -403,9 +401,8 @@ static void says_that_another_kernel_is_timed(void **state)
     expect_text(state, "stdout.txt", "replays behind a kernel of another module");
 }
 
-RUN_TESTS(SCRATCH_TEST(compares_with_the_naive_rival), SCRATCH_TEST(survives_bad_rivals),
-          SCRATCH_TEST(refuses_unknown_rivals), SCRATCH_TEST(names_absent_rivals),
-          SCRATCH_TEST(shows_no_wrong_rival), SCRATCH_TEST(keeps_its_figure_beside_one_that_dies),
-          SCRATCH_TEST(replays_beside_backends), SCRATCH_TEST(knows_backends_by_their_own_names),
-          SCRATCH_TEST(refuses_another_kernel_on_a_cpu),
-          SCRATCH_TEST(says_that_another_kernel_is_timed))
+RUN_TESTS_EACH(scratch_open, scratch_close, compares_with_the_naive_rival, survives_bad_rivals,
+               refuses_unknown_rivals, names_absent_rivals, shows_no_wrong_rival,
+               keeps_its_figure_beside_one_that_dies, replays_beside_backends,
+               knows_backends_by_their_own_names, refuses_another_kernel_on_a_cpu,
+               says_that_another_kernel_is_timed)

@@ -243,9 +243,7 @@ static void passes_over_what_it_cannot_select(void **state)
     run_heed_rows(state, &way, leading + 3, 1);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(says_what_to_do),
-                 cmocka_unit_test(adds_what_bench_recorded), cmocka_unit_test(json_has_everything),
-                 cmocka_unit_test(tells_of_damage), cmocka_unit_test(adds_problems_with_lengths),
-                 cmocka_unit_test(names_a_damaged_leader),
-                 cmocka_unit_test(makes_wisdom_of_the_board),
-                 cmocka_unit_test(passes_over_what_it_cannot_select))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, says_what_to_do, adds_what_bench_recorded,
+                 json_has_everything, tells_of_damage, adds_problems_with_lengths,
+                 names_a_damaged_leader, makes_wisdom_of_the_board,
+                 passes_over_what_it_cannot_select)

@@ -135,5 +135,5 @@ static void no_faster_than_this_machine(void **state)
     run_heed_rows(state, &way, twice, 1);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(forged_records_are_refused),
-                 cmocka_unit_test(no_faster_than_this_machine))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, forged_records_are_refused,
+                 no_faster_than_this_machine)

@@ -192,7 +192,7 @@ static void colours_only_where_wanted(void **state)
 
 static void json_has_a_schema(void **state)
 {
-    static const char *const lines[][2] = {
+    static const text_pair lines[] = {
         { "heed plan --json 'b1 h2 s4 d8 f32' 'b1 h2 s4 d8 bf16 causal'", "heed.plan/1" },
         { "heed plan --json --explain b1 h2 s4 d8 f16", "heed.plan/1" },
         { "heed plan --json -k fwd_any_scalar_row b1 h2 s4 d8 f16", "heed.plan/1" },
@@ -211,12 +211,12 @@ static void json_has_a_schema(void **state)
     assert_non_null(result);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         json_error_t error;
-        run_heed(state, &way, lines[i][0], result);
+        run_heed(state, &way, lines[i].given, result);
         assert_int_equal(result->code, 0);
         json_t *json = json_loads(result->out, JSON_REJECT_DUPLICATES, &error);
         if (!json)
-            fail_msg("%s: %s in %s", lines[i][0], error.text, result->out);
-        assert_string_equal(json_string_value(json_object_get(json, "schema")), lines[i][1]);
+            fail_msg("%s: %s in %s", lines[i].given, error.text, result->out);
+        assert_string_equal(json_string_value(json_object_get(json, "schema")), lines[i].wanted);
         assert_string_equal(json_string_value(json_object_get(json, "version")),
                             HEED_VERSION_STRING);
         json_decref(json);
@@ -435,12 +435,7 @@ static void keeps_wisdom(void **state)
     EXPECT(state, lines);
 }
 
-RUN_TESTS_WITHIN(arrays_open, scratch_close, cmocka_unit_test(has_a_front_door),
-                 cmocka_unit_test(notices_lost_output),
-                 cmocka_unit_test(errors_are_json_where_it_was_asked_for),
-                 cmocka_unit_test(slips_are_told), cmocka_unit_test(pipes_are_files),
-                 cmocka_unit_test(stops_when_interrupted),
-                 cmocka_unit_test(colours_only_where_wanted), cmocka_unit_test(json_has_a_schema),
-                 cmocka_unit_test(documents_are_well_formed), cmocka_unit_test(inspects_files),
-                 cmocka_unit_test(inspects_sources), cmocka_unit_test(plans),
-                 cmocka_unit_test(keeps_wisdom))
+RUN_TESTS_WITHIN(arrays_open, scratch_close, has_a_front_door, notices_lost_output,
+                 errors_are_json_where_it_was_asked_for, slips_are_told, pipes_are_files,
+                 stops_when_interrupted, colours_only_where_wanted, json_has_a_schema,
+                 documents_are_well_formed, inspects_files, inspects_sources, plans, keeps_wisdom)

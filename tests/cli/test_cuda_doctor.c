@@ -1,14 +1,9 @@
 /*
  * test_cuda_doctor.c - `heed doctor` with and without drivers, GPUs and tools
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -149,9 +144,4 @@ static int open_machine(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_machines),
-                                        cmocka_unit_test(test_no_gpu) };
-    return cmocka_run_group_tests(tests, open_machine, scratch_close);
-}
+RUN_TESTS_WITHIN(open_machine, scratch_close, test_machines, test_no_gpu)

@@ -261,5 +261,4 @@ static void the_manifest_can_be_had(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(every_field_is_filled_in),
-                 cmocka_unit_test(the_manifest_can_be_had))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, every_field_is_filled_in, the_manifest_can_be_had)

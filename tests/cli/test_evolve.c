@@ -419,19 +419,19 @@ static void test_cuda_source(void **state)
 /* Its launch declarations are checked before it is compiled; the compiler's messages are shown. */
 static void test_bad_cuda_sources(void **state)
 {
-    static const char *const rows[][2] = {
+    static const text_pair rows[] = {
         { "int x;", "does not say how it is launched" },
         { "/* heed:launch entry=a threads=2048 rows=1 */", "launch.threads is 2048" },
         { "/* heed:launch entry=a threads=32 rows=1 */\nextern \"C\" __global__ void a() { no(); }",
           "identifier" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        scratch_text_write(state, "bad.cu", rows[i][0]);
+        scratch_text_write(state, "bad.cu", rows[i].given);
         run_heed(state, &way, CUDA_SOURCE "./bad.cu --afresh", &said);
         if (strstr(said.err, "NVRTC"))
             skip();
-        if (said.code != 1 || !strstr(said.err, rows[i][1]))
-            fail_msg("%s: %d %s", rows[i][0], said.code, said.err);
+        if (said.code != 1 || !strstr(said.err, rows[i].wanted))
+            fail_msg("%s: %d %s", rows[i].given, said.code, said.err);
     }
 }
 
@@ -476,17 +476,7 @@ static void test_refusals(void **state)
             run_heed_rows(state, &way, &rows[i], 1);
 }
 
-RUN_TESTS(cmocka_unit_test_setup_teardown(test_champion, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_interruptions, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_long_interruptions, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_plan_is_champion, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_title, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_regions, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_plan_is_ranked, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_bad_sources, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_shy_champion, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_killed_sources, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_device, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_cuda_source, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_bad_cuda_sources, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_refusals, open_folder, scratch_close))
+RUN_TESTS_EACH(open_folder, scratch_close, test_champion, test_interruptions,
+               test_long_interruptions, test_plan_is_champion, test_title, test_regions,
+               test_plan_is_ranked, test_bad_sources, test_shy_champion, test_killed_sources,
+               test_device, test_cuda_source, test_bad_cuda_sources, test_refusals)

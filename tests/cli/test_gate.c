@@ -504,11 +504,7 @@ static void test_spills(void **state)
     }
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(test_same),
-                 cmocka_unit_test(test_slower), cmocka_unit_test(test_little_time),
-                 cmocka_unit_test(test_ambiguous), cmocka_unit_test(test_gone),
-                 cmocka_unit_test(test_wrong), cmocka_unit_test(test_nothing),
-                 cmocka_unit_test(test_source), cmocka_unit_test(test_unsafe),
-                 cmocka_unit_test(test_unknown), cmocka_unit_test(test_criteria),
-                 cmocka_unit_test(test_backends), cmocka_unit_test(test_interrupted_count),
-                 cmocka_unit_test(test_conflicts), cmocka_unit_test(test_spills))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, test_same, test_slower, test_little_time,
+                 test_ambiguous, test_gone, test_wrong, test_nothing, test_source, test_unsafe,
+                 test_unknown, test_criteria, test_backends, test_interrupted_count, test_conflicts,
+                 test_spills)

@@ -419,12 +419,7 @@ static void bad_launches_are_refused(void **state)
         assert_false(lab_launch_parse(&launched, refused[i], &bad));
 }
 
-RUN_TESTS_WITHIN(open_board, scratch_close, cmocka_unit_test(launches_are_read_as_written),
-                 cmocka_unit_test(launches_of_older_boards),
-                 cmocka_unit_test(bad_launches_are_refused), cmocka_unit_test(refused_sources),
-                 cmocka_unit_test(device_sources_of_another_day),
-                 cmocka_unit_test(device_code_is_the_same),
-                 cmocka_unit_test(device_code_of_other_problems),
-                 cmocka_unit_test(regressions_are_found), cmocka_unit_test(far_slower_in_no_time),
-                 cmocka_unit_test(far_slower_than_a_small_library),
-                 cmocka_unit_test(what_cannot_be_rebuilt))
+RUN_TESTS_WITHIN(open_board, scratch_close, launches_are_read_as_written, launches_of_older_boards,
+                 bad_launches_are_refused, refused_sources, device_sources_of_another_day,
+                 device_code_is_the_same, device_code_of_other_problems, regressions_are_found,
+                 far_slower_in_no_time, far_slower_than_a_small_library, what_cannot_be_rebuilt)

@@ -278,8 +278,5 @@ static void test_tune(void **state)
     }
 }
 
-RUN_TESTS(SCRATCH_TEST(test_board), cmocka_unit_test(test_no_time), cmocka_unit_test(test_effects),
-          cmocka_unit_test_setup_teardown(test_measured, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_less, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_resumed, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_tune, open_folder, scratch_close))
+RUN_TESTS_EACH(open_folder, scratch_close, test_board, test_no_time, test_effects, test_measured,
+               test_less, test_resumed, test_tune)

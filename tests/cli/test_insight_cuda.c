@@ -145,7 +145,9 @@ static void test_launch(void **state)
     assert_int_equal(launch(path, words), CLI_ENVIRONMENT);
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, cmocka_unit_test_setup_teardown(test_counters, begin, end),
-                 cmocka_unit_test_setup_teardown(test_no_counters, begin, end),
-                 cmocka_unit_test_setup_teardown(test_source, begin, end),
-                 cmocka_unit_test_setup_teardown(test_launch, begin, end))
+int main(void)
+{
+    return run_test_list(
+        TEST_LIST_EACH(begin, end, test_counters, test_no_counters, test_source, test_launch),
+        scene_begin, NULL);
+}

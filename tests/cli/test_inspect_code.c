@@ -330,10 +330,8 @@ static void test_a_device_has_its_plan(void **state)
     assert_said(result.out, "fwd_any_sm80_naive");
 }
 
-RUN_TESTS(SCRATCH_TEST(test_counts_are_printed), SCRATCH_TEST(test_counts_are_in_json),
-          SCRATCH_TEST(test_tools_that_do_not_work), SCRATCH_TEST(test_without_a_tool),
-          SCRATCH_TEST(test_severities_decide), SCRATCH_TEST(test_a_device_has_its_plan),
-          SCRATCH_TEST(test_each_is_found_when_compiled),
-          SCRATCH_TEST(test_how_threads_lie_is_said),
-          SCRATCH_TEST(test_kernels_are_judged_together),
-          SCRATCH_TEST(test_shipped_kernels_have_no_fault))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_counts_are_printed, test_counts_are_in_json,
+               test_tools_that_do_not_work, test_without_a_tool, test_severities_decide,
+               test_a_device_has_its_plan, test_each_is_found_when_compiled,
+               test_how_threads_lie_is_said, test_kernels_are_judged_together,
+               test_shipped_kernels_have_no_fault)

@@ -142,7 +142,7 @@ static void accepts_the_usual_forms(void **state)
 }
 
 /* A command line that is refused, and the message. */
-static const char *const refused[][2] = {
+static const text_pair refused[] = {
     { "wall --count x", "--count: 'x' is not an integer" },
     { "wall --count 1.5", "--count: '1.5' is not an integer" },
     { "wall --count 0x1", "--count: '0x1' is not an integer" },
@@ -179,9 +179,9 @@ static void refuses_with_a_reason(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         cli_args *args;
         char message[512];
-        cli_exit code = parse(state, refused[i][0], &args, message);
-        if (code != CLI_USAGE || !strstr(message, refused[i][1]))
-            fail_msg("'%s' gave %d and: %s", refused[i][0], (int)code, message);
+        cli_exit code = parse(state, refused[i].given, &args, message);
+        if (code != CLI_USAGE || !strstr(message, refused[i].wanted))
+            fail_msg("'%s' gave %d and: %s", refused[i].given, (int)code, message);
         assert_null(args);
         assert_ptr_equal(strstr(message, "heed: error: "), message);
     }
@@ -224,7 +224,6 @@ static void maps_status_to_exit_code(void **state)
     assert_int_equal(cli_exit_of((heed_status)99), CLI_ENVIRONMENT);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(reads_every_kind),
-                 cmocka_unit_test(knows_defaults), cmocka_unit_test(accepts_the_usual_forms),
-                 cmocka_unit_test(refuses_with_a_reason), cmocka_unit_test(suggests_the_nearest),
-                 cmocka_unit_test(maps_status_to_exit_code))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, reads_every_kind, knows_defaults,
+                 accepts_the_usual_forms, refuses_with_a_reason, suggests_the_nearest,
+                 maps_status_to_exit_code)

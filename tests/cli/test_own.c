@@ -1,12 +1,7 @@
 /*
  * test_own.c - a user's kernel: `heed verify --source` and `heed bench --source`
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <string.h>
 
@@ -193,10 +188,9 @@ static void test_cuda(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_right), SCRATCH_TEST(test_piped),     SCRATCH_TEST(test_wrong),
-        SCRATCH_TEST(test_hang),  SCRATCH_TEST(test_arguments), SCRATCH_TEST(test_duels),
-        SCRATCH_TEST(test_cuda),
-    };
-    return can_hold_aloud() ? cmocka_run_group_tests(tests, NULL, NULL) : HOLD_SKIPPED;
+    return can_hold_aloud() ? run_test_list(TEST_LIST_EACH(scratch_open, scratch_close, test_right,
+                                                           test_piped, test_wrong, test_hang,
+                                                           test_arguments, test_duels, test_cuda),
+                                            NULL, NULL)
+                            : HOLD_SKIPPED;
 }

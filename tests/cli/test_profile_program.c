@@ -214,9 +214,7 @@ static void test_missing(void **state)
 
 static void test_trouble(void **state)
 {
-    static const struct {
-        const char *mood, *says;
-    } rows[] = {
+    static const text_pair rows[] = {
         { "perm", "NVreg_RestrictProfilingToAdminUsers=0" },
         { "gvisor", "LibraryNotLoaded" },
         { "crash", "ended by signal 11" },
@@ -230,10 +228,10 @@ static void test_trouble(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char line[512];
-        snprintf(line, sizeof line, "NCU=%s heed profile --device cuda " SPEC, rows[i].mood);
-        must(state, line, 3, rows[i].says);
+        snprintf(line, sizeof line, "NCU=%s heed profile --device cuda " SPEC, rows[i].given);
+        must(state, line, 3, rows[i].wanted);
         snprintf(line, sizeof line, "NCU=%s heed profile --gate --json --device cuda " SPEC,
-                 rows[i].mood);
+                 rows[i].given);
         json_t *json = answer(state, line, 3, "heed.profile/1");
         assert_string_equal(text_of(problem_of(json, 0), "verdict"), "UNKNOWN");
         assert_int_equal(integer_of(json, "exit"), 3);
@@ -415,9 +413,6 @@ static void test_timeline(void **state)
     must(state, "heed profile --timeline --device cuda " SPEC, 0, "in a graph");
 }
 
-RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_counters),
-                 cmocka_unit_test(test_launch), cmocka_unit_test(test_gate),
-                 cmocka_unit_test(test_missing), cmocka_unit_test(test_trouble),
-                 cmocka_unit_test(test_hang), cmocka_unit_test(test_absent),
-                 cmocka_unit_test(test_read), cmocka_unit_test(test_usage),
-                 cmocka_unit_test(test_scaling), cmocka_unit_test(test_timeline))
+RUN_TESTS_WITHIN(open_folder, scratch_close, test_counters, test_launch, test_gate, test_missing,
+                 test_trouble, test_hang, test_absent, test_read, test_usage, test_scaling,
+                 test_timeline)

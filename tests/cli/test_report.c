@@ -455,10 +455,8 @@ static void shows_an_empty_board(void **state)
     EXPECT(state, lines);
 }
 
-RUN_TESTS(SCRATCH_TEST(shows_the_figures_of_a_record), SCRATCH_TEST(json_has_the_same),
-          SCRATCH_TEST(says_what_speaks_against), SCRATCH_TEST(claims_no_more_than_it_knows),
-          SCRATCH_TEST(puts_two_beside_each_other), SCRATCH_TEST(takes_the_newest_of_a_folder),
-          SCRATCH_TEST(shows_the_board), SCRATCH_TEST(shows_whom_nobody_beats),
-          SCRATCH_TEST(shows_an_empty_board), SCRATCH_TEST(names_the_commits_of_its_rows),
-          SCRATCH_TEST(begins_with_the_newest_rows),
-          SCRATCH_TEST(keeps_times_behind_another_kernel_apart))
+RUN_TESTS_EACH(scratch_open, scratch_close, shows_the_figures_of_a_record, json_has_the_same,
+               says_what_speaks_against, claims_no_more_than_it_knows, puts_two_beside_each_other,
+               takes_the_newest_of_a_folder, shows_the_board, shows_whom_nobody_beats,
+               shows_an_empty_board, names_the_commits_of_its_rows, begins_with_the_newest_rows,
+               keeps_times_behind_another_kernel_apart)

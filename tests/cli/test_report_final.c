@@ -220,5 +220,5 @@ static void leaves_nothing_half_written(void **state)
     EXPECT(state, lines);
 }
 
-RUN_TESTS(SCRATCH_TEST(writes_what_the_board_knows), SCRATCH_TEST(says_what_is_missing),
-          SCRATCH_TEST(tells_a_share_that_was_kept), SCRATCH_TEST(leaves_nothing_half_written))
+RUN_TESTS_EACH(scratch_open, scratch_close, writes_what_the_board_knows, says_what_is_missing,
+               tells_a_share_that_was_kept, leaves_nothing_half_written)

@@ -284,6 +284,6 @@ static void looks_at_the_manifest(void **state)
     EXPECT(state, lines);
 }
 
-RUN_TESTS(SCRATCH_TEST(escapes_hostile_names), SCRATCH_TEST(escapes_hostile_names_of_the_board),
-          SCRATCH_TEST(refuses_bad_fields), SCRATCH_TEST(refuses_bad_files),
-          SCRATCH_TEST(looks_at_the_manifest))
+RUN_TESTS_EACH(scratch_open, scratch_close, escapes_hostile_names,
+               escapes_hostile_names_of_the_board, refuses_bad_fields, refuses_bad_files,
+               looks_at_the_manifest)

@@ -217,7 +217,5 @@ static void leader_that_will_not_run_loses(void **state)
     }
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(a_slow_one_is_beaten),
-                 cmocka_unit_test(evolution_meets_it),
-                 cmocka_unit_test(what_cannot_be_met_says_why),
-                 cmocka_unit_test(leader_that_will_not_run_loses))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, a_slow_one_is_beaten, evolution_meets_it,
+                 what_cannot_be_met_says_why, leader_that_will_not_run_loses)

@@ -202,9 +202,7 @@ static void test_differences(void **state)
     json_decref(json);
 
     /* files that are not manifests, or were changed */
-    static const struct {
-        const char *text, *said;
-    } bad[] = {
+    static const text_pair bad[] = {
         { "", "" },
         { "{", "" },
         { "[1, 2]", "no schema" },
@@ -216,8 +214,8 @@ static void test_differences(void **state)
           "hash does not fit" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        scratch_text_write(state, "bad.json", bad[i].text);
-        run_heed_says(state, &way, "heed doctor --check bad.json", 7, bad[i].said);
+        scratch_text_write(state, "bad.json", bad[i].given);
+        run_heed_says(state, &way, "heed doctor --check bad.json", 7, bad[i].wanted);
     }
     run_heed_says(state, &way,
                   "sed 's/\"libc\"/\"libd\"/' lock.json >bad.json; heed doctor --check bad.json", 7,
@@ -227,5 +225,5 @@ static void test_differences(void **state)
     run_heed_says(state, &way, "heed doctor lock.json", 2, "unexpected");
 }
 
-RUN_TESTS(SCRATCH_TEST(test_measured), SCRATCH_TEST(test_age), SCRATCH_TEST(test_machines),
-          SCRATCH_TEST(test_judged), SCRATCH_TEST(test_lock), SCRATCH_TEST(test_differences))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_measured, test_age, test_machines, test_judged,
+               test_lock, test_differences)

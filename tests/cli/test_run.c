@@ -309,9 +309,7 @@ static void replaces_results_as_a_whole(void **state)
     EXPECT(state, lines);
 }
 
-RUN_TESTS_WITHIN(arrays_open, scratch_close, cmocka_unit_test(refuses_arrays_that_do_not_fit),
-                 cmocka_unit_test(refuses_operands_that_do_not_fit),
-                 cmocka_unit_test(computes_with_operands), cmocka_unit_test(computes_attention),
-                 cmocka_unit_test(knows_both_layouts), cmocka_unit_test(agrees_with_a_real_model),
-                 cmocka_unit_test(warns_of_what_is_not_finite), cmocka_unit_test(reads_pipes),
-                 cmocka_unit_test(replaces_results_as_a_whole))
+RUN_TESTS_WITHIN(arrays_open, scratch_close, refuses_arrays_that_do_not_fit,
+                 refuses_operands_that_do_not_fit, computes_with_operands, computes_attention,
+                 knows_both_layouts, agrees_with_a_real_model, warns_of_what_is_not_finite,
+                 reads_pipes, replaces_results_as_a_whole)

@@ -157,6 +157,5 @@ static void takes_tables_of_each_type(void **state)
     EXPECT(state, lines);
 }
 
-RUN_TESTS_WITHIN(append_scene_open, scratch_close, cmocka_unit_test(appends_as_if_keys_were_there),
-                 cmocka_unit_test(names_its_files), cmocka_unit_test(reads_named_arrays),
-                 cmocka_unit_test(takes_tables_of_each_type))
+RUN_TESTS_WITHIN(append_scene_open, scratch_close, appends_as_if_keys_were_there, names_its_files,
+                 reads_named_arrays, takes_tables_of_each_type)

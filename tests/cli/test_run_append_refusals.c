@@ -156,8 +156,6 @@ static void knows_other_outcomes(void **state)
     run_heed_rows(state, &way, lines, sizeof lines / sizeof *lines);
 }
 
-RUN_TESTS_WITHIN(append_scene_open, scratch_close, cmocka_unit_test(refuses_options_without_others),
-                 cmocka_unit_test(refuses_new_keys_that_do_not_fit),
-                 cmocka_unit_test(refuses_rotations_that_do_not_fit),
-                 cmocka_unit_test(refuses_pages_that_are_shared),
-                 cmocka_unit_test(knows_other_outcomes))
+RUN_TESTS_WITHIN(append_scene_open, scratch_close, refuses_options_without_others,
+                 refuses_new_keys_that_do_not_fit, refuses_rotations_that_do_not_fit,
+                 refuses_pages_that_are_shared, knows_other_outcomes)

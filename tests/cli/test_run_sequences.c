@@ -283,5 +283,5 @@ static void computes_attention(void **state)
     free(result);
 }
 
-RUN_TESTS_WITHIN(open_arrays, scratch_close, cmocka_unit_test(refuses_what_does_not_fit),
-                 cmocka_unit_test(says_what_arrays_mean), cmocka_unit_test(computes_attention))
+RUN_TESTS_WITHIN(open_arrays, scratch_close, refuses_what_does_not_fit, says_what_arrays_mean,
+                 computes_attention)

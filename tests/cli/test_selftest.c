@@ -3,13 +3,9 @@
  *
  * Another test runs the whole suite.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #include "cli/verbs/board/board.h"
 #include "cli/verbs/selftest/selftest.h"
@@ -126,14 +122,8 @@ static void test_trust(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_codes_and_words),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_json_list),
-        cmocka_unit_test(test_record),
-        cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_trust),
-    };
     setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return run_test_list(TEST_LIST(test_exit_codes_and_words, test_json, test_json_list,
+                                   test_record, test_interrupted, test_trust),
+                         scratch_open, scratch_close);
 }

@@ -392,8 +392,6 @@ static void test_robust_kbench(void **state)
     check_solution(state, "plain_heed_cu_f16.cu", full);
 }
 
-RUN_TESTS(SCRATCH_TEST(test_import), SCRATCH_TEST(test_shape_file), SCRATCH_TEST(test_odd_files),
-          SCRATCH_TEST(test_damaged), SCRATCH_TEST(test_bad_words),
-          SCRATCH_TEST(test_judge_refusals), SCRATCH_TEST(test_unreadable_solutions),
-          SCRATCH_TEST(test_export), SCRATCH_TEST(test_kernels),
-          SCRATCH_TEST(test_what_has_no_form), SCRATCH_TEST(test_robust_kbench))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_import, test_shape_file, test_odd_files,
+               test_damaged, test_bad_words, test_judge_refusals, test_unreadable_solutions,
+               test_export, test_kernels, test_what_has_no_form, test_robust_kbench)

@@ -229,8 +229,5 @@ static void test_refusals(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_search),
-                 cmocka_unit_test(test_board), cmocka_unit_test(test_record),
-                 cmocka_unit_test(test_interrupt), cmocka_unit_test(test_impossible),
-                 cmocka_unit_test(test_device), cmocka_unit_test(test_pruned_record),
-                 cmocka_unit_test(test_refusals))
+RUN_TESTS_WITHIN(open_folder, scratch_close, test_search, test_board, test_record, test_interrupt,
+                 test_impossible, test_device, test_pruned_record, test_refusals)

@@ -264,8 +264,5 @@ static void test_refusals(void **state)
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(test_improvement),
-                 cmocka_unit_test(test_none), cmocka_unit_test(test_nothing_to_search),
-                 cmocka_unit_test(test_interrupt), cmocka_unit_test(test_killed),
-                 cmocka_unit_test(test_all_spaces), cmocka_unit_test(test_budget),
-                 cmocka_unit_test(test_refusals))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, test_improvement, test_none, test_nothing_to_search,
+                 test_interrupt, test_killed, test_all_spaces, test_budget, test_refusals)

@@ -341,8 +341,6 @@ static void progress_speaks_up_in_logs(void **state)
     assert_string_equal(strstr(text, " left"), " left  the third\n");
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(rows_are_sound),
-                 cmocka_unit_test(bad_values_are_refused), cmocka_unit_test(twice_is_refused),
-                 cmocka_unit_test(slips_get_a_suggestion), cmocka_unit_test(help_fits),
-                 cmocka_unit_test(every_option_is_documented),
-                 cmocka_unit_test(progress_speaks_up_in_logs))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, rows_are_sound, bad_values_are_refused,
+                 twice_is_refused, slips_get_a_suggestion, help_fits, every_option_is_documented,
+                 progress_speaks_up_in_logs)

@@ -1,15 +1,11 @@
 /*
  * test_verify.c - the `heed verify` command, and verification campaigns
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/verify/campaign.h"
 #include "members.h"
@@ -245,15 +241,9 @@ static void test_stopping(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_apart_and_together),
-        cmocka_unit_test(test_captured_values),
-        cmocka_unit_test(test_stopping),
-        cmocka_unit_test(test_exit_codes_and_words),
-        cmocka_unit_test(test_json_counts_and_figures),
-        cmocka_unit_test(test_a_failure_can_be_repeated),
-        cmocka_unit_test(test_seeds),
-    };
     setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return run_test_list(TEST_LIST(test_apart_and_together, test_captured_values, test_stopping,
+                                   test_exit_codes_and_words, test_json_counts_and_figures,
+                                   test_a_failure_can_be_repeated, test_seeds),
+                         scratch_open, scratch_close);
 }

@@ -5,14 +5,10 @@
  * memory, so that everything is real except the GPU: contexts in child processes, transfers of
  * tensors, guard pages, a lost device.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "fake_cuda.h"
 #include "internal.h"
@@ -274,13 +270,9 @@ static void test_no_such_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_process_after_another),
-        cmocka_unit_test(test_several_processes),
-        cmocka_unit_test(test_exact_tensors),
-        cmocka_unit_test(test_no_such_device),
-    };
     setenv("HEED_LIBCUDA", FAKE_CUDA, 1);
     setenv("HEED_NVRTC", FAKE_CUDA, 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST(test_one_process_after_another, test_several_processes,
+                                   test_exact_tensors, test_no_such_device),
+                         NULL, NULL);
 }

@@ -11,10 +11,6 @@
 int scratch_open(void **state);
 int scratch_close(void **state);
 
-/* A row of cmocka's table, with these two. */
-#define SCRATCH_TEST(function) \
-    cmocka_unit_test_setup_teardown(function, scratch_open, scratch_close)
-
 #define SCRATCH_PATH_SIZE 512
 
 /* scratch_path() writes the path of the file @name in the directory to @path and returns it. */

@@ -21,8 +21,13 @@ int scene_begin_uncached(void **state);
 int scene_reset(void **state);
 int scene_check(void **state);
 
-/* A row of cmocka's table, with these two. */
-#define SCENE_TEST(function) cmocka_unit_test_setup_teardown(function, scene_reset, scene_check)
+/* The main() of a program that runs the functions that are named, each between these two, after
+ * @begin. */
+#define RUN_SCENE_TESTS(begin, ...)                                                               \
+    int main(void)                                                                                \
+    {                                                                                             \
+        return run_test_list(TEST_LIST_EACH(scene_reset, scene_check, __VA_ARGS__), begin, NULL); \
+    }
 
 /* scene_fail_at() makes call number @call of the entry @name, or of all entries if that is NULL,
  * return @result. */

@@ -13,7 +13,6 @@ heed_build jit_scene_build(int arch);
 
 /* jit_scene_open() is scratch_open(), and uses the directory as the cache. */
 int jit_scene_open(void **state);
-#define JIT_TEST(function) cmocka_unit_test_setup_teardown(function, jit_scene_open, scratch_close)
 
 /* jit_scene_compiler() skips the test with a message if there is no NVRTC. */
 const heed_nvrtc *jit_scene_compiler(void);

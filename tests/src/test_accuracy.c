@@ -6,15 +6,11 @@
  * nearly all rows are exact, and the whole error of O comes from the few rows whose two largest
  * logits nearly tie, so the mean needs many draws.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -178,9 +174,4 @@ static void test_errors_are_those_of_a_matrix_library(void **state)
     assert_true(runs >= (int)(sizeof cases / sizeof *cases));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(
-        test_errors_are_those_of_a_matrix_library) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(test_errors_are_those_of_a_matrix_library)

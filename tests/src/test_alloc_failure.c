@@ -6,18 +6,13 @@
  * with that call failing. The function that hit the failure must report it in its status and
  * succeed when called again. At the end of a run every block has been freed and no file is left.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -388,8 +383,4 @@ static void test_every_failure(void **state)
     assert_int_equal(rmdir(folder), 0); /* no file was left behind */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_failure) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(test_every_failure)

@@ -393,9 +393,6 @@ static void test_wisdom_paths(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_options), cmocka_unit_test(test_environment),
-          cmocka_unit_test(test_plan_arguments), cmocka_unit_test(test_kernel_names),
-          cmocka_unit_test(test_unsupported_kernels), cmocka_unit_test(test_kernel_listing),
-          cmocka_unit_test(test_candidates), cmocka_unit_test(test_buffer_pointers),
-          cmocka_unit_test(test_nothing_to_ask), cmocka_unit_test(test_workspace_size),
-          cmocka_unit_test(test_wisdom_arguments), cmocka_unit_test(test_wisdom_paths))
+RUN_TESTS(test_options, test_environment, test_plan_arguments, test_kernel_names,
+          test_unsupported_kernels, test_kernel_listing, test_candidates, test_buffer_pointers,
+          test_nothing_to_ask, test_workspace_size, test_wisdom_arguments, test_wisdom_paths)

@@ -296,8 +296,6 @@ static void test_specs_are_printed(void **state)
     expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
-RUN_TESTS(cmocka_unit_test(test_append_equals_concatenation), cmocka_unit_test(test_long_pieces),
-          cmocka_unit_test(test_step_after_step), cmocka_unit_test(test_bad_buffers),
-          cmocka_unit_test(test_wrong_ones_are_refused),
-          cmocka_unit_test(test_wrong_fields_are_refused), cmocka_unit_test(test_packed_lengths),
-          cmocka_unit_test(test_rows_of_no_sequence), cmocka_unit_test(test_specs_are_printed))
+RUN_TESTS(test_append_equals_concatenation, test_long_pieces, test_step_after_step,
+          test_bad_buffers, test_wrong_ones_are_refused, test_wrong_fields_are_refused,
+          test_packed_lengths, test_rows_of_no_sequence, test_specs_are_printed)

@@ -265,6 +265,5 @@ static void test_too_much_to_look_at(void **state)
     free(s);
 }
 
-RUN_TESTS(cmocka_unit_test(test_random_expressions), cmocka_unit_test(test_windows_as_expressions),
-          cmocka_unit_test(test_documents), cmocka_unit_test(test_masks),
-          cmocka_unit_test(test_too_much_to_look_at))
+RUN_TESTS(test_random_expressions, test_windows_as_expressions, test_documents, test_masks,
+          test_too_much_to_look_at)

@@ -127,6 +127,5 @@ static void test_decreasing_starts_are_named(void **state)
     assert_int_equal(run_starts("b2 h1 s2/8 d4 f32 starts=bq varlen=3/0", falling, cu), HEED_OK);
 }
 
-RUN_TESTS(cmocka_unit_test(test_faults_are_named),
-          cmocka_unit_test(test_faults_of_packed_sequences_are_named),
-          cmocka_unit_test(test_decreasing_starts_are_named))
+RUN_TESTS(test_faults_are_named, test_faults_of_packed_sequences_are_named,
+          test_decreasing_starts_are_named)

@@ -183,8 +183,6 @@ static void test_facts_of_types(void **state)
     (void)state;
 }
 
-RUN_TESTS(cmocka_unit_test(test_every_half_survives),
-          cmocka_unit_test(test_every_gap_rounds_to_nearest_even),
-          cmocka_unit_test(test_known_values), cmocka_unit_test(test_the_ends_of_the_range),
-          cmocka_unit_test(test_nan_is_quiet), cmocka_unit_test(test_load_is_get),
-          cmocka_unit_test(test_compiler_agrees), cmocka_unit_test(test_facts_of_types))
+RUN_TESTS(test_every_half_survives, test_every_gap_rounds_to_nearest_even, test_known_values,
+          test_the_ends_of_the_range, test_nan_is_quiet, test_load_is_get, test_compiler_agrees,
+          test_facts_of_types)

@@ -169,7 +169,5 @@ static void test_context(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_matrix_tiles_without_dot_product),
-          cmocka_unit_test(test_dot_product_without_matrix_tiles), cmocka_unit_test(test_names_cap),
-          cmocka_unit_test(test_needs_what_it_implies), cmocka_unit_test(test_table),
-          cmocka_unit_test(test_context))
+RUN_TESTS(test_matrix_tiles_without_dot_product, test_dot_product_without_matrix_tiles,
+          test_names_cap, test_needs_what_it_implies, test_table, test_context)

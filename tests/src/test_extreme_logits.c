@@ -254,8 +254,5 @@ static void test_every_finite_logit_counts(void **state)
     assert_true(runs >= (int)(sizeof extremes / sizeof *extremes));
 }
 
-RUN_TESTS(cmocka_unit_test(test_every_finite_logit_counts),
-          cmocka_unit_test(test_sums_of_large_values),
-          cmocka_unit_test(test_denormal_weights_are_zeros),
-          cmocka_unit_test(test_denormal_sums_are_zeros),
-          cmocka_unit_test(test_unwritten_workspace))
+RUN_TESTS(test_every_finite_logit_counts, test_sums_of_large_values,
+          test_denormal_weights_are_zeros, test_denormal_sums_are_zeros, test_unwritten_workspace)

@@ -202,5 +202,4 @@ static void test_cuda(void **state)
     trial_end(&t);
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, cmocka_unit_test(test_sleeping), cmocka_unit_test(test_busy),
-                 SCENE_TEST(test_cuda))
+RUN_SCENE_TESTS(scene_begin, test_sleeping, test_busy, test_cuda)

@@ -87,4 +87,4 @@ static void test_version(void **state)
     assert_string_equal(version, HEED_PROJECT_VERSION);
 }
 
-RUN_TESTS(cmocka_unit_test(test_every_function_is_documented), cmocka_unit_test(test_version))
+RUN_TESTS(test_every_function_is_documented, test_version)

@@ -223,5 +223,4 @@ static void test_refusals(void **state)
                      HEED_ERR_INVALID);
 }
 
-RUN_TESTS(cmocka_unit_test(test_thousand_batches), cmocka_unit_test(test_word_matters),
-          cmocka_unit_test(test_wisdom_is_shared), cmocka_unit_test(test_refusals))
+RUN_TESTS(test_thousand_batches, test_word_matters, test_wisdom_is_shared, test_refusals)

@@ -101,5 +101,4 @@ static void test_bad_arguments(void **state)
     assert_int_equal(lab_ceiling_copy(&bandwidth, 0), HEED_ERR_INVALID);
 }
 
-RUN_TESTS(cmocka_unit_test(test_environment), cmocka_unit_test(test_unknown_is_null),
-          cmocka_unit_test(test_ceilings), cmocka_unit_test(test_bad_arguments))
+RUN_TESTS(test_environment, test_unknown_is_null, test_ceilings, test_bad_arguments)

@@ -107,6 +107,5 @@ static void test_failure(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_clock), cmocka_unit_test(test_single_calls),
-          cmocka_unit_test(test_budget_ends_at_the_room), cmocka_unit_test(test_repeats),
-          cmocka_unit_test(test_warms_up), cmocka_unit_test(test_failure))
+RUN_TESTS(test_clock, test_single_calls, test_budget_ends_at_the_room, test_repeats, test_warms_up,
+          test_failure)

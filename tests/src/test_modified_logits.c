@@ -401,7 +401,5 @@ static void test_sinks_share_the_weight(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_features_as_defined),
-          cmocka_unit_test(test_hidden_keys_never_count),
-          cmocka_unit_test(test_features_are_their_expressions),
-          cmocka_unit_test(test_sinks_share_the_weight))
+RUN_TESTS(test_features_as_defined, test_hidden_keys_never_count,
+          test_features_are_their_expressions, test_sinks_share_the_weight)

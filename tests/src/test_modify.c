@@ -607,6 +607,5 @@ static void test_the_longest_program_is_complete(void **state)
     assert_int_equal(heed_problem_parse(&problem, spec), HEED_ERR_INVALID);
 }
 
-RUN_TESTS(cmocka_unit_test(test_random_programs),
-          cmocka_unit_test(test_the_longest_program_is_complete), cmocka_unit_test(test_divisions),
-          cmocka_unit_test(test_functions_to_the_last_places))
+RUN_TESTS(test_random_programs, test_the_longest_program_is_complete, test_divisions,
+          test_functions_to_the_last_places)

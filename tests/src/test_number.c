@@ -166,10 +166,7 @@ static void test_locale_makes_no_difference(void **state)
     assert_false(comma);
 }
 
-RUN_TESTS(cmocka_unit_test(test_accepts_decimal_numbers),
-          cmocka_unit_test(test_refuses_everything_else),
-          cmocka_unit_test(test_refuses_what_a_float_cannot_hold),
-          cmocka_unit_test(test_refuses_long_numbers), cmocka_unit_test(test_rounds_once),
-          cmocka_unit_test(test_floats_read_back), cmocka_unit_test(test_doubles_read_back),
-          cmocka_unit_test(test_prints_no_more_digits_than_needed),
-          cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_locale_makes_no_difference))
+RUN_TESTS(test_accepts_decimal_numbers, test_refuses_everything_else,
+          test_refuses_what_a_float_cannot_hold, test_refuses_long_numbers, test_rounds_once,
+          test_floats_read_back, test_doubles_read_back, test_prints_no_more_digits_than_needed,
+          test_whole_numbers, test_locale_makes_no_difference)

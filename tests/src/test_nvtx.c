@@ -275,5 +275,4 @@ static void test_device(void **state)
     assert_int_equal(run_case(device, FAKE_NVTX_TOOL, "", NULL), 0);
 }
 
-RUN_TESTS(cmocka_unit_test(test_watched), cmocka_unit_test(test_unwatched),
-          cmocka_unit_test(test_threads), cmocka_unit_test(test_device))
+RUN_TESTS(test_watched, test_unwatched, test_threads, test_device)

@@ -307,8 +307,5 @@ static void test_specs_are_printed(void **state)
     expect_printed(printed, sizeof printed / sizeof *printed);
 }
 
-RUN_TESTS(cmocka_unit_test(test_like_each_by_itself),
-          cmocka_unit_test(test_lengths_beyond_a_sequence),
-          cmocka_unit_test(test_tasks_follow_tokens),
-          cmocka_unit_test(test_too_many_tasks_are_refused),
-          cmocka_unit_test(test_wrong_ones_are_refused), cmocka_unit_test(test_specs_are_printed))
+RUN_TESTS(test_like_each_by_itself, test_lengths_beyond_a_sequence, test_tasks_follow_tokens,
+          test_too_many_tasks_are_refused, test_wrong_ones_are_refused, test_specs_are_printed)

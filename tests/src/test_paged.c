@@ -5,17 +5,13 @@
  * Everything outside the sequences is NaN: other pages, and keys past a length. Table entries past
  * a length are not numbers of pages.
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -240,8 +236,4 @@ static void test_like_contiguous_keys(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_like_contiguous_keys) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(test_like_contiguous_keys)

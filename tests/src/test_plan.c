@@ -461,10 +461,7 @@ static void test_not_worthwhile_but_known(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_estimate), cmocka_unit_test(test_problem_is_copied),
-          cmocka_unit_test(test_configs_differ), cmocka_unit_test(test_knobs),
-          cmocka_unit_test(test_every_config), cmocka_unit_test(test_not_worthwhile_but_right),
-          cmocka_unit_test(test_not_worthwhile_but_known), cmocka_unit_test(test_measure),
-          cmocka_unit_test(test_patient), cmocka_unit_test(test_measure_changed_logits),
-          cmocka_unit_test(test_stopped_within_a_call), cmocka_unit_test(test_too_large_to_measure),
-          cmocka_unit_test(test_workspace), cmocka_unit_test(test_extreme_problems))
+RUN_TESTS(test_estimate, test_problem_is_copied, test_configs_differ, test_knobs, test_every_config,
+          test_not_worthwhile_but_right, test_not_worthwhile_but_known, test_measure, test_patient,
+          test_measure_changed_logits, test_stopped_within_a_call, test_too_large_to_measure,
+          test_workspace, test_extreme_problems)

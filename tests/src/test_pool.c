@@ -307,13 +307,6 @@ static void test_leave_respects(void **state)
     assert_int_equal(atomic_load(&played.sets), 1);
 }
 
-RUN_TESTS(cmocka_unit_test_setup(test_parts_from_caller, set_up),
-          cmocka_unit_test_setup(test_parts_from_workers, set_up),
-          cmocka_unit_test_setup(test_workers_part, set_up),
-          cmocka_unit_test_setup(test_idle_workers_yield, set_up),
-          cmocka_unit_test_setup(test_more_threads_than_cpus, set_up),
-          cmocka_unit_test_setup(test_one_cpu, set_up),
-          cmocka_unit_test_setup(test_moves_are_few, set_up),
-          cmocka_unit_test_setup(test_system_refuses, set_up),
-          cmocka_unit_test_setup(test_leave, set_up),
-          cmocka_unit_test_setup(test_leave_respects, set_up))
+RUN_TESTS_EACH(set_up, NULL, test_parts_from_caller, test_parts_from_workers, test_workers_part,
+               test_idle_workers_yield, test_more_threads_than_cpus, test_one_cpu,
+               test_moves_are_few, test_system_refuses, test_leave, test_leave_respects)

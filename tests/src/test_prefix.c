@@ -418,8 +418,6 @@ static void test_plan_tells_of_both(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_prefix_equals_keys_of_ones_own), cmocka_unit_test(test_many_rows),
-          cmocka_unit_test(test_bad_numbers_are_named),
-          cmocka_unit_test(test_lengths_of_packed_queries),
-          cmocka_unit_test(test_wrong_ones_are_refused), cmocka_unit_test(test_both_parts),
-          cmocka_unit_test(test_bytes), cmocka_unit_test(test_plan_tells_of_both))
+RUN_TESTS(test_prefix_equals_keys_of_ones_own, test_many_rows, test_bad_numbers_are_named,
+          test_lengths_of_packed_queries, test_wrong_ones_are_refused, test_both_parts, test_bytes,
+          test_plan_tells_of_both)

@@ -2,13 +2,9 @@
  * test_products.c - on a CPU, a problem that permits other products has the same plan and the same
  * bits as one that does not
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "contexts.h"
 #include "heed.h"
@@ -66,8 +62,4 @@ static void test_equal_bits(void **state)
     heed_context_destroy(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_equal_bits) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(test_equal_bits)

@@ -41,7 +41,7 @@ static void test_limits(void **state)
 /* The strides of V are those of K, whatever the layout, and are not printed. */
 static void test_normal_form(void **state)
 {
-    static const char *const specs[][2] = {
+    static const text_pair specs[] = {
         { "b2 h4/2 s5 d8/5 f16 shared", "b2 h4/2 s5 d8/5 f16 shared" },
         { "shared b2 h4/2 s5 d8/5 f16 layout=bhsd", "b2 h4/2 s5 d8/5 f16 shared layout=bhsd" },
         { "b2 h4/2 s5 d8/5 f16 shared v=80:16:8", "b2 h4/2 s5 d8/5 f16 shared" },
@@ -51,9 +51,9 @@ static void test_normal_form(void **state)
     };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char text[HEED_SPEC_SIZE];
-        heed_problem problem = parsed(specs[i][0]);
+        heed_problem problem = parsed(specs[i].given);
         heed_problem_print(&problem, text, sizeof text);
-        assert_string_equal(text, specs[i][1]);
+        assert_string_equal(text, specs[i].wanted);
         assert_int_equal(problem.v.seq, problem.k.seq);
         assert_int_equal(problem.v.head, problem.k.head);
         heed_problem again = parsed(text);
@@ -153,5 +153,4 @@ static void test_kernels(void **state)
     free(s.o);
 }
 
-RUN_TESTS(cmocka_unit_test(test_limits), cmocka_unit_test(test_normal_form),
-          cmocka_unit_test(test_bytes), cmocka_unit_test(test_kernels))
+RUN_TESTS(test_limits, test_normal_form, test_bytes, test_kernels)

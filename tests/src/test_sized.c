@@ -284,7 +284,5 @@ static void test_candidates_of_any_size(void **state)
     (void)state;
 }
 
-RUN_TESTS(cmocka_unit_test(test_the_first_layout_is_kept), cmocka_unit_test(test_older_caller),
-          cmocka_unit_test(test_older_options), cmocka_unit_test(test_newer_caller),
-          cmocka_unit_test(test_buffers), cmocka_unit_test(test_caller_without_operands),
-          cmocka_unit_test(test_wrong_sizes), cmocka_unit_test(test_candidates_of_any_size))
+RUN_TESTS(test_the_first_layout_is_kept, test_older_caller, test_older_options, test_newer_caller,
+          test_buffers, test_caller_without_operands, test_wrong_sizes, test_candidates_of_any_size)

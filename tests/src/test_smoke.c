@@ -4,14 +4,9 @@
  * Small enough for valgrind, which finds reads outside a tensor, uses of uninitialized values, and
  * leaks. Other tests check the values.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,8 +125,4 @@ static void test_all_kernels(void **state)
     assert_true(executed >= (int)(sizeof specs / sizeof *specs));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_all_kernels) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(test_all_kernels)

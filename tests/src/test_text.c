@@ -47,5 +47,4 @@ static void test_counts_without_a_buffer(void **state)
     assert_int_equal(text.length, 7);
 }
 
-RUN_TESTS(cmocka_unit_test(test_appends), cmocka_unit_test(test_counts_what_does_not_fit),
-          cmocka_unit_test(test_counts_without_a_buffer))
+RUN_TESTS(test_appends, test_counts_what_does_not_fit, test_counts_without_a_buffer)

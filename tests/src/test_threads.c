@@ -5,15 +5,10 @@
  * provides a thread pool. Every result must have the same bits as one computed without concurrency.
  * The thread sanitizer's build of this test finds races.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,11 +359,8 @@ static void test_messages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_plan),      cmocka_unit_test(test_contexts_come_and_go),
-        cmocka_unit_test(test_shared_wisdom), cmocka_unit_test(test_own_pool),
-        cmocka_unit_test(test_messages),
-    };
     fill_inputs();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST(test_one_plan, test_contexts_come_and_go, test_shared_wisdom,
+                                   test_own_pool, test_messages),
+                         NULL, NULL);
 }

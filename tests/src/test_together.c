@@ -128,5 +128,4 @@ static void test_adjacent_heads_are_together(void **state)
     lab_values_destroy(&rows);
 }
 
-RUN_TESTS(cmocka_unit_test(test_bits_are_the_same),
-          cmocka_unit_test(test_adjacent_heads_are_together))
+RUN_TESTS(test_bits_are_the_same, test_adjacent_heads_are_together)

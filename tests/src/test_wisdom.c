@@ -207,9 +207,6 @@ static void test_useless_choices_leave_the_message(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_useless_choices_leave_the_message),
-          cmocka_unit_test(test_finds_what_was_added), cmocka_unit_test(test_effort_decides),
-          cmocka_unit_test(test_many_problems), cmocka_unit_test(test_many_threads),
-          cmocka_unit_test(test_text_comes_back), cmocka_unit_test(test_text_of_nothing),
-          cmocka_unit_test(test_export_counts_what_does_not_fit),
-          cmocka_unit_test(test_wisdom_makes_plans))
+RUN_TESTS(test_useless_choices_leave_the_message, test_finds_what_was_added, test_effort_decides,
+          test_many_problems, test_many_threads, test_text_comes_back, test_text_of_nothing,
+          test_export_counts_what_does_not_fit, test_wisdom_makes_plans)

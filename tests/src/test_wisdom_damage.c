@@ -153,13 +153,15 @@ static void make_changed(heed_context *context, int column, const char *value,
     seal(text, 3);
 }
 
+/* A column with another value, and a part of the message. */
+typedef struct changed_column {
+    int column;
+    const char *value, *message;
+} changed_column;
+
 static void test_lines_for_others_are_skipped(void **state)
 {
-    static const struct {
-        int column;
-        const char *value;
-        const char *message;
-    } cases[] = {
+    static const changed_column cases[] = {
         { DEVICE, "Another CPU", "line 3 skipped: device is \"Another CPU\", here it is \"" },
         { DEVICE, "", "line 3 skipped: device is \"\"" },
         { CPU, "avx1024", "line 3 skipped: cpu is \"avx1024\", here it is \"" },
@@ -191,11 +193,7 @@ static void test_bad_values_are_told(void **state)
     static char long_line[2000];
     memset(long_name, 'x', HEED_NAME_SIZE);
     memset(long_line, 'x', sizeof long_line - 1);
-    const struct {
-        int column;
-        const char *value;
-        const char *message;
-    } cases[] = {
+    const changed_column cases[] = {
         { PROBLEM, "b1 h1 s4 d8", "wisdom: line 3: the element type is missing" },
         { PROBLEM, "", "wisdom: line 3: the spec is empty" },
         { KERNEL, "", "wisdom: line 3: not the name of a kernel" },
@@ -225,10 +223,7 @@ static void test_bad_values_are_told(void **state)
 
 static void test_other_texts_are_told(void **state)
 {
-    static const struct {
-        const char *text;
-        const char *message;
-    } cases[] = {
+    static const text_pair cases[] = {
         { "", "wisdom: line 1: not heed wisdom" },
         { "(fftw-3.3.10 fftw_wisdom)\n", "wisdom: line 1: not heed wisdom" },
         { "heed wisdom 2: problem, device\nend 0 0\n",
@@ -239,8 +234,8 @@ static void test_other_texts_are_told(void **state)
     };
     heed_context *context = wisdom_scene_context();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_corrupt(context, cases[i].text, "text", i);
-        assert_string_equal(strstr(heed_message(), cases[i].message) ? "" : heed_message(), "");
+        assert_corrupt(context, cases[i].given, "text", i);
+        assert_string_equal(strstr(heed_message(), cases[i].wanted) ? "" : heed_message(), "");
     }
     char text[256] = WISDOM_HEADER; /* the right hash, but not the right number of lines */
     seal(text, 1);
@@ -292,12 +287,7 @@ static void test_null_is_refused(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_every_cut_is_told),
-          cmocka_unit_test(test_every_changed_byte_is_told),
-          cmocka_unit_test(test_every_lost_or_doubled_byte_is_told),
-          cmocka_unit_test(test_lines_after_the_end_are_told),
-          cmocka_unit_test(test_lines_for_others_are_skipped),
-          cmocka_unit_test(test_bad_values_are_told), cmocka_unit_test(test_other_texts_are_told),
-          cmocka_unit_test(test_null_bytes_are_told),
-          cmocka_unit_test(test_texts_without_bounds_are_refused),
-          cmocka_unit_test(test_null_is_refused))
+RUN_TESTS(test_every_cut_is_told, test_every_changed_byte_is_told,
+          test_every_lost_or_doubled_byte_is_told, test_lines_after_the_end_are_told,
+          test_lines_for_others_are_skipped, test_bad_values_are_told, test_other_texts_are_told,
+          test_null_bytes_are_told, test_texts_without_bounds_are_refused, test_null_is_refused)

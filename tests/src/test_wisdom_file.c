@@ -215,9 +215,7 @@ static void test_null_is_refused(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(SCRATCH_TEST(test_a_file_comes_back), SCRATCH_TEST(test_links_and_pipes_stay),
-          SCRATCH_TEST(test_permissions_are_those_of_a_new_file),
-          SCRATCH_TEST(test_a_full_disk_leaves_the_old_file),
-          SCRATCH_TEST(test_places_that_cannot_be_written),
-          SCRATCH_TEST(test_files_that_cannot_be_read), SCRATCH_TEST(test_bad_files),
-          cmocka_unit_test(test_null_is_refused))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_a_file_comes_back, test_links_and_pipes_stay,
+               test_permissions_are_those_of_a_new_file, test_a_full_disk_leaves_the_old_file,
+               test_places_that_cannot_be_written, test_files_that_cannot_be_read, test_bad_files,
+               test_null_is_refused)

@@ -119,4 +119,4 @@ static void visits(void **state)
     heed_context_destroy(other);
 }
 
-RUN_TESTS(cmocka_unit_test(learns), cmocka_unit_test(refuses), cmocka_unit_test(visits))
+RUN_TESTS(learns, refuses, visits)

@@ -410,5 +410,4 @@ static void test_words(void **state)
     complaints = 0;
 }
 
-RUN_TESTS_WITHIN(read_table, NULL, cmocka_unit_test(test_rules), cmocka_unit_test(test_words),
-                 cmocka_unit_test(test_tree))
+RUN_TESTS_WITHIN(read_table, NULL, test_rules, test_words, test_tree)

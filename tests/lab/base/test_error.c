@@ -159,7 +159,5 @@ static void test_an_array_grows(void **state)
     free(items);
 }
 
-RUN_TESTS(cmocka_unit_test(test_control_characters_are_shown),
-          cmocka_unit_test(test_lines_stay_lines), cmocka_unit_test(test_what_does_not_fit_is_cut),
-          cmocka_unit_test(test_a_sink_is_told), cmocka_unit_test(test_a_caller_advises),
-          cmocka_unit_test(test_no_sink_is_needed), cmocka_unit_test(test_an_array_grows))
+RUN_TESTS(test_control_characters_are_shown, test_lines_stay_lines, test_what_does_not_fit_is_cut,
+          test_a_sink_is_told, test_a_caller_advises, test_no_sink_is_needed, test_an_array_grows)

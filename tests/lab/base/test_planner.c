@@ -69,6 +69,4 @@ static void test_a_plan_has_chosen(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_names_are_the_librarys),
-          cmocka_unit_test(test_words_have_what_they_imply),
-          cmocka_unit_test(test_a_plan_has_chosen))
+RUN_TESTS(test_names_are_the_librarys, test_words_have_what_they_imply, test_a_plan_has_chosen)

@@ -2,13 +2,10 @@
  * test_bench_device.c - `heed bench` on a fake CUDA device: its use of memory, and its check of the
  * clock
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "contexts.h"
 #include "fake_cuda.h"
@@ -396,17 +393,13 @@ static void sizes_replays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(judges_what_is_on_the_device),
-        cmocka_unit_test(gives_back_what_it_took),
-        cmocka_unit_test(knows_what_cannot_be),
-        cmocka_unit_test(times_by_replays),
-        cmocka_unit_test(calibrates_by_replays),
-        cmocka_unit_test(sizes_replays),
-        cmocka_unit_test(times_behind_another_kernel),
-        cmocka_unit_test(has_no_other_kernel_everywhere),
-    };
     setenv("HEED_CACHE_LIMIT", "0", 1); /* the fake compiler's code is not worth caching */
     fake = fake_cuda_take(FAKE_CUDA);
-    return fake ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    return fake ? run_test_list(TEST_LIST(judges_what_is_on_the_device, gives_back_what_it_took,
+                                          knows_what_cannot_be, times_by_replays,
+                                          calibrates_by_replays, sizes_replays,
+                                          times_behind_another_kernel,
+                                          has_no_other_kernel_everywhere),
+                                NULL, NULL)
+                : 1;
 }

@@ -3,11 +3,7 @@
  * checked
  */
 #define _GNU_SOURCE /* sched_getaffinity() */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -234,14 +230,10 @@ static void test_duels_end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),    cmocka_unit_test(test_cheats),
-        cmocka_unit_test(test_renew),     cmocka_unit_test(test_stands_still),
-        cmocka_unit_test(test_duels_end),
-    };
-
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
     trial_scene_open(&scene);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(
+        TEST_LIST(test_honest, test_cheats, test_renew, test_stands_still, test_duels_end), NULL,
+        NULL);
 }

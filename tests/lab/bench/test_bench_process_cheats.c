@@ -4,11 +4,7 @@
  *
  * The directories of lab/verify/mutants/sources have one file for each.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,11 +146,7 @@ static void test_reads_past(void **state)
  * loaded. */
 static void test_code_is_fixed(void **state)
 {
-    static const struct {
-        const char *name;
-        lab_trial_verdict verdict;
-        const char *words;
-    } cheats[] = {
+    static const text_code cheats[] = {
         { "sandbox/maps_rwx", LAB_TRIAL_FORBIDDEN, "mmap of code" },
         { "sandbox/maps_wx", LAB_TRIAL_FORBIDDEN, "mprotect of code" },
         { "sandbox/maps_anonymous", LAB_TRIAL_FORBIDDEN, "mmap of code" },
@@ -166,17 +158,13 @@ static void test_code_is_fixed(void **state)
     };
 
     for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
-        expect(cheats[i].name, 0, PLAIN, cheats[i].verdict, cheats[i].words);
+        expect(cheats[i].given, 0, PLAIN, cheats[i].code, cheats[i].wanted);
 }
 
 /* No code of the candidate runs during loading, when a process has more permissions. */
 static void test_nothing_runs_early(void **state)
 {
-    static const struct {
-        const char *name;
-        lab_trial_verdict verdict;
-        const char *words;
-    } cheats[] = {
+    static const text_code cheats[] = {
         { "sandbox/asks_files", LAB_TRIAL_FILE, "stat" },
         { "sandbox/reads_library", LAB_TRIAL_FILE, "open" },
         { "sandbox/chooses", LAB_TRIAL_COMPILE_ERROR, "chosen by another one" },
@@ -185,7 +173,7 @@ static void test_nothing_runs_early(void **state)
     };
 
     for (size_t i = 0; i < sizeof cheats / sizeof *cheats; i++)
-        expect(cheats[i].name, 0, PLAIN, cheats[i].verdict, cheats[i].words);
+        expect(cheats[i].given, 0, PLAIN, cheats[i].code, cheats[i].wanted);
 }
 
 /* An act that no filter stopped is detected before the first call. */
@@ -236,17 +224,11 @@ static void test_walls_are_told_by_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cheats),
-        cmocka_unit_test(test_reads_past),
-        cmocka_unit_test(test_code_is_fixed),
-        cmocka_unit_test(test_nothing_runs_early),
-        cmocka_unit_test(test_pages_are_looked_at),
-        cmocka_unit_test(test_walls_are_told_by_device),
-    };
-
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
     trial_scene_open(&scene);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST(test_cheats, test_reads_past, test_code_is_fixed,
+                                   test_nothing_runs_early, test_pages_are_looked_at,
+                                   test_walls_are_told_by_device),
+                         NULL, NULL);
 }

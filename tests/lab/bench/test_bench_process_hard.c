@@ -169,5 +169,4 @@ static void test_spares_little(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(test_honest), cmocka_unit_test(test_shows),
-          cmocka_unit_test(test_spares_little))
+RUN_TESTS(test_honest, test_shows, test_spares_little)

@@ -280,9 +280,6 @@ static void refuses_more_than_the_machine_has(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS(cmocka_unit_test(judges_outputs), cmocka_unit_test(rotates_copies),
-          cmocka_unit_test(packs_strided_tensors), cmocka_unit_test(repeats_values),
-          cmocka_unit_test(judges_rows), cmocka_unit_test(judges_weightless_rows),
-          cmocka_unit_test(draws_lengths), cmocka_unit_test(shares_no_page),
-          cmocka_unit_test(weighs_sequences), cmocka_unit_test(draws_documents),
-          cmocka_unit_test(refuses_more_than_the_machine_has))
+RUN_TESTS(judges_outputs, rotates_copies, packs_strided_tensors, repeats_values, judges_rows,
+          judges_weightless_rows, draws_lengths, shares_no_page, weighs_sequences, draws_documents,
+          refuses_more_than_the_machine_has)

@@ -1,11 +1,7 @@
 /*
  * test_candidate.c - candidates in a separate process, before the gates
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,14 +93,8 @@ static void test_forbidden_accesses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_forbidden_accesses),
-    };
-
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
     trial_scene_open(&scene);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST(test_honest, test_wrong, test_forbidden_accesses), NULL, NULL);
 }

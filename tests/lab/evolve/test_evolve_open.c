@@ -220,6 +220,4 @@ static int open_folder(void **state)
     return scratch_open(state);
 }
 
-RUN_TESTS(cmocka_unit_test_setup_teardown(test_late_answer, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_no_answer, open_folder, scratch_close),
-          cmocka_unit_test_setup_teardown(test_no_time, open_folder, scratch_close))
+RUN_TESTS_EACH(open_folder, scratch_close, test_late_answer, test_no_answer, test_no_time)

@@ -165,6 +165,5 @@ static void knows_occupancy(void **state)
     assert_int_equal(most, 0);
 }
 
-RUN_TESTS(SCRATCH_TEST(finds_searches), SCRATCH_TEST(sweeps_end_with_the_fastest),
-          SCRATCH_TEST(knows_what_is_no_search), cmocka_unit_test(knows_limits),
-          cmocka_unit_test(knows_occupancy))
+RUN_TESTS_EACH(scratch_open, scratch_close, finds_searches, sweeps_end_with_the_fastest,
+               knows_what_is_no_search, knows_limits, knows_occupancy)

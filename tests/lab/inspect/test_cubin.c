@@ -319,10 +319,7 @@ static void test_the_assembler_says_the_same(void **state)
         check_arch(archs[i], nvrtc->major);
 }
 
-RUN_TESTS(cmocka_unit_test(test_an_older_file_is_read), cmocka_unit_test(test_a_newer_file_is_read),
-          cmocka_unit_test(test_a_required_shape_is_read),
-          cmocka_unit_test(test_a_reserve_without_a_section),
-          cmocka_unit_test(test_code_that_is_to_be_linked),
-          cmocka_unit_test(test_spills_are_in_the_log),
-          cmocka_unit_test(test_other_files_are_refused), cmocka_unit_test(test_damage_is_survived),
-          cmocka_unit_test(test_the_assembler_says_the_same))
+RUN_TESTS(test_an_older_file_is_read, test_a_newer_file_is_read, test_a_required_shape_is_read,
+          test_a_reserve_without_a_section, test_code_that_is_to_be_linked,
+          test_spills_are_in_the_log, test_other_files_are_refused, test_damage_is_survived,
+          test_the_assembler_says_the_same)

@@ -159,8 +159,5 @@ static void test_arguments(void **state)
     assert_string_equal(arguments[1], "-sass");
 }
 
-RUN_TESTS(cmocka_unit_test_setup_teardown(test_the_wish_comes_first, begin, end),
-          cmocka_unit_test_setup_teardown(test_places, begin, end),
-          cmocka_unit_test_setup_teardown(test_the_second_choice, begin, end),
-          cmocka_unit_test_setup_teardown(test_odd_names, begin, end),
-          cmocka_unit_test_setup_teardown(test_arguments, begin, end))
+RUN_TESTS_EACH(begin, end, test_the_wish_comes_first, test_places, test_the_second_choice,
+               test_odd_names, test_arguments)

@@ -218,10 +218,7 @@ static void test_the_gravest_comes_first(void **state)
     assert_string_equal(lab_severity_name(found[3].severity), "warning");
 }
 
-RUN_TESTS(cmocka_unit_test(test_each_finds_its_own), cmocka_unit_test(test_every_rule_has_a_case),
-          cmocka_unit_test(test_every_rule_is_documented),
-          cmocka_unit_test(test_nothing_is_assumed),
-          cmocka_unit_test(test_few_warps_of_unknown_code),
-          cmocka_unit_test(test_stores_of_halves_want_no_tensor_cores),
-          cmocka_unit_test(test_more_threads_than_bounds),
-          cmocka_unit_test(test_the_gravest_comes_first))
+RUN_TESTS(test_each_finds_its_own, test_every_rule_has_a_case, test_every_rule_is_documented,
+          test_nothing_is_assumed, test_few_warps_of_unknown_code,
+          test_stores_of_halves_want_no_tensor_cores, test_more_threads_than_bounds,
+          test_the_gravest_comes_first)

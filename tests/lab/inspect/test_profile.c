@@ -291,9 +291,7 @@ static const char *letters(const lab_profile *p, char text[LAB_PROFILE_GATES + 1
 
 static void test_gates(void **state)
 {
-    static const struct {
-        const char *name, *verdicts;
-    } rows[] = {
+    static const text_pair rows[] = {
         /* busy, issue, eligible, occupancy, loads, stores, sectors, conflicts, spills */
         { "h200-mma-b2", "FFFF-PPPP" },     { "h200-naive-b2", "FFFFFPFPP" },
         { "h200-wgmma-b2", "F----PPPP" },   { "h200-wgmma-b8", "F----PPPP" },
@@ -302,9 +300,9 @@ static void test_gates(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lab_profile p;
         char text[LAB_PROFILE_GATES + 1];
-        read_recording(rows[i].name, &p);
-        if (strcmp(letters(&p, text), rows[i].verdicts) != 0)
-            fail_msg("%s: %s", rows[i].name, text);
+        read_recording(rows[i].given, &p);
+        if (strcmp(letters(&p, text), rows[i].wanted) != 0)
+            fail_msg("%s: %s", rows[i].given, text);
     }
     lab_profile p;
     lab_gate_result results[LAB_PROFILE_GATES];
@@ -357,8 +355,5 @@ static void test_architectures(void **state)
     assert_int_equal(lab_profile_asynchronous(&p), -1);
 }
 
-RUN_TESTS(cmocka_unit_test(test_tables), cmocka_unit_test(test_values),
-          cmocka_unit_test(test_stalls), cmocka_unit_test(test_text), cmocka_unit_test(test_shares),
-          cmocka_unit_test(test_cut), cmocka_unit_test(test_wish), cmocka_unit_test(test_trouble),
-          cmocka_unit_test(test_gates), cmocka_unit_test(test_each),
-          cmocka_unit_test(test_architectures))
+RUN_TESTS(test_tables, test_values, test_stalls, test_text, test_shares, test_cut, test_wish,
+          test_trouble, test_gates, test_each, test_architectures)

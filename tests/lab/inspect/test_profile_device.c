@@ -63,5 +63,4 @@ static void test_failures(void **state)
     scene_end(&s);
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_launch), SCENE_TEST(test_timeline),
-                 SCENE_TEST(test_failures))
+RUN_SCENE_TESTS(scene_begin, test_launch, test_timeline, test_failures)

@@ -290,16 +290,14 @@ static void test_the_cost_model_ranks_the_recorded_sweep(void **state)
  * known. */
 static void test_features_of_a_cpu(void **state)
 {
-    static const struct {
-        const char *word, *same;
-    } cases[] = {
+    static const text_pair cases[] = {
         { "scalar+avx512", "avx512" },     { "avx512bf16+avx2", "avx512bf16" },
         { "avx2+scalar", "avx2" },         { "avx2+no-such-unit", NULL },
         { "no-such-unit+avx512", "dust" }, { "avx2+", NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const lab_ceilings one = lab_roofline_cpu(cases[i].word, 2, false);
-        const lab_ceilings other = lab_roofline_cpu(cases[i].same, 2, false);
+        const lab_ceilings one = lab_roofline_cpu(cases[i].given, 2, false);
+        const lab_ceilings other = lab_roofline_cpu(cases[i].wanted, 2, false);
         assert_memory_equal(one.matrix, other.matrix, sizeof one.matrix);
     }
     const lab_ceilings best = lab_roofline_cpu(NULL, 1, false);
@@ -314,8 +312,6 @@ static void test_features_of_a_cpu(void **state)
     assert_memory_equal(any.matrix, best.matrix, sizeof any.matrix);
 }
 
-RUN_TESTS(cmocka_unit_test(test_floors_by_hand), cmocka_unit_test(test_floors_of_values),
-          cmocka_unit_test(test_what_binds), cmocka_unit_test(test_features_of_a_cpu),
-          SCRATCH_TEST(test_file_comes_back), SCRATCH_TEST(test_damage_is_told),
-          cmocka_unit_test(test_paths), cmocka_unit_test(test_ranks),
-          cmocka_unit_test(test_the_cost_model_ranks_the_recorded_sweep))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_floors_by_hand, test_floors_of_values,
+               test_what_binds, test_features_of_a_cpu, test_file_comes_back, test_damage_is_told,
+               test_paths, test_ranks, test_the_cost_model_ranks_the_recorded_sweep)

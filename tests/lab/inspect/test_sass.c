@@ -341,13 +341,8 @@ static void test_damage_is_survived(void **state)
     free(whole);
 }
 
-RUN_TESTS(cmocka_unit_test(test_opcodes_have_classes),
-          cmocka_unit_test(test_what_never_runs_is_nothing), cmocka_unit_test(test_loops_are_found),
-          cmocka_unit_test(test_little_work_is_no_main_loop),
-          cmocka_unit_test(test_products_of_warpgroups_are_the_work),
-          cmocka_unit_test(test_producers_are_told_apart),
-          cmocka_unit_test(test_functions_belong_to_their_callers),
-          cmocka_unit_test(test_convergence_is_followed),
-          cmocka_unit_test(test_branches_through_registers),
-          cmocka_unit_test(test_both_tools_say_the_same),
-          cmocka_unit_test(test_what_is_no_disassembly), cmocka_unit_test(test_damage_is_survived))
+RUN_TESTS(test_opcodes_have_classes, test_what_never_runs_is_nothing, test_loops_are_found,
+          test_little_work_is_no_main_loop, test_products_of_warpgroups_are_the_work,
+          test_producers_are_told_apart, test_functions_belong_to_their_callers,
+          test_convergence_is_followed, test_branches_through_registers,
+          test_both_tools_say_the_same, test_what_is_no_disassembly, test_damage_is_survived)

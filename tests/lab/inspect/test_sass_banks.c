@@ -105,6 +105,5 @@ static void test_banks_of_blocks_with_rows(void **state)
     lab_sass_free(&sass);
 }
 
-RUN_TESTS(cmocka_unit_test(test_banks_of_known_addresses),
-          cmocka_unit_test(test_banks_of_unknown_addresses),
-          cmocka_unit_test(test_banks_of_blocks_with_rows))
+RUN_TESTS(test_banks_of_known_addresses, test_banks_of_unknown_addresses,
+          test_banks_of_blocks_with_rows)

@@ -187,6 +187,5 @@ static void test_missing(void **state)
     assert_int_equal(it.cause, LAB_SCALE_FINE);
 }
 
-RUN_TESTS(cmocka_unit_test(test_fine), cmocka_unit_test(test_serial), cmocka_unit_test(test_room),
-          cmocka_unit_test(test_waves), cmocka_unit_test(test_cache), cmocka_unit_test(test_config),
-          cmocka_unit_test(test_noise), cmocka_unit_test(test_missing))
+RUN_TESTS(test_fine, test_serial, test_room, test_waves, test_cache, test_config, test_noise,
+          test_missing)

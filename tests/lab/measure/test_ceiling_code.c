@@ -72,4 +72,4 @@ static void test_they_compile(void **state)
             }
 }
 
-RUN_TESTS(cmocka_unit_test(test_they_compile))
+RUN_TESTS(test_they_compile)

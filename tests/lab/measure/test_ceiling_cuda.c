@@ -159,5 +159,5 @@ static void test_cpu_ceilings(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_rates), SCENE_TEST(test_failures),
-                 SCENE_TEST(test_interruptions_and_cpus), cmocka_unit_test(test_cpu_ceilings))
+RUN_SCENE_TESTS(scene_begin, test_rates, test_failures, test_interruptions_and_cpus,
+                test_cpu_ceilings)

@@ -396,11 +396,7 @@ static void pools_duels(void **state)
     assert_int_equal(lab_pooled_ratio(series, 1, 0.99, &one), HEED_ERR_INVALID);
 }
 
-RUN_TESTS(cmocka_unit_test(normal_numbers), cmocka_unit_test(exact_intervals),
-          cmocka_unit_test(robust_estimates), cmocka_unit_test(spends_by_plan),
-          cmocka_unit_test(peeking_is_paid_for), cmocka_unit_test(verdict_bounds),
-          cmocka_unit_test(refuses_nonsense), cmocka_unit_test(stretches_and_looks),
-          cmocka_unit_test(drift_has_ends), cmocka_unit_test(looks_while_it_grows),
-          cmocka_unit_test(serial_orders), cmocka_unit_test(merges_what_is_alike),
-          cmocka_unit_test(dependence_is_seen), cmocka_unit_test(intervals_follow),
-          cmocka_unit_test(pools_duels))
+RUN_TESTS(normal_numbers, exact_intervals, robust_estimates, spends_by_plan, peeking_is_paid_for,
+          verdict_bounds, refuses_nonsense, stretches_and_looks, drift_has_ends,
+          looks_while_it_grows, serial_orders, merges_what_is_alike, dependence_is_seen,
+          intervals_follow, pools_duels)

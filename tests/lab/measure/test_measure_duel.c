@@ -473,9 +473,6 @@ static void test_succession(void **state)
     assert_true(lab_champion_decide(bouts + 2, 1, 1, 0.035, 1).ahead);
 }
 
-RUN_TESTS(cmocka_unit_test(test_order), cmocka_unit_test(test_turns),
-          cmocka_unit_test(test_stops_when_clear), cmocka_unit_test(test_stops_in_time),
-          cmocka_unit_test(test_tries_typical), cmocka_unit_test(test_luck),
-          cmocka_unit_test(test_failures), cmocka_unit_test(test_contest),
-          cmocka_unit_test(test_contest_each), cmocka_unit_test(test_family_keeps_its_word),
-          cmocka_unit_test(test_family_steps_down), cmocka_unit_test(test_succession))
+RUN_TESTS(test_order, test_turns, test_stops_when_clear, test_stops_in_time, test_tries_typical,
+          test_luck, test_failures, test_contest, test_contest_each, test_family_keeps_its_word,
+          test_family_steps_down, test_succession)

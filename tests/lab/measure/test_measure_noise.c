@@ -148,6 +148,5 @@ static void undetectable_difference(void **state)
     assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_ERR_INVALID);
 }
 
-RUN_TESTS_WITHIN(read_recordings, NULL, cmocka_unit_test(same_kernel),
-                 cmocka_unit_test(planted_difference), cmocka_unit_test(planted_gain),
-                 cmocka_unit_test(detectable_difference), cmocka_unit_test(undetectable_difference))
+RUN_TESTS_WITHIN(read_recordings, NULL, same_kernel, planted_difference, planted_gain,
+                 detectable_difference, undetectable_difference)

@@ -209,5 +209,4 @@ static void planted_delay(void **state)
         skip();
 }
 
-RUN_TESTS_WITHIN(open_scene, close_scene, cmocka_unit_test(same_kernel),
-                 cmocka_unit_test(planted_delay))
+RUN_TESTS_WITHIN(open_scene, close_scene, same_kernel, planted_delay)

@@ -180,8 +180,5 @@ static void test_round(void **state)
     assert_true(lab_stats_round(1e-320) == 1e-320); /* the power of ten would overflow */
 }
 
-RUN_TESTS(cmocka_unit_test(test_quantiles), cmocka_unit_test(test_spread_and_means),
-          cmocka_unit_test(test_mad_of_ties_and_one), cmocka_unit_test(test_nothing_is_nan),
-          cmocka_unit_test(test_summary), cmocka_unit_test(test_median_interval),
-          cmocka_unit_test(test_bad_options), cmocka_unit_test(test_interval_coverage),
-          cmocka_unit_test(test_round))
+RUN_TESTS(test_quantiles, test_spread_and_means, test_mad_of_ties_and_one, test_nothing_is_nan,
+          test_summary, test_median_interval, test_bad_options, test_interval_coverage, test_round)

@@ -241,8 +241,6 @@ static void verdicts_have_words(void **state)
     assert_string_equal(lab_record_verdict_meaning(LAB_RECORD_VERDICTS), "unknown");
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(a_trial_comes_back),
-                 cmocka_unit_test(shows_everything), cmocka_unit_test(a_trial_is_there_once),
-                 cmocka_unit_test(refuses_half_a_trial),
-                 cmocka_unit_test(nothing_is_changed_or_dropped), cmocka_unit_test(a_run_goes_on),
-                 cmocka_unit_test(verdicts_have_words))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, a_trial_comes_back, shows_everything,
+                 a_trial_is_there_once, refuses_half_a_trial, nothing_is_changed_or_dropped,
+                 a_run_goes_on, verdicts_have_words)

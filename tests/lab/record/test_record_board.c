@@ -270,7 +270,6 @@ static void filters(void **state)
     lab_record_close(record);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(the_newest_figure_counts),
-                 cmocka_unit_test(what_was_found_out), cmocka_unit_test(a_leader_is_refuted),
-                 cmocka_unit_test(what_is_ranked), cmocka_unit_test(impossible_is_not_damaged),
-                 cmocka_unit_test(a_failing_selftest_taints), cmocka_unit_test(filters))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, the_newest_figure_counts, what_was_found_out,
+                 a_leader_is_refuted, what_is_ranked, impossible_is_not_damaged,
+                 a_failing_selftest_taints, filters)

@@ -6,12 +6,9 @@
  *
  * With "sample" a fifth of the damaged files are tried.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "record_scene.h"
 #include "scratch.h"
@@ -225,10 +222,7 @@ static void lost_or_grown_end_is_told(void **state)
 int main(int argc, char **argv)
 {
     rounds = argc > 1 && strcmp(argv[1], "sample") == 0 ? ROUNDS / 5 : ROUNDS;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(told_or_read),
-        cmocka_unit_test(changed_content_is_told),
-        cmocka_unit_test(lost_or_grown_end_is_told),
-    };
-    return cmocka_run_group_tests(tests, scratch_open, scratch_close);
+    return run_test_list(
+        TEST_LIST(told_or_read, changed_content_is_told, lost_or_grown_end_is_told), scratch_open,
+        scratch_close);
 }

@@ -86,9 +86,7 @@ static void refused_places(void **state)
 /* Other files are reported and left alone. */
 static void refused_files(void **state)
 {
-    static const struct {
-        const char *make, *part;
-    } cases[] = {
+    static const text_pair cases[] = {
         { "printf 'hello'", "not a board" },
         { "head -c 5000 /dev/zero", "not a board" },
         { "head -c 5000 /dev/urandom", "not a board" },
@@ -107,14 +105,14 @@ static void refused_files(void **state)
                  "sql() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
                  "db.executescript(sys.argv[2])' '%s.made' \"$1\"; cat '%s.made'; rm '%s.made'; }; "
                  "{ %s; } >'%s'",
-                 path, path, path, cases[i].make, path);
+                 path, path, path, cases[i].given, path);
         assert_int_equal(system(line), 0);
         size_t length = scratch_read(path, before, sizeof before);
         for (int mode = LAB_RECORD_READ; mode <= LAB_RECORD_WRITE; mode++) {
             lab_record *record;
             lab_error error;
             heed_status status = lab_record_open(&record, path, (lab_record_mode)mode, &error);
-            record_refused(status, HEED_ERR_CORRUPT, &error, cases[i].part);
+            record_refused(status, HEED_ERR_CORRUPT, &error, cases[i].wanted);
             assert_non_null(strstr(error.text, path));
         }
         assert_int_equal(scratch_read(path, after, sizeof after), length);
@@ -198,8 +196,5 @@ static void finds_its_place(void **state)
     record_refused(lab_record_path(long_name, path, &error), HEED_ERR_INVALID, &error, "1199");
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(one_process_writes),
-                 cmocka_unit_test(refused_places), cmocka_unit_test(refused_files),
-                 cmocka_unit_test(an_empty_file_becomes_one),
-                 cmocka_unit_test(a_full_disk_takes_nothing_half),
-                 cmocka_unit_test(finds_its_place))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, one_process_writes, refused_places, refused_files,
+                 an_empty_file_becomes_one, a_full_disk_takes_nothing_half, finds_its_place)

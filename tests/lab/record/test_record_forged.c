@@ -156,5 +156,5 @@ static void a_lost_end_is_found_by_the_head(void **state)
     lab_record_close(record);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(every_forgery_is_found),
-                 cmocka_unit_test(a_lost_end_is_found_by_the_head))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, every_forgery_is_found,
+                 a_lost_end_is_found_by_the_head)

@@ -6,18 +6,15 @@
  * acknowledged. It is killed at a random instant, even while it creates the file. Then the file
  * must be sound and contain all acknowledged trials, and the next child continues.
  */
-#include <setjmp.h>
+#include "run_tests.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "record_scene.h"
 #include "scratch.h"
@@ -223,8 +220,4 @@ static int open_folder(void **state)
     return scratch_open(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(killed_at_any_instant) };
-    return cmocka_run_group_tests(tests, open_folder, scratch_close);
-}
+RUN_TESTS_WITHIN(open_folder, scratch_close, killed_at_any_instant)

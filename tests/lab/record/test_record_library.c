@@ -359,9 +359,6 @@ static void an_old_file_is_brought_up_to_date(void **state)
     expect_new(state, "e2.db", 2);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(sources_come_back),
-                 cmocka_unit_test(changed_sources_are_told), cmocka_unit_test(launches_come_back),
-                 cmocka_unit_test(manifests_come_back),
-                 cmocka_unit_test(changed_manifests_are_told),
-                 cmocka_unit_test(an_old_file_is_read_as_it_is),
-                 cmocka_unit_test(an_old_file_is_brought_up_to_date))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, sources_come_back, changed_sources_are_told,
+                 launches_come_back, manifests_come_back, changed_manifests_are_told,
+                 an_old_file_is_read_as_it_is, an_old_file_is_brought_up_to_date)

@@ -123,5 +123,4 @@ static void gives_up_on_large_texts(void **state)
     free(diff);
 }
 
-RUN_TESTS(cmocka_unit_test(writes_what_changed), cmocka_unit_test(leads_from_one_to_the_other),
-          cmocka_unit_test(gives_up_on_large_texts))
+RUN_TESTS(writes_what_changed, leads_from_one_to_the_other, gives_up_on_large_texts)

@@ -290,8 +290,6 @@ static void draws_to_scale(void **state)
     }
 }
 
-RUN_TESTS_WITHIN(make_hostile, NULL, cmocka_unit_test(escapes_text),
-                 cmocka_unit_test(knows_bad_pages), cmocka_unit_test(makes_sound_pages),
-                 cmocka_unit_test(keeps_tables_of_markdown_whole),
-                 cmocka_unit_test(draws_odd_numbers), cmocka_unit_test(draws_histories),
-                 cmocka_unit_test(draws_points), cmocka_unit_test(draws_to_scale))
+RUN_TESTS_WITHIN(make_hostile, NULL, escapes_text, knows_bad_pages, makes_sound_pages,
+                 keeps_tables_of_markdown_whole, draws_odd_numbers, draws_histories, draws_points,
+                 draws_to_scale)

@@ -189,7 +189,5 @@ static void formats_sizes(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(lines_columns_up), cmocka_unit_test(no_line_is_too_long),
-          cmocka_unit_test(long_texts_go_on_below), cmocka_unit_test(long_texts_stand_below),
-          cmocka_unit_test(counts_terminal_columns), cmocka_unit_test(survives_misuse),
-          cmocka_unit_test(formats_times), cmocka_unit_test(formats_sizes))
+RUN_TESTS(lines_columns_up, no_line_is_too_long, long_texts_go_on_below, long_texts_stand_below,
+          counts_terminal_columns, survives_misuse, formats_times, formats_sizes)

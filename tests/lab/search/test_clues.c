@@ -332,7 +332,5 @@ static void test_advice(void **state)
     assert_int_equal(rows, rules);
 }
 
-RUN_TESTS(cmocka_unit_test(test_code), cmocka_unit_test(test_rules), cmocka_unit_test(test_waiting),
-          cmocka_unit_test(test_effects), cmocka_unit_test(test_recorded),
-          cmocka_unit_test(test_preferences), cmocka_unit_test(test_vocabulary),
-          cmocka_unit_test(test_advice))
+RUN_TESTS(test_code, test_rules, test_waiting, test_effects, test_recorded, test_preferences,
+          test_vocabulary, test_advice)

@@ -1,11 +1,7 @@
 /*
  * test_declare.c - launch declarations in a CUDA source
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +48,7 @@ static void test_fields(void **state)
 /* Impossible values are errors that name the word. */
 static void test_refusals(void **state)
 {
-    static const char *const rows[][2] = {
+    static const text_pair rows[] = {
         { "int x;", "does not say how it is launched" },
         { "/* heed:launch threads=1 rows=1 */", "entry is missing" },
         { "/* heed:launch entry=a rows=1 */", "threads is missing" },
@@ -68,9 +64,9 @@ static void test_refusals(void **state)
     lab_declared it;
     lab_error error;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (lab_declare_read(rows[i][0], &problem, &it, &error) != HEED_ERR_INVALID ||
-            !strstr(error.text, rows[i][1]))
-            fail_msg("%s: %s", rows[i][0], error.text);
+        if (lab_declare_read(rows[i].given, &problem, &it, &error) != HEED_ERR_INVALID ||
+            !strstr(error.text, rows[i].wanted))
+            fail_msg("%s: %s", rows[i].given, error.text);
 }
 
 /* Values that exceed the limits of a launch are parsed, and refused by the launch check. */
@@ -126,13 +122,10 @@ static void test_all_fields(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_fields),
-                                        cmocka_unit_test(test_refusals),
-                                        cmocka_unit_test(test_large),
-                                        cmocka_unit_test(test_all_fields),
-                                        cmocka_unit_test(test_example) };
     if (heed_problem_parse(&problem, "b1 h1 s8 dqk=96 dv=64 f16 causal") != HEED_OK &&
         heed_problem_parse(&problem, "b1 h1 s8 d96/64 f16 causal") != HEED_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(
+        TEST_LIST(test_fields, test_refusals, test_large, test_all_fields, test_example), NULL,
+        NULL);
 }

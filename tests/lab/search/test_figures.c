@@ -40,4 +40,4 @@ static void test_counts(void **state)
     assert_int_equal(figures.passed, 4);
 }
 
-RUN_TESTS(cmocka_unit_test(test_speedups), cmocka_unit_test(test_counts))
+RUN_TESTS(test_speedups, test_counts)

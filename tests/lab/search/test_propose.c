@@ -141,11 +141,7 @@ static heed_status ask_script(void **state, const char *reply, double seconds,
 
 static void test_answers(void **state)
 {
-    static const struct {
-        const char *reply;
-        heed_status status;
-        const char *words;
-    } cases[] = {
+    static const text_code cases[] = {
         { "echo '{\"status\":\"ok\",\"name\":\"n-1\",\"source\":\"int x;\"}'", HEED_OK, "" },
         { "echo '{\"status\":\"ok\",\"name\":\"../x\",\"source\":\"int x;\"}'", HEED_ERR_INVALID,
           "name" },
@@ -163,10 +159,10 @@ static void test_answers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lab_proposal proposal;
         lab_error error;
-        bool hangs = strcmp(cases[i].words, "in time") == 0;
-        heed_status status = ask_script(state, cases[i].reply, hangs ? 1 : 20, &proposal, &error);
-        if (status != cases[i].status || !strstr(error.text, cases[i].words))
-            fail_msg("%s gave %s: %s", cases[i].reply, heed_status_name(status), error.text);
+        bool hangs = strcmp(cases[i].wanted, "in time") == 0;
+        heed_status status = ask_script(state, cases[i].given, hangs ? 1 : 20, &proposal, &error);
+        if ((int)status != cases[i].code || !strstr(error.text, cases[i].wanted))
+            fail_msg("%s gave %s: %s", cases[i].given, heed_status_name(status), error.text);
         lab_proposal_free(&proposal);
     }
 }
@@ -253,6 +249,5 @@ static void test_findings(void **state)
         lab_proposal_free(&proposals[i]);
 }
 
-RUN_TESTS(cmocka_unit_test(test_ways), cmocka_unit_test(test_insights), cmocka_unit_test(test_logs),
-          cmocka_unit_test(test_long), SCRATCH_TEST(test_answers), cmocka_unit_test(test_regions),
-          cmocka_unit_test(test_findings))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_ways, test_insights, test_logs, test_long,
+               test_answers, test_regions, test_findings)

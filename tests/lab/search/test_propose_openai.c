@@ -282,5 +282,5 @@ static void test_odd_key(void **state)
     assert_non_null(strstr(error.text, "control character"));
 }
 
-RUN_TESTS(SCRATCH_TEST(test_model), SCRATCH_TEST(test_busy), SCRATCH_TEST(test_large),
-          SCRATCH_TEST(test_settings), SCRATCH_TEST(test_unsafe), SCRATCH_TEST(test_odd_key))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_model, test_busy, test_large, test_settings,
+               test_unsafe, test_odd_key)

@@ -329,7 +329,7 @@ static void refuse_trials(void **state, const char *text, size_t size, const cha
 
 static void test_bad_trials(void **state)
 {
-    static const char *const rows[][2] = {
+    static const text_pair rows[] = {
         { "", "it is empty" },
         { "heed-trials 2\n", ":1: not heed-trials 1, but trials of another version" },
         { "{\"schema\": \"heed.sweep/1\"}", ":1: not heed-trials 1, but JSON" },
@@ -354,7 +354,7 @@ static void test_bad_trials(void **state)
         { "heed-trials 1\nspace sweep90\nnonsense\n", ":3: not a line of trials" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        refuse_trials(state, rows[i][0], strlen(rows[i][0]), rows[i][1]);
+        refuse_trials(state, rows[i].given, strlen(rows[i].given), rows[i].wanted);
 }
 
 /* Zero bytes end a string, but not the text that is read. */
@@ -377,8 +377,6 @@ static void test_binary_trials(void **state)
     lab_space_free(&space);
 }
 
-RUN_TESTS(cmocka_unit_test(test_every_point), cmocka_unit_test(test_budget),
-          cmocka_unit_test(test_seeds), cmocka_unit_test(test_broken_off),
-          cmocka_unit_test(test_bad_options), cmocka_unit_test(test_finals),
-          SCRATCH_TEST(test_trials_file), SCRATCH_TEST(test_bad_trials),
-          SCRATCH_TEST(test_binary_trials))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_every_point, test_budget, test_seeds,
+               test_broken_off, test_bad_options, test_finals, test_trials_file, test_bad_trials,
+               test_binary_trials)

@@ -307,6 +307,5 @@ static void test_bad_evolutions(void **state)
     lab_space_free(&space);
 }
 
-RUN_TESTS(cmocka_unit_test(test_finds), cmocka_unit_test(test_same_story),
-          cmocka_unit_test(test_succession), cmocka_unit_test(test_goes_on),
-          cmocka_unit_test(test_told), cmocka_unit_test(test_bad_evolutions))
+RUN_TESTS(test_finds, test_same_story, test_succession, test_goes_on, test_told,
+          test_bad_evolutions)

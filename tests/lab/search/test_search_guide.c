@@ -156,5 +156,4 @@ static void test_spilling_champion(void **state)
     lab_space_free(&space);
 }
 
-RUN_TESTS(cmocka_unit_test(test_spills), cmocka_unit_test(test_findings),
-          cmocka_unit_test(test_history), cmocka_unit_test(test_spilling_champion))
+RUN_TESTS(test_spills, test_findings, test_history, test_spilling_champion)

@@ -41,7 +41,7 @@ static void test_source(void **state)
 
 static void test_bad_sources(void **state)
 {
-    static const char *const rows[][2] = {
+    static const text_pair rows[] = {
         { "/* heed:end */\n", "k:1: outside of a region" },
         { "\n/* heed:or\n*/\n", "k:2: outside of a region" },
         { "/* heed:region a */\nx\n", "heed:or or heed:end expected" },
@@ -55,11 +55,11 @@ static void test_bad_sources(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lab_source source;
         lab_error error;
-        assert_int_equal(lab_source_parse(&source, rows[i][0], "k", &error), HEED_ERR_INVALID);
-        if (!strstr(error.text, rows[i][1]))
-            fail_msg("\"%s\": %s", rows[i][0], error.text);
+        assert_int_equal(lab_source_parse(&source, rows[i].given, "k", &error), HEED_ERR_INVALID);
+        if (!strstr(error.text, rows[i].wanted))
+            fail_msg("\"%s\": %s", rows[i].given, error.text);
         assert_int_equal(source.count, 0);
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_source), cmocka_unit_test(test_bad_sources))
+RUN_TESTS(test_source, test_bad_sources)

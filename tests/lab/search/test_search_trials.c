@@ -220,6 +220,5 @@ static void test_replay(void **state)
     lab_space_free(&space);
 }
 
-RUN_TESTS(cmocka_unit_test(test_replay), cmocka_unit_test(test_trials_needed),
-          cmocka_unit_test(test_large_space), cmocka_unit_test(test_criterion),
-          cmocka_unit_test(test_recorded), cmocka_unit_test(test_rugged))
+RUN_TESTS(test_replay, test_trials_needed, test_large_space, test_criterion, test_recorded,
+          test_rugged)

@@ -51,11 +51,7 @@ static void test_bad_expressions(void **state)
 {
     static const lab_named names[] = { { "a", 7 }, { "zero", 0 } };
     static const lab_scope scope = { names, 2 };
-    static const struct {
-        const char *text;
-        heed_status status;
-        const char *says;
-    } rows[] = {
+    static const text_code rows[] = {
         { "", HEED_ERR_INVALID, "it ends where a value is expected" },
         { "1 +", HEED_ERR_INVALID, "column 4" },
         { "(1", HEED_ERR_INVALID, ") expected" },
@@ -74,10 +70,9 @@ static void test_bad_expressions(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t value;
         lab_error error;
-        assert_int_equal(lab_expression_value(rows[i].text, &scope, &value, &error),
-                         rows[i].status);
-        if (!strstr(error.text, rows[i].says))
-            fail_msg("%s: the message is \"%s\"", rows[i].text, error.text);
+        assert_int_equal(lab_expression_value(rows[i].given, &scope, &value, &error), rows[i].code);
+        if (!strstr(error.text, rows[i].wanted))
+            fail_msg("%s: the message is \"%s\"", rows[i].given, error.text);
     }
     char deep[4096];
     int64_t value;
@@ -162,9 +157,7 @@ static void test_points(void **state)
 /* Each is refused with the line and the word in question. */
 static void test_bad_files(void **state)
 {
-    static const struct {
-        const char *text, *says;
-    } rows[] = {
+    static const text_pair rows[] = {
         { "", "no kernel line" },
         { "kernel k\n", "no knob line" },
         { "kernel\n", ":1: a kernel's name expected" },
@@ -197,9 +190,9 @@ static void test_bad_files(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lab_space space;
         lab_error error;
-        assert_int_equal(lab_space_parse(&space, rows[i].text, "f.txt", &error), HEED_ERR_INVALID);
-        if (!strstr(error.text, rows[i].says))
-            fail_msg("\"%s\": the message is \"%s\"", rows[i].text, error.text);
+        assert_int_equal(lab_space_parse(&space, rows[i].given, "f.txt", &error), HEED_ERR_INVALID);
+        if (!strstr(error.text, rows[i].wanted))
+            fail_msg("\"%s\": the message is \"%s\"", rows[i].given, error.text);
         assert_null(space.lets);
     }
 }
@@ -332,8 +325,6 @@ static void test_shipped(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_expressions), cmocka_unit_test(test_bad_expressions),
-          cmocka_unit_test(test_file), cmocka_unit_test(test_points),
-          cmocka_unit_test(test_bad_files), cmocka_unit_test(test_long_lines),
-          cmocka_unit_test(test_pruning), cmocka_unit_test(test_front),
-          cmocka_unit_test(test_shipped), SCRATCH_TEST(test_loading))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_expressions, test_bad_expressions, test_file,
+               test_points, test_bad_files, test_long_lines, test_pruning, test_front, test_shipped,
+               test_loading)

@@ -295,6 +295,5 @@ static void test_challenge_unread(void **state)
     lab_record_close(s.session.record);
 }
 
-RUN_TESTS(SCRATCH_TEST(test_goes_on), SCRATCH_TEST(test_entries), SCRATCH_TEST(test_challenge_won),
-          SCRATCH_TEST(test_challenge_lost), SCRATCH_TEST(test_challenge_refuted),
-          SCRATCH_TEST(test_challenge_unread))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_goes_on, test_entries, test_challenge_won,
+               test_challenge_lost, test_challenge_refuted, test_challenge_unread)

@@ -79,10 +79,7 @@ static void assert_refused(void **state, const char *text, size_t size, const ch
 
 static void test_bad_files(void **state)
 {
-    static const struct {
-        const char *text;
-        const char *message;
-    } cases[] = {
+    static const text_pair cases[] = {
         { "", "shapes.txt: holds no problem" },
         { "\n# nothing\n\n", "shapes.txt: holds no problem" },
         { "b1 h1 s4 d8 f16\n\nb1 h1 s4 d8\n", "shapes.txt:3: the element type is missing" },
@@ -93,7 +90,7 @@ static void test_bad_files(void **state)
         { "b1 h1 s4 d8 f16 causel\n", "\n  b1 h1 s4 d8 f16 causel\n                  ^" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_refused(state, cases[i].text, strlen(cases[i].text), cases[i].message);
+        assert_refused(state, cases[i].given, strlen(cases[i].given), cases[i].wanted);
     assert_refused(state, "b1 h1 s4 d8 f16\0#\n", 18, "shapes.txt:1: holds a null byte");
 }
 
@@ -218,8 +215,7 @@ static void test_the_grid_has_no_holes(void **state)
     lab_shapes_free(&list);
 }
 
-RUN_TESTS(SCRATCH_TEST(test_comments_blanks_and_line_ends), SCRATCH_TEST(test_many_lines),
-          SCRATCH_TEST(test_bad_files), SCRATCH_TEST(test_long_lines),
-          SCRATCH_TEST(test_files_that_cannot_be_read),
-          cmocka_unit_test(test_lines_read_back_and_differ),
-          cmocka_unit_test(test_the_work_is_bounded), cmocka_unit_test(test_the_grid_has_no_holes))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_comments_blanks_and_line_ends, test_many_lines,
+               test_bad_files, test_long_lines, test_files_that_cannot_be_read,
+               test_lines_read_back_and_differ, test_the_work_is_bounded,
+               test_the_grid_has_no_holes)

@@ -168,5 +168,4 @@ static void test_patterns(void **state)
             fail_msg("\"%s\" is refused", taken[i]);
 }
 
-RUN_TESTS_WITHIN(compile_patterns, free_patterns, cmocka_unit_test(test_patterns),
-                 cmocka_unit_test(test_sources))
+RUN_TESTS_WITHIN(compile_patterns, free_patterns, test_patterns, test_sources)

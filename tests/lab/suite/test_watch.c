@@ -107,4 +107,4 @@ static void test_group(void **state)
     assert_int_equal(lab_watch_others(pid), 0);
 }
 
-RUN_TESTS(SCRATCH_TEST(test_files), SCRATCH_TEST(test_machine), SCRATCH_TEST(test_group))
+RUN_TESTS_EACH(scratch_open, scratch_close, test_files, test_machine, test_group)

@@ -111,10 +111,7 @@ static void knows_what_it_cannot_read(void **state)
     "\"b\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":" second "}}"
 
 /* Invalid headers before 24 bytes of data, and a part of the message. */
-static const struct bad_header {
-    const char *header;
-    const char *message;
-} bad_headers[] = {
+static const text_pair bad_headers[] = {
     { AB("[0,8]", "[4,20]"), "overlap" },
     { AB("[0,8]", "[0,16]"), "overlap" },
     { AB("[0,8]", "[9,25]"), "end at 25; the data has 24" },
@@ -158,10 +155,10 @@ static void refuses_bad_headers(void **state)
         unsigned char bytes[1024];
         lab_safetensors *file;
         lab_error error = { "" };
-        size_t size = build(bytes, bad_headers[i].header, 24);
+        size_t size = build(bytes, bad_headers[i].given, 24);
         assert_int_equal(open_bytes(state, bytes, size, &file, &error), HEED_ERR_CORRUPT);
-        if (!strstr(error.text, bad_headers[i].message) || !strstr(error.text, "x.safetensors"))
-            fail_msg("%s\n gave: %s", bad_headers[i].header, error.text);
+        if (!strstr(error.text, bad_headers[i].wanted) || !strstr(error.text, "x.safetensors"))
+            fail_msg("%s\n gave: %s", bad_headers[i].given, error.text);
         assert_null(file);
     }
 }
@@ -248,10 +245,7 @@ static void writes_what_it_reads(void **state)
     lab_safetensors_close(file);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, cmocka_unit_test(reads_arrays),
-                 cmocka_unit_test(reads_the_committed_capture),
-                 cmocka_unit_test(knows_what_it_cannot_read), cmocka_unit_test(refuses_bad_headers),
-                 cmocka_unit_test(refuses_a_file_cut_at_any_byte),
-                 cmocka_unit_test(survives_any_flipped_bit),
-                 cmocka_unit_test(refuses_long_headers_without_reading_them),
-                 cmocka_unit_test(writes_what_it_reads))
+RUN_TESTS_WITHIN(scratch_open, scratch_close, reads_arrays, reads_the_committed_capture,
+                 knows_what_it_cannot_read, refuses_bad_headers, refuses_a_file_cut_at_any_byte,
+                 survives_any_flipped_bit, refuses_long_headers_without_reading_them,
+                 writes_what_it_reads)

@@ -2,11 +2,7 @@
  * test_folder.c - temporary directories for compiler output: their location, and that they are
  * removed
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,13 +106,8 @@ static void test_deep_ones_go(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(test_place),
-        cmocka_unit_test(test_no_place),
-        SCRATCH_TEST(test_all_of_it_goes),
-        SCRATCH_TEST(test_deep_ones_go),
-    };
-
     unsetenv("TMPDIR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST_EACH(scratch_open, scratch_close, test_place, test_no_place,
+                                        test_all_of_it_goes, test_deep_ones_go),
+                         NULL, NULL);
 }

@@ -365,9 +365,9 @@ static void test_ending_the_deaf(void **state)
 
 static void test_names(void **state)
 {
-    static const char *const good[][2] = { { "naive_peer", "naive" },
-                                           { "torch_peer.py", "torch" },
-                                           { "a_b2_peer", "a_b2" } };
+    static const text_pair good[] = { { "naive_peer", "naive" },
+                                      { "torch_peer.py", "torch" },
+                                      { "a_b2_peer", "a_b2" } };
     static const char *const bad[] = { "",
                                        "_peer",
                                        "_peer.py",
@@ -384,8 +384,8 @@ static void test_names(void **state)
     char name[LAB_PEER_NAME_SIZE];
 
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        assert_true(lab_peer_name_of(good[i][0], name));
-        assert_string_equal(name, good[i][1]);
+        assert_true(lab_peer_name_of(good[i].given, name));
+        assert_string_equal(name, good[i].wanted);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (lab_peer_name_of(bad[i], name))
@@ -445,16 +445,9 @@ static void test_finding(void **state)
     unsetenv("HEED_PEERS");
 }
 
-RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_conversation),
-                 cmocka_unit_test(test_refusals_are_replies), cmocka_unit_test(test_absent),
-                 cmocka_unit_test(test_interpreter), cmocka_unit_test(test_hanging),
-                 cmocka_unit_test(test_children_are_killed), cmocka_unit_test(test_crashing),
-                 cmocka_unit_test(test_dying_with_a_request_under_way),
-                 cmocka_unit_test(test_flooding), cmocka_unit_test(test_garbage),
-                 cmocka_unit_test(test_speaking_unasked),
-                 cmocka_unit_test(test_last_words_are_tame),
-                 cmocka_unit_test(test_stderr_is_kept_in_part),
-                 cmocka_unit_test(test_closed_stderr_is_no_fault),
-                 cmocka_unit_test(test_request_that_is_too_long), cmocka_unit_test(test_interrupt),
-                 cmocka_unit_test(test_pause), cmocka_unit_test(test_ending_the_deaf),
-                 cmocka_unit_test(test_names), cmocka_unit_test(test_finding))
+RUN_TESTS_WITHIN(open_folder, scratch_close, test_conversation, test_refusals_are_replies,
+                 test_absent, test_interpreter, test_hanging, test_children_are_killed,
+                 test_crashing, test_dying_with_a_request_under_way, test_flooding, test_garbage,
+                 test_speaking_unasked, test_last_words_are_tame, test_stderr_is_kept_in_part,
+                 test_closed_stderr_is_no_fault, test_request_that_is_too_long, test_interrupt,
+                 test_pause, test_ending_the_deaf, test_names, test_finding)

@@ -72,11 +72,7 @@ static void test_hello(void **state)
 
 static void test_bad_hellos(void **state)
 {
-    static const struct {
-        const char *reply;
-        lab_answer answer;
-        const char *reason;
-    } cases[] = {
+    static const text_code cases[] = {
         { "{\"status\":\"unsupported\",\"reason\":\"no torch\"}", LAB_ANSWER_UNSUPPORTED,
           "no torch" },
         { "{\"status\":\"error\"}", LAB_ANSWER_ERROR, "gave no reason" },
@@ -91,9 +87,9 @@ static void test_bad_hellos(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char body[256];
         lab_rival rival;
-        snprintf(body, sizeof body, "read x; echo '%s'; read x", cases[i].reply);
-        assert_int_equal(open_script(&rival, body), cases[i].answer);
-        expect_reason(&rival, cases[i].reason);
+        snprintf(body, sizeof body, "read x; echo '%s'; read x", cases[i].given);
+        assert_int_equal(open_script(&rival, body), cases[i].code);
+        expect_reason(&rival, cases[i].wanted);
         lab_rival_close(&rival);
     }
 }
@@ -479,10 +475,7 @@ static void test_device(void **state)
     lab_rival_close(&rival);
 }
 
-RUN_TESTS_WITHIN(open_folder, scratch_close, cmocka_unit_test(test_hello),
-                 cmocka_unit_test(test_bad_hellos), cmocka_unit_test(test_refused_problem),
-                 cmocka_unit_test(test_bad_runs), cmocka_unit_test(test_bad_check),
-                 cmocka_unit_test(test_crashes_are_survived), cmocka_unit_test(test_operands),
-                 cmocka_unit_test(test_serving), cmocka_unit_test(test_naive_peer),
-                 cmocka_unit_test(test_requests_out_of_order), cmocka_unit_test(test_unknown_words),
-                 cmocka_unit_test(test_device))
+RUN_TESTS_WITHIN(open_folder, scratch_close, test_hello, test_bad_hellos, test_refused_problem,
+                 test_bad_runs, test_bad_check, test_crashes_are_survived, test_operands,
+                 test_serving, test_naive_peer, test_requests_out_of_order, test_unknown_words,
+                 test_device)

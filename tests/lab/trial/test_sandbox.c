@@ -383,8 +383,11 @@ static void test_missing(void **state)
     assert_string_equal(text, "Land");
 }
 
-RUN_TESTS_WITHIN(name_outside, NULL, SCRATCH_TEST(test_landlock), cmocka_unit_test(test_threads),
-                 cmocka_unit_test(test_device), cmocka_unit_test(test_processes),
-                 cmocka_unit_test(test_network), cmocka_unit_test(test_filters),
-                 cmocka_unit_test(test_judgements), SCRATCH_TEST(test_resources),
-                 cmocka_unit_test(test_without_landlock), cmocka_unit_test(test_missing))
+int main(void)
+{
+    return run_test_list(TEST_LIST_EACH(scratch_open, scratch_close, test_landlock, test_threads,
+                                        test_device, test_processes, test_network, test_filters,
+                                        test_judgements, test_resources, test_without_landlock,
+                                        test_missing),
+                         name_outside, NULL);
+}

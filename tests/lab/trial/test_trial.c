@@ -4,11 +4,7 @@
  * In addition to each verdict the test checks for the effects that the protection must prevent: a
  * file, a connection, a process.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -198,11 +194,7 @@ static void test_many_sets(void **state)
 
 static void test_evils(void **state)
 {
-    static const struct {
-        const char *name;
-        lab_trial_verdict verdict;
-        const char *words;
-    } evils[] = {
+    static const text_code evils[] = {
         { "hang", LAB_TRIAL_HUNG, "1 s" },
         { "forbidden/sleep", LAB_TRIAL_FORBIDDEN, "nanosleep" },
         { "divide", LAB_TRIAL_CRASHED, "SIGFPE" },
@@ -241,11 +233,11 @@ static void test_evils(void **state)
     for (size_t i = 0; i < sizeof evils / sizeof *evils; i++) {
         double next = 5;
         for (int j = 0; j < SOON_TRIES && next >= 5; j++) {
-            expect(evils[i].name, 0, evils[i].verdict, evils[i].words);
-            next = expect_next_trial(evils[i].name);
+            expect(evils[i].given, 0, evils[i].code, evils[i].wanted);
+            next = expect_next_trial(evils[i].given);
         }
         if (next >= 5)
-            fail_msg("%.1f s for a trial after %s", next, evils[i].name);
+            fail_msg("%.1f s for a trial after %s", next, evils[i].given);
     }
 }
 
@@ -417,24 +409,12 @@ static void test_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),
-        cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_many_sets),
-        cmocka_unit_test(test_evils),
-        cmocka_unit_test(test_outside_is_kept),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_network),
-        cmocka_unit_test(test_forged_answer),
-        cmocka_unit_test(test_rooms_are_closed),
-        cmocka_unit_test(test_goes_on),
-        cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_names),
-    };
-
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
     trial_scene_open(&scene);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST(test_honest, test_operands, test_many_sets, test_evils,
+                                   test_outside_is_kept, test_files, test_network,
+                                   test_forged_answer, test_rooms_are_closed, test_goes_on,
+                                   test_interrupt, test_too_large, test_names),
+                         NULL, NULL);
 }

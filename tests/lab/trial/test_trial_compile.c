@@ -2,11 +2,7 @@
  * test_trial_compile.c - compiler options that a candidate may set, and secrets that it cannot read
  */
 #define _GNU_SOURCE /* asprintf() */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -359,8 +355,6 @@ static void test_wrappers(void **state)
     free(usual);
 }
 
-#ifndef __SANITIZE_ADDRESS__ /* ASan needs more memory than a compiler may use */
-
 /* Returns 0 if a child's request for a new process group succeeds but has no effect. */
 static int ask_for_group(void)
 {
@@ -392,6 +386,9 @@ static void test_evil_compiler(void **state)
 {
     char words[96], path[PATH_MAX] = "";
 
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* ASan needs more memory than a compiler may use */
+#endif
     assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
     assert_int_equal(setenv("HEED_CC", path, 1), 0);
     snprintf(words, sizeof words, "error: socket %d file %d read %d group 0 own 0", EPERM, EACCES,
@@ -401,28 +398,17 @@ static void test_evil_compiler(void **state)
     assert_int_equal(access("/tmp/heed-trial-evil-compiler", F_OK), -1);
 }
 
-#endif
-
 int main(int count, char **arguments)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_images),        cmocka_unit_test(test_no_day),
-        cmocka_unit_test(test_verdicts),      SCRATCH_TEST(test_existence),
-        SCRATCH_TEST(test_wrappers),          cmocka_unit_test(test_loading),
-        cmocka_unit_test(test_deadline),      SCRATCH_TEST(test_folder_is_removed),
-        cmocka_unit_test(test_options),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_launches),      cmocka_unit_test(test_strip),
-        cmocka_unit_test(test_compilers),
-#ifndef __SANITIZE_ADDRESS__
-        cmocka_unit_test(test_evil_compiler),
-#endif
-    };
-#ifndef __SANITIZE_ADDRESS__
     if (count > 1 && strcmp(arguments[count - 1], "-lm") == 0)
         return be_evil();
-#endif
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
     trial_scene_open(&scene);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST_EACH(scratch_open, scratch_close, test_images, test_no_day,
+                                        test_verdicts, test_existence, test_wrappers, test_loading,
+                                        test_deadline, test_folder_is_removed, test_options,
+                                        test_refusals, test_launches, test_strip, test_compilers,
+                                        test_evil_compiler),
+                         NULL, NULL);
 }

@@ -5,11 +5,7 @@
  * The fake runs no code. It does enough to show that tensors are transferred, and to test a launch
  * that never ends or loses the device.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "run_tests.h"
 
 #include <errno.h>
 #include <math.h>
@@ -314,18 +310,12 @@ static void test_arch_is_asked(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compiler), /* before the fake is installed */
-        cmocka_unit_test_setup(test_run, begin),
-        cmocka_unit_test_setup(test_probe, begin),
-        cmocka_unit_test_setup(test_lost, begin),
-        cmocka_unit_test_setup(test_hang, begin),
-        cmocka_unit_test_setup(test_outside, begin),
-        cmocka_unit_test_setup(test_time, begin),
-        cmocka_unit_test_setup(test_home, begin),
-        cmocka_unit_test_setup(test_arch_is_asked, begin),
-    };
     if (heed_problem_parse(&problem, "b1 h1 s1 d64 f32") != HEED_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    /* Before the fake is installed. */
+    int failed = run_test_list(TEST_LIST(test_compiler), NULL, NULL);
+    return failed +
+           run_test_list(TEST_LIST_EACH(begin, NULL, test_run, test_probe, test_lost, test_hang,
+                                        test_outside, test_time, test_home, test_arch_is_asked),
+                         NULL, NULL);
 }

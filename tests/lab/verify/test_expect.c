@@ -457,19 +457,11 @@ static void test_a_sink_may_be_tied(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_small_problems_are_seen_whole),
-          cmocka_unit_test(test_large_ones_are_sampled),
-          cmocka_unit_test(test_threads_change_nothing), cmocka_unit_test(test_budgets_are_tight),
-          cmocka_unit_test(test_long_sums_are_made_in_parts),
-          cmocka_unit_test(test_rounded_operands_have_their_own_budget),
-          cmocka_unit_test(test_half_precision_has_its_own_budget),
-          cmocka_unit_test(test_rows_that_may_overflow_are_not_judged),
-          cmocka_unit_test(test_the_mean_of_values_is_far_out),
-          cmocka_unit_test(test_empty_rows_are_zero_to_the_bit),
-          cmocka_unit_test(test_weightless_rows_have_no_budgets),
-          cmocka_unit_test(test_what_weightless_rows_may_give),
-          cmocka_unit_test(test_weightless_rows_in_half_precision),
-          cmocka_unit_test(test_weights_may_be_made_of_the_lse),
-          cmocka_unit_test(test_budgets_of_rows_with_nan_are_finite),
-          cmocka_unit_test(test_either_key_of_a_tie_may_win),
-          cmocka_unit_test(test_a_sink_may_be_tied))
+RUN_TESTS(test_small_problems_are_seen_whole, test_large_ones_are_sampled,
+          test_threads_change_nothing, test_budgets_are_tight, test_long_sums_are_made_in_parts,
+          test_rounded_operands_have_their_own_budget, test_half_precision_has_its_own_budget,
+          test_rows_that_may_overflow_are_not_judged, test_the_mean_of_values_is_far_out,
+          test_empty_rows_are_zero_to_the_bit, test_weightless_rows_have_no_budgets,
+          test_what_weightless_rows_may_give, test_weightless_rows_in_half_precision,
+          test_weights_may_be_made_of_the_lse, test_budgets_of_rows_with_nan_are_finite,
+          test_either_key_of_a_tie_may_win, test_a_sink_may_be_tied)

@@ -86,5 +86,4 @@ static void test_no_two_alike(void **state)
     assert_true(same < 10); /* 3e6 pairs of 2^23 numbers: 0.36 expected by chance */
 }
 
-RUN_TESTS(cmocka_unit_test(test_character), cmocka_unit_test(test_ends),
-          cmocka_unit_test(test_no_two_alike))
+RUN_TESTS(test_character, test_ends, test_no_two_alike)

@@ -4,14 +4,10 @@
  * `heed selftest`, a separate test, runs the whole suite through all gates. Here each gate is used
  * alone, and left out; and the suite runs in memory that is not the host's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lab/verify/isolate.h"
 #include "lab/verify/mutants/steps.h"
@@ -387,18 +383,12 @@ static void test_controls_are_accepted_in_a_mirror(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_suite_is_complete),
-        cmocka_unit_test(test_a_gate_alone_kills),
-        cmocka_unit_test(test_no_gate_is_idle),
-        cmocka_unit_test(test_normal_values_show_nothing),
-        cmocka_unit_test(test_tied_rows_are_no_pass),
-        cmocka_unit_test(test_unaligned_tensors_and_rows_without_weight),
-        cmocka_unit_test(test_only_what_is_asked_for),
-        cmocka_unit_test(test_mutants_are_killed_in_a_mirror),
-        cmocka_unit_test(test_controls_are_accepted_in_a_mirror),
-    };
     setenv("HEED_LIBCUDA", FAKE_CUDA, 1);
     setenv("HEED_NVRTC", FAKE_CUDA, 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(
+        TEST_LIST(test_the_suite_is_complete, test_a_gate_alone_kills, test_no_gate_is_idle,
+                  test_normal_values_show_nothing, test_tied_rows_are_no_pass,
+                  test_unaligned_tensors_and_rows_without_weight, test_only_what_is_asked_for,
+                  test_mutants_are_killed_in_a_mirror, test_controls_are_accepted_in_a_mirror),
+        NULL, NULL);
 }

@@ -4,14 +4,10 @@
  *
  * The emulator detects more than the gates do, such as a harmless race, which makes the run fail.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cuda/backend.h"
 #include "cuda/driver/nvrtc.h"
@@ -180,11 +176,7 @@ static void test_as_meant(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_they_compile),
-        cmocka_unit_test(test_they_are_killed),
-        cmocka_unit_test(test_as_meant),
-    };
     setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST(test_they_compile, test_they_are_killed, test_as_meant), NULL,
+                         NULL);
 }

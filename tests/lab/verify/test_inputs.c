@@ -391,13 +391,9 @@ static void test_weightless_rows(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_the_list), cmocka_unit_test(test_values_come_from_the_seed),
-          cmocka_unit_test(test_needle_finds_one_key),
-          cmocka_unit_test(test_impulse_shows_the_weights), cmocka_unit_test(test_exact_answers),
-          cmocka_unit_test(test_large_logits), cmocka_unit_test(test_equal_and_rising_logits),
-          cmocka_unit_test(test_tiny_outputs_are_subnormal_in_f16),
-          cmocka_unit_test(test_masked_and_visible), cmocka_unit_test(test_huge_and_low_logits),
-          cmocka_unit_test(test_near_logits), cmocka_unit_test(test_tails_count),
-          cmocka_unit_test(test_nan_in_one_column), cmocka_unit_test(test_nan_in_the_first_key),
-          cmocka_unit_test(test_rows_of_all_sizes), cmocka_unit_test(test_even_elements),
-          cmocka_unit_test(test_weightless_rows))
+RUN_TESTS(test_the_list, test_values_come_from_the_seed, test_needle_finds_one_key,
+          test_impulse_shows_the_weights, test_exact_answers, test_large_logits,
+          test_equal_and_rising_logits, test_tiny_outputs_are_subnormal_in_f16,
+          test_masked_and_visible, test_huge_and_low_logits, test_near_logits, test_tails_count,
+          test_nan_in_one_column, test_nan_in_the_first_key, test_rows_of_all_sizes,
+          test_even_elements, test_weightless_rows)

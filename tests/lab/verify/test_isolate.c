@@ -254,9 +254,6 @@ static void test_sizes_that_overflow(void **state)
     assert_int_equal(lab_isolate(&isolation, NULL, NULL), HEED_ERR_NO_MEMORY);
 }
 
-RUN_TESTS(cmocka_unit_test(test_pieces_share_a_process),
-          cmocka_unit_test(test_a_crash_costs_one_piece), cmocka_unit_test(test_a_last_piece),
-          cmocka_unit_test(test_several_children), cmocka_unit_test(test_progress),
-          cmocka_unit_test(test_a_hang_has_a_deadline),
-          cmocka_unit_test(test_stopping_leaves_the_rest),
-          cmocka_unit_test(test_sizes_that_overflow))
+RUN_TESTS(test_pieces_share_a_process, test_a_crash_costs_one_piece, test_a_last_piece,
+          test_several_children, test_progress, test_a_hang_has_a_deadline,
+          test_stopping_leaves_the_rest, test_sizes_that_overflow)

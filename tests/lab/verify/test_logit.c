@@ -396,9 +396,7 @@ static void test_light_keys_beside_a_sink(void **state)
     assert_true(relative_budget(110) > 0.5);
 }
 
-RUN_TESTS(cmocka_unit_test(test_logits_by_hand), cmocka_unit_test(test_hidden_keys_by_hand),
-          cmocka_unit_test(test_sinks_by_hand), cmocka_unit_test(test_expressions_by_hand),
-          cmocka_unit_test(test_expressions_as_the_library),
-          cmocka_unit_test(test_rows_near_a_step_are_left_out),
-          cmocka_unit_test(test_rows_in_doubt_are_judged),
-          cmocka_unit_test(test_light_keys_beside_a_sink))
+RUN_TESTS(test_logits_by_hand, test_hidden_keys_by_hand, test_sinks_by_hand,
+          test_expressions_by_hand, test_expressions_as_the_library,
+          test_rows_near_a_step_are_left_out, test_rows_in_doubt_are_judged,
+          test_light_keys_beside_a_sink)

@@ -90,6 +90,5 @@ static void test_errors_are_those_of_the_header(void **state)
     assert_true(lab_products_unit(HEED_PRODUCTS_FULL) == 0);
 }
 
-RUN_TESTS(cmocka_unit_test(test_operands_of_tf32), cmocka_unit_test(test_what_is_not_finite_stays),
-          cmocka_unit_test(test_products_of_two_bfloat16),
-          cmocka_unit_test(test_errors_are_those_of_the_header))
+RUN_TESTS(test_operands_of_tf32, test_what_is_not_finite_stays, test_products_of_two_bfloat16,
+          test_errors_are_those_of_the_header)

@@ -222,7 +222,5 @@ static void test_refusals(void **state)
     assert_int_equal(prove_picky(100000, false), LAB_PASS);
 }
 
-RUN_TESTS(cmocka_unit_test(test_all_kinds_are_tried), cmocka_unit_test(test_neighbours),
-          cmocka_unit_test(test_one_row_of_800_is_found),
-          cmocka_unit_test(test_other_sizes_are_tried),
-          cmocka_unit_test(test_other_values_are_tried), cmocka_unit_test(test_refusals))
+RUN_TESTS(test_all_kinds_are_tried, test_neighbours, test_one_row_of_800_is_found,
+          test_other_sizes_are_tried, test_other_values_are_tried, test_refusals)

@@ -289,14 +289,9 @@ static void test_new_keys_are_rotated(void **state)
     assert_row(&result, 1, (double[]){ (8 * a + 2 * b) / (a + b) }, log(a + b));
 }
 
-RUN_TESTS(cmocka_unit_test(test_naive_in_half_precision),
-          cmocka_unit_test(test_naive_with_rounded_operands),
-          cmocka_unit_test(test_one_key_gives_its_value),
-          cmocka_unit_test(test_weights_of_one_and_three_quarters),
-          cmocka_unit_test(test_default_scale), cmocka_unit_test(test_masks),
-          cmocka_unit_test(test_minus_infinity_for_every_key_is_an_empty_row),
-          cmocka_unit_test(test_visible_nan_reaches_the_output),
-          cmocka_unit_test(test_large_logits_do_not_overflow),
-          cmocka_unit_test(test_strides_and_grouped_heads),
-          cmocka_unit_test(test_naive_rounds_weights_and_output),
-          cmocka_unit_test(test_random_numbers), cmocka_unit_test(test_new_keys_are_rotated))
+RUN_TESTS(test_naive_in_half_precision, test_naive_with_rounded_operands,
+          test_one_key_gives_its_value, test_weights_of_one_and_three_quarters, test_default_scale,
+          test_masks, test_minus_infinity_for_every_key_is_an_empty_row,
+          test_visible_nan_reaches_the_output, test_large_logits_do_not_overflow,
+          test_strides_and_grouped_heads, test_naive_rounds_weights_and_output, test_random_numbers,
+          test_new_keys_are_rotated)

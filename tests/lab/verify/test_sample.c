@@ -215,6 +215,5 @@ static void test_nan_is_an_error(void **state)
     close_scene(&it);
 }
 
-RUN_TESTS(cmocka_unit_test(test_expectation_follows), cmocka_unit_test(test_old_answers_fail),
-          cmocka_unit_test(test_elements_are_put_back), cmocka_unit_test(test_touches_differ),
-          cmocka_unit_test(test_what_cannot_be_judged), cmocka_unit_test(test_nan_is_an_error))
+RUN_TESTS(test_expectation_follows, test_old_answers_fail, test_elements_are_put_back,
+          test_touches_differ, test_what_cannot_be_judged, test_nan_is_an_error)

@@ -350,13 +350,8 @@ static void test_the_cache_is_watched(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_regions_lie_against_a_wall),
-          cmocka_unit_test(test_regions_that_cannot_be),
-          cmocka_unit_test(test_paint_shows_every_byte),
-          cmocka_unit_test(test_a_fresh_stage_is_whole),
-          cmocka_unit_test(test_every_kind_of_damage_is_noticed), cmocka_unit_test(test_poison),
-          cmocka_unit_test(test_outputs_are_taken_densely),
-          cmocka_unit_test(test_slices_are_parts_of_the_whole),
-          cmocka_unit_test(test_operands_are_sliced_along),
-          cmocka_unit_test(test_more_than_there_is_memory),
-          cmocka_unit_test(test_an_exact_mirror_moves), cmocka_unit_test(test_the_cache_is_watched))
+RUN_TESTS(test_regions_lie_against_a_wall, test_regions_that_cannot_be, test_paint_shows_every_byte,
+          test_a_fresh_stage_is_whole, test_every_kind_of_damage_is_noticed, test_poison,
+          test_outputs_are_taken_densely, test_slices_are_parts_of_the_whole,
+          test_operands_are_sliced_along, test_more_than_there_is_memory,
+          test_an_exact_mirror_moves, test_the_cache_is_watched)

@@ -446,16 +446,11 @@ static void test_threads_share_an_entry(void **state)
     assert_int_equal(count_files(), 1);
 }
 
-#define CACHE_TEST(function) cmocka_unit_test_setup_teardown(function, open_cache, scratch_close)
-
-RUN_TESTS(CACHE_TEST(test_a_key_knows_where_parts_end),
-          CACHE_TEST(test_the_folder_is_what_the_environment_says),
-          CACHE_TEST(test_the_limit_is_in_mebibytes), CACHE_TEST(test_an_entry_comes_back),
-          CACHE_TEST(test_a_damaged_entry_is_made_again),
-          CACHE_TEST(test_what_is_no_file_is_left_alone), CACHE_TEST(test_use_is_noted_once_a_day),
-          CACHE_TEST(test_what_was_not_used_goes_first),
-          CACHE_TEST(test_an_entry_larger_than_the_limit_is_not_stored),
-          CACHE_TEST(test_what_a_killed_process_left_is_removed),
-          CACHE_TEST(test_logs_are_kept_and_counted), CACHE_TEST(test_a_missing_folder_is_made),
-          CACHE_TEST(test_a_folder_that_cannot_be_is_no_error),
-          CACHE_TEST(test_a_full_disk_leaves_nothing), CACHE_TEST(test_threads_share_an_entry))
+RUN_TESTS_EACH(open_cache, scratch_close, test_a_key_knows_where_parts_end,
+               test_the_folder_is_what_the_environment_says, test_the_limit_is_in_mebibytes,
+               test_an_entry_comes_back, test_a_damaged_entry_is_made_again,
+               test_what_is_no_file_is_left_alone, test_use_is_noted_once_a_day,
+               test_what_was_not_used_goes_first, test_an_entry_larger_than_the_limit_is_not_stored,
+               test_what_a_killed_process_left_is_removed, test_logs_are_kept_and_counted,
+               test_a_missing_folder_is_made, test_a_folder_that_cannot_be_is_no_error,
+               test_a_full_disk_leaves_nothing, test_threads_share_an_entry)

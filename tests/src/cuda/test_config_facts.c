@@ -1,15 +1,11 @@
 /*
  * test_config_facts.c - facts about the configs of CUDA kernels, for every architecture
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "config_specs.h"
 #include "cuda/backend.h"
@@ -160,13 +156,9 @@ static void test_what_is_no_CUDA_kernel_has_no_facts(void **state)
 int main(void)
 {
     setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_no_CUDA_kernel_has_no_facts),
-        cmocka_unit_test(test_float32_is_for_tensor_cores),
-        cmocka_unit_test(test_hopper_alone),
-        cmocka_unit_test(test_caps),
-        cmocka_unit_test(test_half_precision_is_for_those_who_ask),
-        cmocka_unit_test(test_no_prediction_passes_the_roofline),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST(test_what_is_no_CUDA_kernel_has_no_facts,
+                                   test_float32_is_for_tensor_cores, test_hopper_alone, test_caps,
+                                   test_half_precision_is_for_those_who_ask,
+                                   test_no_prediction_passes_the_roofline),
+                         NULL, NULL);
 }

@@ -17,19 +17,15 @@
  * With "sample" the test checks one config in 128, always the same ones, and one of each kernel for
  * each architecture.
  */
-#include <setjmp.h>
-#include <stdarg.h>
+#include "run_tests.h"
+
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "config_specs.h"
 #include "cuda/backend.h"
@@ -370,10 +366,8 @@ int main(int argc, char **argv)
     bool sample = argc > 1 && strcmp(argv[1], "sample") == 0;
     int64_t every = sample ? SAMPLE_EVERY : CONFIGS_EVERY;
     setenv("HEED_CACHE", HEED_BUILD_DIR "/cubins", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_splits_share_code),
-        cmocka_unit_test(test_what_is_wrong_is_found),
-        cmocka_unit_test_prestate(test_every_config_fits, &every),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_list tests = TEST_LIST(test_splits_share_code, test_what_is_wrong_is_found,
+                                test_every_config_fits);
+    tests.state = &every;
+    return run_test_list(tests, NULL, NULL);
 }

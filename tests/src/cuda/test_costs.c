@@ -210,6 +210,5 @@ static void test_choices_for_pools(void **state)
     assert_true(all.longer.most < 0.06);
 }
 
-RUN_TESTS(cmocka_unit_test(test_choices_on_an_h200), cmocka_unit_test(test_choices_for_pools),
-          cmocka_unit_test(test_choices_for_changed_logits),
-          cmocka_unit_test(test_choices_of_splits))
+RUN_TESTS(test_choices_on_an_h200, test_choices_for_pools, test_choices_for_changed_logits,
+          test_choices_of_splits)

@@ -176,7 +176,5 @@ static void test_trusted_pointers(void **state)
     end_all(&t, &o);
 }
 
-RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_two_launches),
-                 SCENE_TEST(test_rotated_queries), SCENE_TEST(test_packed),
-                 SCENE_TEST(test_any_address_will_do), SCENE_TEST(test_bad_pointers_launch_nothing),
-                 SCENE_TEST(test_trusted_pointers))
+RUN_SCENE_TESTS(scene_begin_uncached, test_two_launches, test_rotated_queries, test_packed,
+                test_any_address_will_do, test_bad_pointers_launch_nothing, test_trusted_pointers)

@@ -3,13 +3,8 @@
  * pages and decreasing starts are reported before executions and graph launches, and nothing is
  * launched; addresses are checked first, and captures work (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
-
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,11 +191,10 @@ static void test_refused_question(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_faults_are_named), SCENE_TEST(test_addresses_come_first),
-        SCENE_TEST(test_trust_is_checked), SCENE_TEST(test_launches_of_graphs),
-        SCENE_TEST(test_captures),         SCENE_TEST(test_refused_question),
-    };
     setenv("HEED_CHECK", "1", 1);
-    return cmocka_run_group_tests(tests, scene_begin_uncached, NULL);
+    return run_test_list(TEST_LIST_EACH(scene_reset, scene_check, test_faults_are_named,
+                                        test_addresses_come_first, test_trust_is_checked,
+                                        test_launches_of_graphs, test_captures,
+                                        test_refused_question),
+                         scene_begin_uncached, NULL);
 }

@@ -432,9 +432,7 @@ static void test_cpu(void **state)
     assert_int_equal(fake->calls, 0); /* no driver was called */
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_memory), SCENE_TEST(test_too_little_memory),
-                 SCENE_TEST(test_walls), SCENE_TEST(test_vast_range), SCENE_TEST(test_pointers),
-                 SCENE_TEST(test_shared_code), SCENE_TEST(test_bad_code), SCENE_TEST(test_launch),
-                 SCENE_TEST(test_bad_launch), SCENE_TEST(test_lost_device), SCENE_TEST(test_replay),
-                 SCENE_TEST(test_replay_of_failing_work), SCENE_TEST(test_replay_of_waiting_work),
-                 SCENE_TEST(test_cpu))
+RUN_SCENE_TESTS(scene_begin, test_memory, test_too_little_memory, test_walls, test_vast_range,
+                test_pointers, test_shared_code, test_bad_code, test_launch, test_bad_launch,
+                test_lost_device, test_replay, test_replay_of_failing_work,
+                test_replay_of_waiting_work, test_cpu)

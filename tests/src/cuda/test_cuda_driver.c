@@ -4,13 +4,8 @@
  * Results that are cached once per process, such as whether a usable driver exists, are tested in
  * child processes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
-
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,16 +280,14 @@ static void test_current_context(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_bad_drivers), SCENE_TEST(test_oldest_driver),
-        SCENE_TEST(test_no_compiler), SCENE_TEST(test_driver_that_does_not_start),
-        SCENE_TEST(test_results),     SCENE_TEST(test_facts),
-        SCENE_TEST(test_state),       SCENE_TEST(test_current_context),
-    };
     if (scene_begin(NULL) != 0)
         return 1;
     program = argv[0];
     if (argc > 1)
         return do_task(atoi(argv[1]));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST_EACH(scene_reset, scene_check, test_bad_drivers,
+                                        test_oldest_driver, test_no_compiler,
+                                        test_driver_that_does_not_start, test_results, test_facts,
+                                        test_state, test_current_context),
+                         NULL, NULL);
 }

@@ -206,6 +206,5 @@ static void test_loss_among_threads(void **state)
     fake->renew();
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_every_refusal),
-                 SCENE_TEST(test_every_lack_of_memory), SCENE_TEST(test_every_loss),
-                 SCENE_TEST(test_threads), SCENE_TEST(test_loss_among_threads))
+RUN_SCENE_TESTS(scene_begin, test_every_refusal, test_every_lack_of_memory, test_every_loss,
+                test_threads, test_loss_among_threads)

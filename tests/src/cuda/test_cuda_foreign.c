@@ -149,5 +149,5 @@ static void test_failures(void **state)
     trial_end(&t);
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_like_a_built_in), SCENE_TEST(test_unaligned),
-                 SCENE_TEST(test_any_address), SCENE_TEST(test_refusals), SCENE_TEST(test_failures))
+RUN_SCENE_TESTS(scene_begin, test_like_a_built_in, test_unaligned, test_any_address, test_refusals,
+                test_failures)

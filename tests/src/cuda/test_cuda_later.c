@@ -426,11 +426,13 @@ static void test_misuse(void **state)
     assert_true(is_refused("plan", heed_plan_wait(NULL), HEED_ERR_INVALID, plan));
 }
 
-#define WITH_CACHE(test) cmocka_unit_test_setup_teardown(test, open_cache, close_cache)
-
-RUN_TESTS_WITHIN(scene_begin, NULL, WITH_CACHE(test_another_kernel_serves),
-                 WITH_CACHE(test_without_a_need), WITH_CACHE(test_never_in_the_background),
-                 WITH_CACHE(test_a_compilation_that_fails), WITH_CACHE(test_destroyed_early),
-                 WITH_CACHE(test_one_compiles_for_all), WITH_CACHE(test_captures_are_not_disturbed),
-                 WITH_CACHE(test_threads), WITH_CACHE(test_fork), WITH_CACHE(test_graph),
-                 WITH_CACHE(test_prefix), WITH_CACHE(test_misuse))
+int main(void)
+{
+    return run_test_list(TEST_LIST_EACH(open_cache, close_cache, test_another_kernel_serves,
+                                        test_without_a_need, test_never_in_the_background,
+                                        test_a_compilation_that_fails, test_destroyed_early,
+                                        test_one_compiles_for_all, test_captures_are_not_disturbed,
+                                        test_threads, test_fork, test_graph, test_prefix,
+                                        test_misuse),
+                         scene_begin, NULL);
+}

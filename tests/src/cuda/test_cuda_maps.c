@@ -294,7 +294,6 @@ static void test_what_the_driver_refuses(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS_WITHIN(scene_begin, NULL, SCENE_TEST(test_what_is_mapped), SCENE_TEST(test_narrow),
-                 SCENE_TEST(test_bias), SCENE_TEST(test_groups_that_are_not_packed),
-                 SCENE_TEST(test_what_cannot_be_mapped), SCENE_TEST(test_far_rows),
-                 SCENE_TEST(test_addresses), SCENE_TEST(test_what_the_driver_refuses))
+RUN_SCENE_TESTS(scene_begin, test_what_is_mapped, test_narrow, test_bias,
+                test_groups_that_are_not_packed, test_what_cannot_be_mapped, test_far_rows,
+                test_addresses, test_what_the_driver_refuses)

@@ -487,13 +487,9 @@ static void test_strides_that_break_16_bytes(void **state)
     }
 }
 
-RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_one_launch),
-                 SCENE_TEST(test_trusted_pointers), SCENE_TEST(test_lengths_share_code),
-                 SCENE_TEST(test_invariant), SCENE_TEST(test_invariant_lists),
-                 SCENE_TEST(test_split_keys), SCENE_TEST(test_not_worthwhile_by_name),
-                 SCENE_TEST(test_overlap), SCENE_TEST(test_counters_of_workspaces),
-                 SCENE_TEST(test_long_rows), SCENE_TEST(test_counters_among_threads),
-                 SCENE_TEST(test_misaligned_pointers), SCENE_TEST(test_lists_of_tiles),
-                 cmocka_unit_test(test_large_lists_are_left_out),
-                 SCENE_TEST(test_masks_have_no_lists), SCENE_TEST(test_lse_at_any_float),
-                 SCENE_TEST(test_strides_that_break_16_bytes))
+RUN_SCENE_TESTS(scene_begin_uncached, test_one_launch, test_trusted_pointers,
+                test_lengths_share_code, test_invariant, test_invariant_lists, test_split_keys,
+                test_not_worthwhile_by_name, test_overlap, test_counters_of_workspaces,
+                test_long_rows, test_counters_among_threads, test_misaligned_pointers,
+                test_lists_of_tiles, test_large_lists_are_left_out, test_masks_have_no_lists,
+                test_lse_at_any_float, test_strides_that_break_16_bytes)

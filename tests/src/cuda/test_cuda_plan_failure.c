@@ -213,8 +213,6 @@ static void test_lost_while_measuring(void **state)
     fake->renew();
 }
 
-RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_host_pointers),
-                 SCENE_TEST(test_another_device), SCENE_TEST(test_odd_addresses),
-                 SCENE_TEST(test_compile_error), SCENE_TEST(test_too_large),
-                 SCENE_TEST(test_too_little_memory), SCENE_TEST(test_every_call_fails_once),
-                 SCENE_TEST(test_measure_changed_logits), SCENE_TEST(test_lost_while_measuring))
+RUN_SCENE_TESTS(scene_begin_uncached, test_host_pointers, test_another_device, test_odd_addresses,
+                test_compile_error, test_too_large, test_too_little_memory,
+                test_every_call_fails_once, test_measure_changed_logits, test_lost_while_measuring)

@@ -188,7 +188,6 @@ static void test_trusted_pointers(void **state)
     close_setting(&s);
 }
 
-RUN_TESTS_WITHIN(scene_begin_uncached, NULL, SCENE_TEST(test_three_launches),
-                 SCENE_TEST(test_padded_tensors), SCENE_TEST(test_packed_queries),
-                 SCENE_TEST(test_any_address_will_do), SCENE_TEST(test_new_keys_come_first),
-                 SCENE_TEST(test_bad_pointers), SCENE_TEST(test_trusted_pointers))
+RUN_SCENE_TESTS(scene_begin_uncached, test_three_launches, test_padded_tensors, test_packed_queries,
+                test_any_address_will_do, test_new_keys_come_first, test_bad_pointers,
+                test_trusted_pointers)

@@ -68,6 +68,4 @@ static void test_no_tiles(void **state)
     assert_true(section_of_tiles("b4 h16 s4096 d64 f16 causal", 128, 0, true, 1) >= 1);
 }
 
-RUN_TESTS(cmocka_unit_test(test_items_are_shared_out),
-          cmocka_unit_test(test_blocks_that_run_at_once), cmocka_unit_test(test_no_mask),
-          cmocka_unit_test(test_no_tiles))
+RUN_TESTS(test_items_are_shared_out, test_blocks_that_run_at_once, test_no_mask, test_no_tiles)

@@ -1,13 +1,8 @@
 /*
  * test_cuda_wgmma.c - host code of attn_wgmma.cu, and the launches of its plans (fake_cuda.h)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "run_tests.h"
 
-#include <cmocka.h>
-
-#include <stdint.h>
 #include <string.h>
 
 #include "cuda/backend.h"
@@ -473,18 +468,10 @@ int main(void)
 {
     algorithm = heed_algorithm_cuda_wgmma;
     algorithm.facts = facts;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_what_is_legal),
-        SCENE_TEST(test_one_launch),
-        SCENE_TEST(test_groups_that_are_not_packed),
-        SCENE_TEST(test_splits),
-        SCENE_TEST(test_bias_tiles),
-        SCENE_TEST(test_blocks_in_turn),
-        SCENE_TEST(test_misaligned_pointers),
-        SCENE_TEST(test_captured),
-        SCENE_TEST(test_failures),
-    };
-    return cmocka_run_group_tests(tests, scene_begin_uncached, NULL);
+    return run_test_list(TEST_LIST_EACH(scene_reset, scene_check, test_sizes, test_names,
+                                        test_what_is_legal, test_one_launch,
+                                        test_groups_that_are_not_packed, test_splits,
+                                        test_bias_tiles, test_blocks_in_turn,
+                                        test_misaligned_pointers, test_captured, test_failures),
+                         scene_begin_uncached, NULL);
 }

@@ -183,5 +183,4 @@ static void test_too_many(void **state)
     assert_non_null(strstr(heed_message(), "append is 2048"));
 }
 
-RUN_TESTS(cmocka_unit_test(test_the_cache_is_written),
-          cmocka_unit_test(test_addresses_are_looked_at), cmocka_unit_test(test_too_many))
+RUN_TESTS(test_the_cache_is_written, test_addresses_are_looked_at, test_too_many)

@@ -11,16 +11,12 @@
  * contain it are tried. Every fourth kernel is in this program, and the others are in
  * test_emulated_changes_others, which has the same source.
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "changes_scene.h"
 #include "cuda/score/score.h"
@@ -266,10 +262,8 @@ static void test_programs_fit(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_programs_fit),
-        cmocka_unit_test(test_hidden_tiles_are_left_out),
-        cmocka_unit_test_prestate(test_results_are_right, argc > 1 ? argv[1] : NULL),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_list tests = TEST_LIST(test_programs_fit, test_hidden_tiles_are_left_out,
+                                test_results_are_right);
+    tests.state = argc > 1 ? argv[1] : NULL;
+    return run_test_list(tests, NULL, NULL);
 }

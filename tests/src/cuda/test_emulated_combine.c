@@ -129,4 +129,4 @@ static void test_every_number_of_parts(void **state)
     assert_true(count > 5);
 }
 
-RUN_TESTS(cmocka_unit_test(test_every_number_of_parts))
+RUN_TESTS(test_every_number_of_parts)

@@ -6,15 +6,11 @@
  *
  *     test_emulated_far [sample]
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "emulated.h"
 #include "lab/tensor/convert.h"
@@ -228,8 +224,7 @@ static void test_far_logits(void **state)
 int main(int argc, char **argv)
 {
     int64_t every = argc > 1 && strcmp(argv[1], "sample") == 0 ? SAMPLE_EVERY : 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_far_logits, &every),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_list tests = TEST_LIST(test_far_logits);
+    tests.state = &every;
+    return run_test_list(tests, NULL, NULL);
 }

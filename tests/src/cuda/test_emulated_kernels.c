@@ -12,14 +12,10 @@
  * shape and on one fixed kind of values besides the normal ones, and one in six at the gates of
  * properties; with "ablated" the kernels are the degraded builds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "emulated.h"
 #include "lab/tensor/random.h"
@@ -357,8 +353,7 @@ int main(int argc, char **argv)
             chosen = i;
     way how = ways[chosen];
     how.name_has = argc > 2 ? argv[2] : NULL;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_every_kernel_passes, &how),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_list tests = TEST_LIST(test_every_kernel_passes);
+    tests.state = &how;
+    return run_test_list(tests, NULL, NULL);
 }

@@ -6,15 +6,11 @@
  *
  *     test_emulated_long [sample]    with "sample" one value for each kernel
  */
+#include "run_tests.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "emulated.h"
 
@@ -84,8 +80,7 @@ static void test_sums_are_made_in_parts(void **state)
 int main(int argc, char **argv)
 {
     bool sampled = argc > 1 && strcmp(argv[1], "sample") == 0;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_sums_are_made_in_parts, &sampled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    test_list tests = TEST_LIST(test_sums_are_made_in_parts);
+    tests.state = &sampled;
+    return run_test_list(tests, NULL, NULL);
 }

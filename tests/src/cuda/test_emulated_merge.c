@@ -228,5 +228,4 @@ static void test_too_many(void **state)
     assert_non_null(strstr(heed_message(), "31 bits"));
 }
 
-RUN_TESTS(cmocka_unit_test(test_both_are_weighed), cmocka_unit_test(test_lse_in_place_or_not),
-          cmocka_unit_test(test_rows_behind_the_end), cmocka_unit_test(test_too_many))
+RUN_TESTS(test_both_are_weighed, test_lse_in_place_or_not, test_rows_behind_the_end, test_too_many)

@@ -321,8 +321,5 @@ static void test_mma_tf32(void **state)
     assert_true(p.rounded == 1 + 0x1p-10f);
 }
 
-RUN_TESTS(cmocka_unit_test(test_every_16_bit_float), cmocka_unit_test(test_rounding),
-          cmocka_unit_test(test_special_values), cmocka_unit_test(test_vectors_are_added),
-          cmocka_unit_test(test_a_tree_sums_up), cmocka_unit_test(test_votes_are_counted),
-          cmocka_unit_test(test_ldmatrix), cmocka_unit_test(test_mma),
-          cmocka_unit_test(test_mma_tf32))
+RUN_TESTS(test_every_16_bit_float, test_rounding, test_special_values, test_vectors_are_added,
+          test_a_tree_sums_up, test_votes_are_counted, test_ldmatrix, test_mma, test_mma_tf32)

@@ -78,5 +78,4 @@ static void test_long_runs_without_meeting(void **state)
     assert_int_equal(report.conflicts, 2 * 2 * 3001 * 15);
 }
 
-RUN_TESTS(cmocka_unit_test(test_bank_conflicts_are_counted),
-          cmocka_unit_test(test_long_runs_without_meeting))
+RUN_TESTS(test_bank_conflicts_are_counted, test_long_runs_without_meeting)

@@ -192,7 +192,6 @@ static void test_clusters_are_whole(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_who_has_left_is_not_awaited),
-          cmocka_unit_test(test_blocks_keep_to_themselves),
-          cmocka_unit_test(test_each_block_has_so_many_registers),
-          cmocka_unit_test(test_each_block_multiplies), cmocka_unit_test(test_clusters_are_whole))
+RUN_TESTS(test_who_has_left_is_not_awaited, test_blocks_keep_to_themselves,
+          test_each_block_has_so_many_registers, test_each_block_multiplies,
+          test_clusters_are_whole)

@@ -290,6 +290,5 @@ static void test_stores_take_their_time(void **state)
     assert_true(under_way > SEEDS);
 }
 
-RUN_TESTS(cmocka_unit_test(test_blocks_store_to_each_other),
-          cmocka_unit_test(test_mistakes_between_blocks),
-          cmocka_unit_test(test_stores_take_their_time))
+RUN_TESTS(test_blocks_store_to_each_other, test_mistakes_between_blocks,
+          test_stores_take_their_time)

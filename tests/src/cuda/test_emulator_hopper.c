@@ -300,6 +300,5 @@ static void test_stmatrix(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_a_box_is_loaded), cmocka_unit_test(test_boxes_that_cannot_be),
-          cmocka_unit_test(test_a_box_is_stored), cmocka_unit_test(test_one_thread_arrives),
-          cmocka_unit_test(test_turns), cmocka_unit_test(test_stmatrix))
+RUN_TESTS(test_a_box_is_loaded, test_boxes_that_cannot_be, test_a_box_is_stored,
+          test_one_thread_arrives, test_turns, test_stmatrix)

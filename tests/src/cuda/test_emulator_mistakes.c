@@ -375,9 +375,6 @@ static void test_parts_and_wholes(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_a_copy_arrives), cmocka_unit_test(test_a_missing_wait_is_caught),
-          cmocka_unit_test(test_a_missing_barrier_is_caught),
-          cmocka_unit_test(test_groups_arrive_in_order), cmocka_unit_test(test_mistakes_are_caught),
-          cmocka_unit_test(test_launches_that_cannot_be),
-          cmocka_unit_test(test_matrices_and_other_accesses),
-          cmocka_unit_test(test_parts_and_wholes))
+RUN_TESTS(test_a_copy_arrives, test_a_missing_wait_is_caught, test_a_missing_barrier_is_caught,
+          test_groups_arrive_in_order, test_mistakes_are_caught, test_launches_that_cannot_be,
+          test_matrices_and_other_accesses, test_parts_and_wholes)

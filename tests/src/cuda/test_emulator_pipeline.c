@@ -263,4 +263,4 @@ static void test_mistakes_in_a_pipeline(void **state)
     free(p);
 }
 
-RUN_TESTS(cmocka_unit_test(test_a_pipeline), cmocka_unit_test(test_mistakes_in_a_pipeline))
+RUN_TESTS(test_a_pipeline, test_mistakes_in_a_pipeline)

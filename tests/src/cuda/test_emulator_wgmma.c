@@ -241,8 +241,5 @@ static void test_registers_are_shared(void **state)
     assert_report(&report, "", "warps of a warpgroup set registers here and at ");
 }
 
-RUN_TESTS(cmocka_unit_test(test_a_product_from_registers),
-          cmocka_unit_test(test_specials_in_a_product),
-          cmocka_unit_test(test_stores_before_a_product),
-          cmocka_unit_test(test_a_product_across_rows), cmocka_unit_test(test_registers_are_shared),
-          cmocka_unit_test(test_a_block_has_its_registers))
+RUN_TESTS(test_a_product_from_registers, test_specials_in_a_product, test_stores_before_a_product,
+          test_a_product_across_rows, test_registers_are_shared, test_a_block_has_its_registers)

@@ -115,7 +115,5 @@ static void test_the_roofline_is_the_higher_of_two(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_only_known_architectures_are_known),
-          cmocka_unit_test(test_limits_are_known_of_more),
-          cmocka_unit_test(test_what_binds_is_named),
-          cmocka_unit_test(test_the_roofline_is_the_higher_of_two))
+RUN_TESTS(test_only_known_architectures_are_known, test_limits_are_known_of_more,
+          test_what_binds_is_named, test_the_roofline_is_the_higher_of_two)

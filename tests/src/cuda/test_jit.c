@@ -472,14 +472,12 @@ static void test_threads_build_at_once(void **state)
         heed_cubin_free(&workers[i].cubin);
 }
 
-RUN_TESTS(JIT_TEST(test_every_device_source_is_carried),
-          JIT_TEST(test_each_architecture_gets_its_code), JIT_TEST(test_what_appends_compiles),
-          JIT_TEST(test_what_merges_compiles), JIT_TEST(test_the_second_time_is_cached),
-          JIT_TEST(test_a_fresh_build_is_compiled_each_time),
-          JIT_TEST(test_everything_is_part_of_the_key), JIT_TEST(test_registers_can_be_capped),
-          JIT_TEST(test_an_unknown_architecture_gets_ptx),
-          JIT_TEST(test_an_error_is_shown_and_the_log_kept),
-          JIT_TEST(test_without_a_cache_it_is_compiled_again),
-          JIT_TEST(test_a_damaged_entry_is_compiled_again), JIT_TEST(test_a_bad_build_is_refused),
-          JIT_TEST(test_only_kernels_that_are_carried_have_a_name),
-          JIT_TEST(test_headers_are_the_embedded_ones), JIT_TEST(test_threads_build_at_once))
+RUN_TESTS_EACH(jit_scene_open, scratch_close, test_every_device_source_is_carried,
+               test_each_architecture_gets_its_code, test_what_appends_compiles,
+               test_what_merges_compiles, test_the_second_time_is_cached,
+               test_a_fresh_build_is_compiled_each_time, test_everything_is_part_of_the_key,
+               test_registers_can_be_capped, test_an_unknown_architecture_gets_ptx,
+               test_an_error_is_shown_and_the_log_kept, test_without_a_cache_it_is_compiled_again,
+               test_a_damaged_entry_is_compiled_again, test_a_bad_build_is_refused,
+               test_only_kernels_that_are_carried_have_a_name, test_headers_are_the_embedded_ones,
+               test_threads_build_at_once)

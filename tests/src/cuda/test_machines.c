@@ -12,9 +12,7 @@
 
 static void test_names(void **state)
 {
-    static const struct {
-        const char *name, *found;
-    } cases[] = {
+    static const text_pair cases[] = {
         { "A100", "NVIDIA A100-SXM4-80GB" },
         { "RTX 3090", "NVIDIA GeForce RTX 3090" },
         { "rtx3090", "NVIDIA GeForce RTX 3090" },
@@ -29,9 +27,9 @@ static void test_names(void **state)
     static const char *const none[] = { "", "L", "L40", "H20", "H2000", "4090", "NVIDIA" };
     heed_gpu gpu;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (!heed_gpu_find(&gpu, cases[i].name))
-            fail_msg("%s is not found", cases[i].name);
-        assert_string_equal(gpu.name, cases[i].found);
+        if (!heed_gpu_find(&gpu, cases[i].given))
+            fail_msg("%s is not found", cases[i].given);
+        assert_string_equal(gpu.name, cases[i].wanted);
     }
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_false(heed_gpu_find(&gpu, none[i]));
@@ -188,7 +186,5 @@ static void test_rows(void **state)
     assert_true(heed_gpu_limits(&gpu, 87) && gpu.costs);
 }
 
-RUN_TESTS(cmocka_unit_test(test_names), cmocka_unit_test(test_rates),
-          cmocka_unit_test(test_figures), cmocka_unit_test(test_architectures),
-          cmocka_unit_test(test_predictions), cmocka_unit_test(test_a_row_more),
-          cmocka_unit_test(test_rows))
+RUN_TESTS(test_names, test_rates, test_figures, test_architectures, test_predictions,
+          test_a_row_more, test_rows)

@@ -82,5 +82,4 @@ static void test_gpu_plans_each(void **state)
     heed_context_destroy(context);
 }
 
-RUN_TESTS_WITHIN(begin, NULL, cmocka_unit_test(test_families_are_counted),
-                 cmocka_unit_test(test_cpu_plans_each), SCENE_TEST(test_gpu_plans_each))
+RUN_SCENE_TESTS(begin, test_families_are_counted, test_cpu_plans_each, test_gpu_plans_each)

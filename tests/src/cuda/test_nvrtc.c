@@ -3,18 +3,14 @@
  *
  * The search is tested in child processes, because an NVRTC that is already loaded is found first.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "run_tests.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "jit_scene.h"
 #include "scratch.h"
@@ -152,11 +148,9 @@ static void test_nvrtc_says_what_it_is(void **state)
 int main(void)
 {
     /* Child processes first, before an NVRTC is loaded. */
-    const struct CMUnitTest tests[] = {
-        JIT_TEST(test_a_bad_HEED_NVRTC_is_an_error),
-        JIT_TEST(test_every_place_is_tried),
-        JIT_TEST(test_a_loaded_one_is_taken),
-        JIT_TEST(test_nvrtc_says_what_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_test_list(TEST_LIST_EACH(jit_scene_open, scratch_close,
+                                        test_a_bad_HEED_NVRTC_is_an_error,
+                                        test_every_place_is_tried, test_a_loaded_one_is_taken,
+                                        test_nvrtc_says_what_it_is),
+                         NULL, NULL);
 }

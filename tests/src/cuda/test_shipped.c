@@ -340,16 +340,14 @@ static void test_no_compiler_is_needed(void **state)
     assert_int_equal(wait_for(child), 0);
 }
 
-RUN_TESTS_WITHIN(
-    scene_begin_uncached, NULL,
-    cmocka_unit_test_setup_teardown(test_no_compiler_is_needed, open_folder, close_folder),
-    cmocka_unit_test_setup_teardown(test_what_came_along_is_not_compiled, open_folder,
-                                    close_folder),
-    cmocka_unit_test_setup_teardown(test_what_is_for_something_else_is_compiled, open_folder,
-                                    close_folder),
-    cmocka_unit_test_setup_teardown(test_what_is_damaged_is_refused, open_folder, close_folder),
-    cmocka_unit_test_setup_teardown(test_what_is_anothers_is_refused, open_folder, close_folder),
-    cmocka_unit_test_setup_teardown(test_a_folder_must_be_signed, open_folder, close_folder),
-    cmocka_unit_test_setup_teardown(test_packing_is_reproducible, open_folder, close_folder),
-    cmocka_unit_test_setup_teardown(test_what_cannot_be_packed, open_folder, close_folder),
-    cmocka_unit_test_setup_teardown(test_features_say_so, open_folder, close_folder))
+int main(void)
+{
+    return run_test_list(TEST_LIST_EACH(open_folder, close_folder, test_no_compiler_is_needed,
+                                        test_what_came_along_is_not_compiled,
+                                        test_what_is_for_something_else_is_compiled,
+                                        test_what_is_damaged_is_refused,
+                                        test_what_is_anothers_is_refused,
+                                        test_a_folder_must_be_signed, test_packing_is_reproducible,
+                                        test_what_cannot_be_packed, test_features_say_so),
+                         scene_begin_uncached, NULL);
+}

@@ -335,9 +335,7 @@ static void assert_strides(heed_strides strides, int64_t batch, int64_t seq, int
 /* If lengths determine the positions of queries, nothing that holds for all keys may be assumed. */
 static void test_normal_form_of_lengths(void **state)
 {
-    static const struct {
-        const char *spec, *normal;
-    } all[] = {
+    static const text_pair all[] = {
         { "b2 h1 s8 d4 f16 causal=br lengths", "b2 h1 s8 d4 f16 causal=br lengths=b" },
         { "b2 h1 s8 d4 f16 causal lengths=b", "b2 h1 s8 d4 f16 causal lengths=b" },
         { "b2 h1 s8 d4 f16 window=9: align=br lengths",
@@ -348,10 +346,10 @@ static void test_normal_form_of_lengths(void **state)
         { "b1 h1 s8 d4 f16 lengths", "b1 h1 s8 d4 f16 lengths=b" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        heed_problem problem = parsed(all[i].spec);
+        heed_problem problem = parsed(all[i].given);
         char text[HEED_SPEC_SIZE];
         heed_problem_print(&problem, text, sizeof text);
-        assert_string_equal(text, all[i].normal);
+        assert_string_equal(text, all[i].wanted);
         heed_problem again = parsed(text);
         assert_true(heed_problem_equal(&problem, &again));
     }
@@ -457,7 +455,7 @@ static void test_every_field_tells_problems_apart(void **state)
 /* Masks that show the same keys have one normal form. */
 static void test_masks_have_one_form(void **state)
 {
-    static const char *const same[][2] = {
+    static const text_pair same[] = {
         { "b1 h1 s9 d8 f32 window=:0", "b1 h1 s9 d8 f32 causal" },
         { "b1 h1 s5/9 d8 f32 window=2:0 align=br", "b1 h1 s5/9 d8 f32 causal=br window=2:" },
         { "b1 h1 s9 d8 f32 causal window=2:3", "b1 h1 s9 d8 f32 causal window=2:" },
@@ -470,9 +468,9 @@ static void test_masks_have_one_form(void **state)
         { "b1 h1 s9/5 d8 f32 window=9: align=tl", "b1 h1 s9/5 d8 f32" },
     };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        heed_problem a = parsed(same[i][0]), b = parsed(same[i][1]);
+        heed_problem a = parsed(same[i].given), b = parsed(same[i].wanted);
         if (!heed_problem_equal(&a, &b))
-            fail_msg("%s is not %s", same[i][0], same[i][1]);
+            fail_msg("%s is not %s", same[i].given, same[i].wanted);
     }
 }
 
@@ -489,15 +487,9 @@ static void test_types(void **state)
     assert_string_equal(heed_type_name((heed_type)3), "unknown");
 }
 
-RUN_TESTS(cmocka_unit_test(test_sizes_have_limits),
-          cmocka_unit_test(test_largest_sizes_are_allowed),
-          cmocka_unit_test(test_options_have_limits), cmocka_unit_test(test_operands_have_limits),
-          cmocka_unit_test(test_arrays_have_limits), cmocka_unit_test(test_strides_have_limits),
-          cmocka_unit_test(test_strides_with_a_prefix), cmocka_unit_test(test_elements_have_limits),
-          cmocka_unit_test(test_output_has_no_overlap), cmocka_unit_test(test_null_is_refused),
-          cmocka_unit_test(test_normal_form_of_lengths),
-          cmocka_unit_test(test_normal_form_writes_defaults_out),
-          cmocka_unit_test(test_unused_strides_do_not_count),
-          cmocka_unit_test(test_alignments_are_one_where_queries_are_keys),
-          cmocka_unit_test(test_every_field_tells_problems_apart),
-          cmocka_unit_test(test_masks_have_one_form), cmocka_unit_test(test_types))
+RUN_TESTS(test_sizes_have_limits, test_largest_sizes_are_allowed, test_options_have_limits,
+          test_operands_have_limits, test_arrays_have_limits, test_strides_have_limits,
+          test_strides_with_a_prefix, test_elements_have_limits, test_output_has_no_overlap,
+          test_null_is_refused, test_normal_form_of_lengths, test_normal_form_writes_defaults_out,
+          test_unused_strides_do_not_count, test_alignments_are_one_where_queries_are_keys,
+          test_every_field_tells_problems_apart, test_masks_have_one_form, test_types)

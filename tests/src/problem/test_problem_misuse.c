@@ -271,7 +271,6 @@ static void test_enum_names(void **state)
     assert_int_equal(heed_type_size((heed_type)3), 0);
 }
 
-RUN_TESTS(cmocka_unit_test(test_problem_sizes), cmocka_unit_test(test_problem_enums_and_scale),
-          cmocka_unit_test(test_problem_strides), cmocka_unit_test(test_problem_overlap_and_extent),
-          cmocka_unit_test(test_problem_pointers), cmocka_unit_test(test_enum_names),
-          cmocka_unit_test(test_operand_strides))
+RUN_TESTS(test_problem_sizes, test_problem_enums_and_scale, test_problem_strides,
+          test_problem_overlap_and_extent, test_problem_pointers, test_enum_names,
+          test_operand_strides)

@@ -156,6 +156,5 @@ static void test_bytes_of_operands(void **state)
     assert_true(fabs(bytes_of("causal=tl bias=f32:q") - 4 * 36) < 1e-9);
 }
 
-RUN_TESTS(cmocka_unit_test(test_flops_and_visible_by_counting), cmocka_unit_test(test_pools),
-          cmocka_unit_test(test_flops_of_the_largest), cmocka_unit_test(test_bytes),
-          cmocka_unit_test(test_bytes_of_operands))
+RUN_TESTS(test_flops_and_visible_by_counting, test_pools, test_flops_of_the_largest, test_bytes,
+          test_bytes_of_operands)

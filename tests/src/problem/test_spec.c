@@ -342,10 +342,7 @@ static void test_null_is_refused(void **state)
     assert_string_equal(heed_message(), "spec is NULL");
 }
 
-RUN_TESTS(cmocka_unit_test(test_canonical_form), cmocka_unit_test(test_the_longest_spec_fits),
-          cmocka_unit_test(test_print_counts_what_does_not_fit),
-          cmocka_unit_test(test_bad_problems_can_be_printed),
-          cmocka_unit_test(test_operands_of_bad_problems_can_be_printed),
-          cmocka_unit_test(test_errors_point_at_the_character),
-          cmocka_unit_test(test_long_specs_are_shown_in_part),
-          cmocka_unit_test(test_null_is_refused))
+RUN_TESTS(test_canonical_form, test_the_longest_spec_fits, test_print_counts_what_does_not_fit,
+          test_bad_problems_can_be_printed, test_operands_of_bad_problems_can_be_printed,
+          test_errors_point_at_the_character, test_long_specs_are_shown_in_part,
+          test_null_is_refused)

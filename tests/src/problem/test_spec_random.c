@@ -281,5 +281,4 @@ static void test_equal_problems_print_the_same(void **state)
     }
 }
 
-RUN_TESTS(cmocka_unit_test(test_specs_read_back),
-          cmocka_unit_test(test_equal_problems_print_the_same))
+RUN_TESTS(test_specs_read_back, test_equal_problems_print_the_same)
