@@ -12,6 +12,7 @@
 
 #include "cuda/driver/nvrtc.h"
 #include "cuda/facts.h"
+#include "expect.h"
 #include "lab/build/sources.h"
 #include "lab/trial/compile/compile.h"
 #include "lab/trial/compile/library.h"
@@ -404,18 +405,15 @@ static void launches_of_older_boards(void **state)
 
 static void bad_launches_are_refused(void **state)
 {
-    static const char *const refused[] = {
-        "",
-        "threads=128",
+    const char *const *refused = WORDS(
+        "", "threads=128",
         "entry=f threads=x smem=0 registers=0 rows=1 splits=1 mapped=0 aligned=0 window=0 "
         "in_turn=0",
-        OLD "in_turn=0 rm",
-        OLD "in_turn=0 -DA=b",
-    };
+        OLD "in_turn=0 rm", OLD "in_turn=0 -DA=b");
     lab_launched launched;
     const char *bad;
     (void)state;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+    for (size_t i = 0; refused[i]; i++)
         assert_false(lab_launch_parse(&launched, refused[i], &bad));
 }
 

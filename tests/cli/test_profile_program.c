@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
 #include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
@@ -122,13 +123,10 @@ static void test_counters(void **state)
                         "wait");
     json_decref(json);
     scratch_text_read(state, "args.txt", text, sizeof text);
-    static const char *const wanted[] = { "--csv --page raw",
-                                          "--clock-control none",
-                                          "--cache-control all",
-                                          "--launch-count 1",
-                                          "launch --device cuda --kernel fwd_16bit_sm",
-                                          "b1 h2 s128 d64 f16" };
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    const char *const *wanted = WORDS(
+        "--csv --page raw", "--clock-control none", "--cache-control all", "--launch-count 1",
+        "launch --device cuda --kernel fwd_16bit_sm", "b1 h2 s128 d64 f16");
+    for (size_t i = 0; wanted[i]; i++)
         if (!strstr(text, wanted[i]))
             fail_msg("ncu was not given '%s': %s", wanted[i], text);
     must(state, "NCU=h200-naive-b2 heed profile --caches keep --device cuda:0 " SPEC, 0,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "expect.h"
 #include "lab/report/format.h"
 #include "record_scene.h"
 #include "report_scene.h"
@@ -159,7 +160,7 @@ static void says_what_speaks_against(void **state)
     json_object_set_new(status, "other_processes", json_integer(3));
     report_scene_save(state, record, "doubtful.json");
     const char *text = report_scene_page(state, "doubtful.json", "d.html");
-    static const char *const parts[] = {
+    const char *const *parts = WORDS(
         "made by sources with changes on top of commit 503eb534e5cd-dirty",
         "The load average was 3.50",
         "Others than heed and its rivals used the device during 1 of 4 problems",
@@ -170,10 +171,8 @@ static void says_what_speaks_against(void **state)
         "No figure of xformers in b1 h8 s512 d64 f16 (refused): not installed",
         "No figure of fwd_16bit_sm80_mma__m64n64 in b1 h8 s512 d128 f16 (wrong): row 3 is off",
         "No figure of heed in b1 h8 s512 d512 f16 (refused): none",
-        "torch-flash (flash), unverified",
-        "fwd_16bit_sm80_mma__m32n64, untrusted",
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        "torch-flash (flash), unverified", "fwd_16bit_sm80_mma__m32n64, untrusted");
+    for (size_t i = 0; parts[i]; i++)
         report_scene_says(text, parts[i]);
 }
 
@@ -368,18 +367,13 @@ static void shows_the_board(void **state)
     };
     EXPECT(state, lines);
     const char *text = report_scene_page(state, "", "b.html");
-    static const char *const parts[] = {
+    const char *const *parts = WORDS(
         "6 trials, 4 of them right, timed, and confirmed",
         "NVIDIA Test (cuda, sm_90-driver13.0-nvrtc12.9), 1 thread",
-        "<td class=\"r\"><span class=\"bold\">4.00 us</span></td>",
-        "torch-flash 2.00x",
-        "<td>wrong</td><td class=\"r\">2</td>",
-        "<td>ok</td><td class=\"r\">4</td>",
-        "untested",
-        "The best so far of each problem, over time",
-        "trial 1, 2026-02-02T03:04:05: 4.00 us",
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        "<td class=\"r\"><span class=\"bold\">4.00 us</span></td>", "torch-flash 2.00x",
+        "<td>wrong</td><td class=\"r\">2</td>", "<td>ok</td><td class=\"r\">4</td>", "untested",
+        "The best so far of each problem, over time", "trial 1, 2026-02-02T03:04:05: 4.00 us");
+    for (size_t i = 0; parts[i]; i++)
         report_scene_says(text, parts[i]);
     json_t *report = run_heed_json(state, &report_scene_way, "heed report --json", 0);
     const json_t *board = json_object_get(report, "board");

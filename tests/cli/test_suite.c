@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "expect.h"
 #include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
@@ -285,16 +286,6 @@ static void check_solution(void **state, const char *name, const char *const *pa
 
 static void test_export(void **state)
 {
-    static const char *const kernel[] = { "class ModelNew(nn.Module)",
-                                          "load_inline(",
-                                          "extern \"C\" __global__ void heed_attend(",
-                                          "#define HEED_MASKED 1",
-                                          "args.seq_k = 64u;",
-                                          "heed_attention(q, k, v, True, 0.1767",
-                                          "arch=compute_90",
-                                          NULL };
-    static const char *const library[] = { "import heed", "heed.attention(q, k, v",
-                                           "heed_type = torch.float16", NULL };
     make_suite(state, "0.2.0.dev0");
     json_t *json = run_heed_json(state, &way,
                                  "heed suite export kernelbench "
@@ -308,21 +299,18 @@ static void test_export(void **state)
     assert_true(json_is_true(json_object_get(json_array_get(made, 0), "static_check")));
     assert_false(json_is_true(json_object_get(json_array_get(made, 1), "static_check")));
     json_decref(json);
-    check_solution(state, "made/here/level_3_problem_43_heed_kernel_f16.py", kernel);
-    check_solution(state, "made/here/level_3_problem_43_heed_library_f16.py", library);
+    check_solution(state, "made/here/level_3_problem_43_heed_kernel_f16.py",
+                   WORDS("class ModelNew(nn.Module)", "load_inline(",
+                         "extern \"C\" __global__ void heed_attend(", "#define HEED_MASKED 1",
+                         "args.seq_k = 64u;", "heed_attention(q, k, v, True, 0.1767",
+                         "arch=compute_90"));
+    check_solution(state, "made/here/level_3_problem_43_heed_library_f16.py",
+                   WORDS("import heed", "heed.attention(q, k, v", "heed_type = torch.float16"));
 }
 
 /* One kernel of each kind: that with warp products for float32, and for an older GPU. */
 static void test_kernels(void **state)
 {
-    static const char *const single[] = { "fwd_f32_sm80_mma", "k.to(torch.float32)",
-                                          "torch::kFloat32", NULL };
-    static const char *const tf32[] = { "f32 products=tf32.",      "of operands rounded to TF32",
-                                        "k.to(torch.float32)",     "torch::kFloat32",
-                                        "name=\"heed_1_97_tf32\"", NULL };
-    static const char *const mma[] = { "fwd_16bit_sm80_mma", "torch::kBFloat16", "compute_80",
-                                       NULL };
-    static const char *const wgmma[] = { "heed_map(&launched.q, q, 1, 64);", "compute_90a", NULL };
     make_suite(state, "0.2.0.dev0");
     run_heed_must(
         state, &way,
@@ -330,10 +318,15 @@ static void test_kernels(void **state)
         "'--kernel fwd_16bit_sm90_wgmma'; do heed suite export kernelbench "
         "suite/KernelBench/level1/97_Plain.py --form kernel $words || exit 1; done",
         0);
-    check_solution(state, "level_1_problem_97_heed_kernel_f32.py", single);
-    check_solution(state, "level_1_problem_97_heed_kernel_tf32.py", tf32);
-    check_solution(state, "level_1_problem_97_heed_kernel_bf16.py", mma);
-    check_solution(state, "level_1_problem_97_heed_kernel_f16.py", wgmma);
+    check_solution(state, "level_1_problem_97_heed_kernel_f32.py",
+                   WORDS("fwd_f32_sm80_mma", "k.to(torch.float32)", "torch::kFloat32"));
+    check_solution(state, "level_1_problem_97_heed_kernel_tf32.py",
+                   WORDS("f32 products=tf32.", "of operands rounded to TF32", "k.to(torch.float32)",
+                         "torch::kFloat32", "name=\"heed_1_97_tf32\""));
+    check_solution(state, "level_1_problem_97_heed_kernel_bf16.py",
+                   WORDS("fwd_16bit_sm80_mma", "torch::kBFloat16", "compute_80"));
+    check_solution(state, "level_1_problem_97_heed_kernel_f16.py",
+                   WORDS("heed_map(&launched.q, q, 1, 64);", "compute_90a"));
 }
 
 /* A kernel is for one problem, and a file with forward() for a task with only Q, K and V. */
@@ -369,27 +362,22 @@ static void test_what_has_no_form(void **state)
  * of `causal`, and refuses the other one. */
 static void test_robust_kbench(void **state)
 {
-    static const char *const cu[] = {
-        "torch::Tensor forward(torch::Tensor q",
-        "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)",
-        "TORCH_CUDA_ARCH_LIST=9.0a",
-        "b4 h16 s2048 d64 f16 causal",
-        "heed_attend<<<",
-        "torch::Tensor v, bool causal)",
-        "TORCH_CHECK(causal == true, \"causal must be true: this kernel is for b4 h16",
-        "pybind11::arg(\"causal\").noconvert() = true);",
-        NULL
-    };
-    static const char *const full[] = { "TORCH_CHECK(causal == false,",
-                                        "pybind11::arg(\"causal\").noconvert() = false);", NULL };
     run_heed_must(state, &way,
                   "heed suite export kernelbench --form cu " HEED_SOURCE_DIR
                   "/integrations/robust_kbench/tasks/heed_attention/func_forward.py",
                   0);
-    check_solution(state, "func_forward_heed_cu_f16.cu", cu);
+    check_solution(
+        state, "func_forward_heed_cu_f16.cu",
+        WORDS("torch::Tensor forward(torch::Tensor q", "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)",
+              "TORCH_CUDA_ARCH_LIST=9.0a", "b4 h16 s2048 d64 f16 causal", "heed_attend<<<",
+              "torch::Tensor v, bool causal)",
+              "TORCH_CHECK(causal == true, \"causal must be true: this kernel is for b4 h16",
+              "pybind11::arg(\"causal\").noconvert() = true);"));
     scratch_text_write(state, "plain.py", plain);
     run_heed_must(state, &way, "heed suite export kernelbench --form cu plain.py", 0);
-    check_solution(state, "plain_heed_cu_f16.cu", full);
+    check_solution(
+        state, "plain_heed_cu_f16.cu",
+        WORDS("TORCH_CHECK(causal == false,", "pybind11::arg(\"causal\").noconvert() = false);"));
 }
 
 RUN_TESTS_EACH(scratch_open, scratch_close, test_import, test_shape_file, test_odd_files,

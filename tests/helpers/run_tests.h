@@ -23,6 +23,17 @@ typedef struct text_code {
     const char *wanted;
 } text_code;
 
+/* A text with a number. */
+typedef struct text_integer {
+    const char *text;
+    int64_t value;
+} text_integer;
+
+typedef struct text_real {
+    const char *text;
+    double value;
+} text_real;
+
 /* Functions that are tests, and their names in the same order, separated by commas. */
 typedef struct test_list {
     const CMUnitTestFunction *functions;

@@ -141,10 +141,7 @@ static void test_step_after_step(void **state)
     heed_context_destroy(context);
 }
 
-static const struct {
-    const char *missing;
-    size_t place;
-} pointers[] = {
+static const text_integer pointers[] = {
     { "k_new is NULL", offsetof(heed_buffers, k_new) },
     { "v_new is NULL", offsetof(heed_buffers, v_new) },
     { "rotary_cos is NULL", offsetof(heed_buffers, rotary_cos) },
@@ -164,9 +161,9 @@ static void test_bad_buffers(void **state)
     buffers.workspace = aligned_alloc(HEED_ALIGNMENT, buffers.workspace_size + HEED_ALIGNMENT);
     for (size_t i = 0; i < sizeof pointers / sizeof *pointers; i++) {
         heed_buffers bad = buffers;
-        memset((char *)&bad + pointers[i].place, 0, sizeof(void *));
+        memset((char *)&bad + pointers[i].value, 0, sizeof(void *));
         assert_int_equal(heed_execute(plan, &bad), HEED_ERR_INVALID);
-        assert_non_null(strstr(heed_message(), pointers[i].missing));
+        assert_non_null(strstr(heed_message(), pointers[i].text));
     }
     buffers.workspace_size--;
     assert_int_equal(heed_execute(plan, &buffers), HEED_ERR_INVALID);

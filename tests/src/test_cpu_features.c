@@ -80,10 +80,7 @@ static void test_dot_product_without_matrix_tiles(void **state)
 /* A name allows that feature and all that it implies, and nothing else. */
 static void test_names_cap(void **state)
 {
-    static const struct {
-        const char *name;
-        unsigned allowed;
-    } cases[] = {
+    static const text_integer cases[] = {
         { "scalar", 0 },
         { "avx2", HEED_CPU_AVX2 },
         { "vnni", VNNI | HEED_CPU_AVX2 },
@@ -92,8 +89,8 @@ static void test_names_cap(void **state)
     };
     unsigned allowed;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_true(heed_cpu_allowed(made_up, cases[i].name, &allowed));
-        assert_int_equal(allowed, cases[i].allowed);
+        assert_true(heed_cpu_allowed(made_up, cases[i].text, &allowed));
+        assert_int_equal(allowed, cases[i].value);
     }
     assert_false(heed_cpu_allowed(made_up, "avx", &allowed));
     assert_false(heed_cpu_allowed(made_up, "", &allowed));

@@ -22,10 +22,7 @@ static bool reads(const char *text)
 
 static void test_accepts_decimal_numbers(void **state)
 {
-    static const struct {
-        const char *text;
-        double value;
-    } cases[] = {
+    static const text_real cases[] = {
         { "0", 0 },          { "1", 1 },           { "-1", -1 },    { "+2.5", 2.5 },
         { ".5", 0.5 },       { "5.", 5 },          { "1e3", 1000 }, { "1E+3", 1000 },
         { "125e-3", 0.125 }, { "-0.125", -0.125 }, { "00012", 12 }, { "0.1e1", 1 },

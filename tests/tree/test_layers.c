@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "expect.h"
 #define LAYERS_MAX 100
 #define RIGHTS_MAX 24
 
@@ -388,25 +389,23 @@ static void test_rules(void **state)
 /* Words that messages of the laboratory must not contain, one per line, and some that they may. */
 static void test_words(void **state)
 {
-    static const char *const bad[] = { "    say(\"see (--seconds)\");",
-                                       "  \"--ncu: no such %s\",",
-                                       "  \"\\\"x\\\": 'heed wisdom' says\"",
-                                       "  \"heed launch does\"",
-                                       "  \"heed suite has it\"",
-                                       "  \"heed wisdom forgets\"" };
+    const char *const *bad = WORDS("    say(\"see (--seconds)\");", "  \"--ncu: no such %s\",",
+                                   "  \"\\\"x\\\": 'heed wisdom' says\"", "  \"heed launch does\"",
+                                   "  \"heed suite has it\"", "  \"heed wisdom forgets\"");
+    int found = 0;
     static const char *const good[] = {
         "    say(\"what heed plans\");",  "  \"a b{color:var(--back)}\"",
         "    \"--csv\", \"raw\",",        "    /* \"see --seconds\" */",
         "    { \"heed wisdom\", x--y },", "    say(\"x\", it--, \"take --cap-add SYS_ADMIN\");"
     };
     complaints = 0;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        check_words("lab/x.c", (int)i + 1, bad[i]);
-        assert_int_equal(complaints, (int)i + 1);
+    for (; bad[found]; found++) {
+        check_words("lab/x.c", found + 1, bad[found]);
+        assert_int_equal(complaints, found + 1);
     }
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         check_words("lab/x.c", 100 + (int)i, good[i]);
-    assert_int_equal(complaints, (int)(sizeof bad / sizeof *bad));
+    assert_int_equal(complaints, found);
     complaints = 0;
 }
 

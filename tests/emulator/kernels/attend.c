@@ -7,17 +7,13 @@
 
 #include "lab/verify/mutants/attend.cu"
 
+#define HEED_TYPE 1
+#define HEED_MASKED HEED_CAUSAL
 #include "emulator/kernels/entries.h"
 
 const emulated_kernel EMULATED_KERNEL = {
-    .name = EMULATED_NAME,
-    .type = 1,
-    .masked = HEED_CAUSAL,
-    .hides_first = HEED_HIDES_FIRST,
-    .dim_qk = HEED_DIM_QK,
-    .dim_v = HEED_DIM_V,
+    EMULATED_BUILD,
     .rows = HEED_W,
     .threads = 32 * HEED_W,
     .shared_bytes = 32 * (HEED_DIM_QK + HEED_DIM_V) * 4,
-    .run = run,
 };

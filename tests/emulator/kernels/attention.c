@@ -7,21 +7,13 @@
 
 #include "proposers/attention.cu"
 
-static void run(const void *args)
-{
-    attend(*(const heed_cuda_args *)args);
-}
+#define heed_attend attend
+#define HEED_MASKED HEED_CAUSAL
+#include "emulator/kernels/entries.h"
 
-extern const emulated_kernel EMULATED_KERNEL;
 const emulated_kernel EMULATED_KERNEL = {
-    .name = EMULATED_NAME,
-    .type = HEED_TYPE,
-    .masked = HEED_CAUSAL,
-    .hides_first = HEED_HIDES_FIRST,
-    .dim_qk = HEED_DIM_QK,
-    .dim_v = HEED_DIM_V,
+    EMULATED_BUILD,
     .rows = ROWS,
     .threads = ROWS,
     .shared_bytes = 4 * KEYS * (HEED_DIM_QK + HEED_DIM_V),
-    .run = run,
 };

@@ -14,21 +14,13 @@
 #include "emulator/kernels/entries.h"
 
 const emulated_kernel EMULATED_KERNEL = {
-    .name = EMULATED_NAME,
-    .type = HEED_F32    ? 0
-            : HEED_BF16 ? 2
-                        : 1,
+    EMULATED_BUILD,
     .half = HEED_ACC16,
     .products = HEED_PRODUCTS,
-    .masked = HEED_MASKED,
     .shared_v = HEED_SHARED_V,
-    .hides_first = HEED_HIDES_FIRST,
-    .dim_qk = HEED_DIM_QK,
-    .dim_v = HEED_DIM_V,
     .rows = HEED_BLOCK_ROWS,
     .threads = THREADS,
     .shared_bytes = STAGES_AT + (STAGES_BYTES > MERGE_BYTES ? STAGES_BYTES : MERGE_BYTES),
-    .run = run,
     .list = LIST,
     .list_keys = HEED_TILE_KEYS,
     .combine = combine,

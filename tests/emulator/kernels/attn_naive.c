@@ -10,13 +10,7 @@
 #include "emulator/kernels/entries.h"
 
 const emulated_kernel EMULATED_KERNEL = {
-    .name = EMULATED_NAME,
-    .type = HEED_TYPE,
-    .masked = HEED_MASKED,
-    .hides_first = HEED_HIDES_FIRST,
-    .dim_qk = HEED_DIM_QK,
-    .dim_v = HEED_DIM_V,
+    EMULATED_BUILD,
     .rows = HEED_W,
     .threads = 32 * HEED_W,
-    .run = run,
 };

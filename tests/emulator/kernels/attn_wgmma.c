@@ -12,13 +12,8 @@
 #include "emulator/kernels/entries.h"
 
 const emulated_kernel EMULATED_KERNEL = {
-    .name = EMULATED_NAME,
-    .type = HEED_BF16 ? 2 : 1,
-    .masked = HEED_MASKED,
-    .hides_first = HEED_HIDES_FIRST,
+    EMULATED_BUILD,
     .pairs = HEED_PAIRS,
-    .dim_qk = HEED_DIM_QK,
-    .dim_v = HEED_DIM_V,
     .rows = BLOCK_ROWS,
     .threads = THREADS,
     .shared_bytes = SHARED_BYTES,
@@ -27,7 +22,6 @@ const emulated_kernel EMULATED_KERNEL = {
     .columns = PANEL_COLUMNS,
     .bias_tiles = HEED_BIAS_TILES,
     .in_turn = HEED_SCHEDULE == 2,
-    .run = run,
     .list = LIST,
     .list_keys = HEED_TILE_KEYS,
 #if HEED_SPLIT

@@ -12,17 +12,8 @@
 #include "emulator/kernels/entries.h"
 
 const emulated_kernel EMULATED_KERNEL = {
-    .name = EMULATED_NAME,
-    .type = HEED_BF16 ? 2 : 1,
-    .masked = HEED_MASKED,
-    .dim_qk = HEED_DIM_QK,
-    .dim_v = HEED_DIM_V,
-    .rows = GROUP_ROWS,
-    .threads = THREADS,
-    .shared_bytes = SHARED_BYTES,
-    .mapped = VALUE_KEYS,
-    .columns = PANEL_COLUMNS,
-    .rows_apart = true,
-    .run = run,
-    .combine = combine,
+    EMULATED_BUILD,       .rows = GROUP_ROWS,
+    .threads = THREADS,   .shared_bytes = SHARED_BYTES,
+    .mapped = VALUE_KEYS, .columns = PANEL_COLUMNS,
+    .rows_apart = true,   .combine = combine,
 };

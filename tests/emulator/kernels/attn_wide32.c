@@ -10,15 +10,6 @@
 #include "emulator/kernels/entries.h"
 
 const emulated_kernel EMULATED_KERNEL = {
-    .name = EMULATED_NAME,
-    .type = HEED_TYPE,
-    .masked = HEED_MASKED,
-    .dim_qk = HEED_DIM_QK,
-    .dim_v = HEED_DIM_V,
-    .rows = BLOCK_ROWS,
-    .threads = THREADS,
-    .shared_bytes = SHARED_BYTES,
-    .keys = HEED_TILE_KEYS,
-    .run = run,
-    .combine = combine,
+    EMULATED_BUILD,         .rows = BLOCK_ROWS, .threads = THREADS, .shared_bytes = SHARED_BYTES,
+    .keys = HEED_TILE_KEYS, .combine = combine,
 };

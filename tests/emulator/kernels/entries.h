@@ -1,5 +1,6 @@
 /*
- * entries.h - a kernel's entries for a table of the emulator; include it after the kernel's source
+ * entries.h - a kernel's entries and build for a table of the emulator; include it after the
+ * kernel's source
  *
  * KERNEL_ARGS is the type of heed_attend()'s arguments, heed_cuda_args by default.
  */
@@ -33,6 +34,19 @@ static void list_tiles(const void *args)
 #else
 #define LIST NULL
 #endif
+
+/* Where the source does not have HEED_TYPE. */
+#ifndef HEED_TYPE
+#ifndef HEED_F32
+#define HEED_F32 0
+#endif
+#define HEED_TYPE (HEED_F32 ? 0 : HEED_BF16 ? 2 : 1)
+#endif
+
+/* The fields of the table that all kernels have. */
+#define EMULATED_BUILD                                               \
+    .name = EMULATED_NAME, .type = HEED_TYPE, .masked = HEED_MASKED, \
+    .hides_first = HEED_HIDES_FIRST, .dim_qk = HEED_DIM_QK, .dim_v = HEED_DIM_V, .run = run
 
 extern const emulated_kernel EMULATED_KERNEL;
 

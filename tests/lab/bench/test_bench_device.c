@@ -57,17 +57,14 @@ static lab_expect *expect_of(const lab_bench_tensors *tensors, int64_t work)
  * strides. */
 static void judges_what_is_on_the_device(void **state)
 {
-    static const struct {
-        const char *spec;
-        int64_t work;
-    } cases[] = {
+    static const text_integer cases[] = {
         { "b2 h4/2 s50 d8 f16", 1 << 14 },
         { "b1 h2 s30 d8 bf16 layout=bhsd q=9000:40:1300", 1 << 14 },
         { "b4 h16 s128/9 d4 f32", INT64_MAX }, /* more rows than are worth separate transfers */
     };
     heed_context *context = open_device();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        lab_bench_source source = source_of(cases[i].spec);
+        lab_bench_source source = source_of(cases[i].text);
         lab_bench_tensors tensors;
         double error = 0;
         assert_int_equal(lab_bench_tensors_create(&tensors, context, &source, 7, 300000), HEED_OK);
@@ -76,7 +73,7 @@ static void judges_what_is_on_the_device(void **state)
         for (int64_t copy = 1; copy < tensors.copies; copy++)
             assert_memory_equal(lab_bench_tensors_buffers(&tensors, copy).v, tensors.host[LAB_V],
                                 64);
-        lab_expect *expect = expect_of(&tensors, cases[i].work);
+        lab_expect *expect = expect_of(&tensors, cases[i].value);
         assert_int_equal(lab_bench_tensors_error(&tensors, 0, expect, &error), HEED_OK);
         assert_true(error > 1); /* poisoned */
         compute(&tensors);

@@ -196,10 +196,7 @@ static void test_pages_are_looked_at(void **state)
  * of the arena is a hole. */
 static void test_walls_are_told_by_device(void **state)
 {
-    static const struct {
-        const char *device;
-        bool walled;
-    } rows[] = { { "fe:01", true }, { "00:02", true }, { "00:01", false } };
+    static const text_integer rows[] = { { "fe:01", true }, { "00:02", true }, { "00:01", false } };
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const struct stat arena = { .st_dev = 1, .st_ino = 332837 };
     const unsigned long long base = 0x10000000;
@@ -214,10 +211,10 @@ static void test_walls_are_told_by_device(void **state)
                  "7f0000000000-7f0000026000 r--p 00000000 %s 332837 /lib/libc.so.6\n"
                  "7ff000000000-7ff000001000 rw-p 00000000 00:00 0 [stack]\n",
                  base, base + 2 * page, base + 2 * page, base + 3 * page, 2ULL * page,
-                 base + 3 * page, base + 9 * page, 3ULL * page, rows[i].device);
+                 base + 3 * page, base + 9 * page, 3ULL * page, rows[i].text);
         FILE *maps = fmemopen(text, strlen(text), "r");
         assert_non_null(maps);
-        assert_int_equal(lab_pages_text_walled(maps, &arena, false, 0, &set, 1), rows[i].walled);
+        assert_int_equal(lab_pages_text_walled(maps, &arena, false, 0, &set, 1), rows[i].value);
         fclose(maps);
     }
 }

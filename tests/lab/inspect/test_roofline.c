@@ -43,10 +43,7 @@ static bool near(double a, double b)
 /* Values may hide all keys: only their bytes and those of O remain. */
 static void test_floors_of_values(void **state)
 {
-    static const struct {
-        const char *spec;
-        double bytes;
-    } rows[] = {
+    static const text_real rows[] = {
         { "b2 h3 s64 d16 f16 starts=q", 64.0 * 4 + 2 * 3 * 64 * 16 * 2 },
         { "b2 h3 s64 d16 f16 shown=bytes:hq", 3.0 * 64 * 64 + 2 * 3 * 64 * 16 * 2 },
         { "b2 h3 s64 d16 f16 shown=bytes:hq bias=f16:q", 3.0 * 64 * 64 + 2 * 3 * 64 * 16 * 2 },
@@ -54,9 +51,9 @@ static void test_floors_of_values(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        lab_floor f = floor_of(rows[i].spec, &round_figures);
-        if (!near(f.units[LAB_ROOF_MEMORY], rows[i].bytes / 1e9))
-            fail_msg("%s: %.9g bytes", rows[i].spec, f.units[LAB_ROOF_MEMORY] * 1e9);
+        lab_floor f = floor_of(rows[i].text, &round_figures);
+        if (!near(f.units[LAB_ROOF_MEMORY], rows[i].value / 1e9))
+            fail_msg("%s: %.9g bytes", rows[i].text, f.units[LAB_ROOF_MEMORY] * 1e9);
         assert_true(f.units[LAB_ROOF_MATRIX] == 0 && f.units[LAB_ROOF_EXP] == 0);
     }
     /* A bias hides no keys, whatever its type. */
@@ -83,19 +80,16 @@ static void test_floors_by_hand(void **state)
 
     /* float32 takes the time of six products of 16 bits, or of the permitted products if those are
      * faster than its own; heads that share keys read them once */
-    static const struct {
-        const char *spec;
-        double rate;
-    } singles[] = { { "b1 h1 s64 d16 f32", 1e12 / 6 },
-                    { "b1 h1 s64 d16 f32 products=tf32", 1e12 / 2 },
-                    { "b1 h1 s64 d16 f32 products=bf16x3", 1e12 / 3 } };
+    static const text_real singles[] = { { "b1 h1 s64 d16 f32", 1e12 / 6 },
+                                         { "b1 h1 s64 d16 f32 products=tf32", 1e12 / 2 },
+                                         { "b1 h1 s64 d16 f32 products=bf16x3", 1e12 / 3 } };
     lab_ceilings own = round_figures;
     for (size_t i = 0; i < sizeof singles / sizeof *singles; i++) {
         snprintf(own.features, sizeof own.features, "sm_90-driver13.0");
-        lab_floor single = floor_of(singles[i].spec, &own);
-        assert_true(near(single.units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / singles[i].rate));
+        lab_floor single = floor_of(singles[i].text, &own);
+        assert_true(near(single.units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / singles[i].value));
         /* a CPU has no such units */
-        single = floor_of(singles[i].spec, &round_figures);
+        single = floor_of(singles[i].text, &round_figures);
         assert_true(near(single.units[LAB_ROOF_MATRIX], 4.0 * 4096 * 16 / 1e11));
     }
     own.matrix[HEED_F32] = 9e11;

@@ -12,10 +12,7 @@
 #include "lab/measure/ceiling_cuda.h"
 
 /* Minimum number of 16-byte instructions in a loop, by kernel. */
-static const struct {
-    const char *entry;
-    int64_t instructions;
-} loops[] = {
+static const text_integer loops[] = {
     { "heed_ceiling_fma", 64 },   { "heed_ceiling_exp", 64 },  { "heed_ceiling_mma", 32 },
     { "heed_ceiling_wgmma", 16 }, { "heed_ceiling_read", 16 }, { "heed_ceiling_copy", 16 },
     { "heed_ceiling_launch", 1 },
@@ -32,14 +29,13 @@ static void check_code(const heed_cubin *code, const char *name)
     for (size_t i = 0; i < cubin.count; i++) {
         const lab_cubin_kernel *kernel = &cubin.kernels[i];
         size_t known = 0;
-        while (known < sizeof loops / sizeof *loops &&
-               strcmp(loops[known].entry, kernel->name) != 0)
+        while (known < sizeof loops / sizeof *loops && strcmp(loops[known].text, kernel->name) != 0)
             known++;
         if (known == sizeof loops / sizeof *loops) {
             fail_msg("%s has %s, which is unknown", name, kernel->name);
             return;
         }
-        assert_true(kernel->code >= 16 * loops[known].instructions);
+        assert_true(kernel->code >= 16 * loops[known].value);
         assert_int_equal(kernel->spill_stores + kernel->spill_loads, 0);
         assert_int_equal(kernel->stack, 0);
     }

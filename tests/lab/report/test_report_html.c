@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
 #include "lab/report/html.h"
 #include "lab/report/html_axis.h"
 #include "lab/report/html_plot.h"
@@ -151,21 +152,10 @@ static void keeps_tables_of_markdown_whole(void **state)
 
 static void knows_bad_pages(void **state)
 {
-    static const char *const bad[] = {
-        "<p>",
-        "</p>",
-        "<p><b></p></b>",
-        "<script></script>",
-        "<p onclick=\"x\"></p>",
-        "a & b",
-        "a < b",
-        "<p class=x></p>",
-        "<p class=\"<\"></p>",
-        "\x01",
-        "\xff",
-        "<a href=\"x\"></a>",
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    const char *const *bad = WORDS("<p>", "</p>", "<p><b></p></b>", "<script></script>",
+                                   "<p onclick=\"x\"></p>", "a & b", "a < b", "<p class=x></p>",
+                                   "<p class=\"<\"></p>", "\x01", "\xff", "<a href=\"x\"></a>");
+    for (size_t i = 0; bad[i]; i++)
         if (!well_formed(bad[i]))
             fail_msg("was accepted as well-formed: %s", bad[i]);
     assert_null(well_formed("<p class=\"a\">x &amp; y<b>z</b><meta/></p>\n"));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "expect.h"
 #include "internal.h"
 #include "lab/search/space.h"
 #include "scratch.h"
@@ -17,10 +18,7 @@ static void test_expressions(void **state)
 {
     static const lab_named names[] = { { "a", 7 }, { "zero", 0 }, { "tile_2", 64 } };
     static const lab_scope scope = { names, 3 };
-    static const struct {
-        const char *text;
-        int64_t value;
-    } rows[] = {
+    static const text_integer rows[] = {
         { "1 + 2 * 3", 7 },
         { "(1 + 2) * 3", 9 },
         { "10 - 4 - 3", 3 },
@@ -134,18 +132,14 @@ static void test_file(void **state)
 
 static void test_points(void **state)
 {
-    static const char *const bad[] = { "registers=64",
-                                       "registers=64 threads=100",
-                                       "registers=64 registers=64",
-                                       "registers=64 threads=128 x=1",
-                                       "registers=64 threads=128x",
-                                       "registers= threads=128",
-                                       "" };
+    const char *const *bad = WORDS("registers=64", "registers=64 threads=100",
+                                   "registers=64 registers=64", "registers=64 threads=128 x=1",
+                                   "registers=64 threads=128x", "registers= threads=128", "");
     lab_space space;
     lab_error error;
     lab_point point;
     assert_int_equal(lab_space_parse(&space, small, "small", &error), HEED_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; bad[i]; i++)
         assert_int_equal(lab_point_parse(&space, bad[i], &point, &error), HEED_ERR_INVALID);
     assert_int_equal(lab_point_parse(&space, "  threads=192  registers=72 ", &point, &error),
                      HEED_OK);

@@ -158,18 +158,15 @@ static void test_lines_read_back_and_differ(void **state)
  * for valgrind and the sanitizers too. */
 static void test_the_work_is_bounded(void **state)
 {
-    static const struct {
-        const char *name;
-        double flops;
-    } limits[] = { { "grid.txt", 40e9 }, { "edge.txt", 4e9 } };
+    static const text_real limits[] = { { "grid.txt", 40e9 }, { "edge.txt", 4e9 } };
     for (size_t i = 0; i < 2; i++) {
-        lab_shapes list = load(limits[i].name);
+        lab_shapes list = load(limits[i].text);
         double flops = 0;
         for (size_t j = 0; j < list.count; j++)
             flops += heed_problem_flops(&list.shapes[j].problem);
         lab_shapes_free(&list);
-        if (flops > limits[i].flops)
-            fail_msg("%s: %g flops", limits[i].name, flops);
+        if (flops > limits[i].value)
+            fail_msg("%s: %g flops", limits[i].text, flops);
     }
 }
 

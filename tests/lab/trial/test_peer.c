@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "expect.h"
 #include "lab/trial/peer/find.h"
 #include "lab/trial/peer/peer.h"
 #include "scratch.h"
@@ -225,18 +226,12 @@ static void test_flooding(void **state)
 
 static void test_garbage(void **state)
 {
-    static const char *const lines[] = { "hello",
-                                         "",
-                                         "[1, 2]",
-                                         "{\"status\": \"fine\"}",
-                                         "{}",
-                                         "{\"status\": 1}",
-                                         "{\"status\": \"ok\"} x",
-                                         "{\"status\": \"ok\", \"status\": \"ok\"}",
-                                         "\\000\\377" };
+    const char *const *lines = WORDS("hello", "", "[1, 2]", "{\"status\": \"fine\"}", "{}",
+                                     "{\"status\": 1}", "{\"status\": \"ok\"} x",
+                                     "{\"status\": \"ok\", \"status\": \"ok\"}", "\\000\\377");
     char body[256];
 
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; lines[i]; i++) {
         snprintf(body, sizeof body, "read x; printf '%s\\n'; read x", lines[i]);
         expect_end(body, 10, LAB_PEER_GARBAGE, "a line that is not a reply");
     }
@@ -368,26 +363,16 @@ static void test_names(void **state)
     static const text_pair good[] = { { "naive_peer", "naive" },
                                       { "torch_peer.py", "torch" },
                                       { "a_b2_peer", "a_b2" } };
-    static const char *const bad[] = { "",
-                                       "_peer",
-                                       "_peer.py",
-                                       "peer",
-                                       "peer.py",
-                                       "Torch_peer",
-                                       "x_peer.sh",
-                                       "x_peer.c",
-                                       "x_peer.py~",
-                                       "../x_peer",
-                                       "x peer",
-                                       "x_peer2",
-                                       "abcdefghijklmnopqrstuvwxyz0123456789_peer" };
+    const char *const *bad = WORDS("", "_peer", "_peer.py", "peer", "peer.py", "Torch_peer",
+                                   "x_peer.sh", "x_peer.c", "x_peer.py~", "../x_peer", "x peer",
+                                   "x_peer2", "abcdefghijklmnopqrstuvwxyz0123456789_peer");
     char name[LAB_PEER_NAME_SIZE];
 
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         assert_true(lab_peer_name_of(good[i].given, name));
         assert_string_equal(name, good[i].wanted);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; bad[i]; i++)
         if (lab_peer_name_of(bad[i], name))
             fail_msg("\"%s\" was taken for a peer", bad[i]);
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "expect.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
 #include "lab/trial/peer/rival.h"
@@ -112,15 +113,14 @@ static void test_refused_problem(void **state)
 
 static void test_bad_runs(void **state)
 {
-    static const char *const replies[] = { "{\"status\":\"ok\"}",
-                                           "{\"status\":\"ok\",\"calls\":3,\"ns\":0}",
-                                           "{\"status\":\"ok\",\"calls\":3,\"ns\":-5}",
-                                           "{\"status\":\"ok\",\"calls\":2,\"ns\":500}",
-                                           "{\"status\":\"ok\",\"calls\":3,\"ns\":1.5}",
-                                           "{\"status\":\"ok\",\"calls\":\"3\",\"ns\":500}" };
+    const char *const *replies = WORDS(
+        "{\"status\":\"ok\"}", "{\"status\":\"ok\",\"calls\":3,\"ns\":0}",
+        "{\"status\":\"ok\",\"calls\":3,\"ns\":-5}", "{\"status\":\"ok\",\"calls\":2,\"ns\":500}",
+        "{\"status\":\"ok\",\"calls\":3,\"ns\":1.5}",
+        "{\"status\":\"ok\",\"calls\":\"3\",\"ns\":500}");
     heed_problem problem = parsed(SMALL);
 
-    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+    for (size_t i = 0; replies[i]; i++) {
         char body[256];
         double seconds;
         lab_rival rival;

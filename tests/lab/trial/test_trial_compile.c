@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "expect.h"
 #include "hold.h"
 #include "lab/trial/compile/compiler.h"
 #include "lab/trial/compile/image.h"
@@ -121,18 +122,13 @@ static void ask_for(const char *form, const char *path, char said[LAB_LOG_SIZE])
 /* Neither errors nor messages reveal whether an unreadable file exists. */
 static void test_existence(void **state)
 {
-    static const char *const forms[] = {
-        "#include \"@\"\n",
-        "#include </../../../../../..@>\n",
-        "#include_next \"@\"\n",
-        "#define F \"@\"\n#include F\n",
-        "#pragma GCC dependency \"@\"\n",
-        "__asm__(\".include \\\"@\\\"\");\n",
-        "__asm__(\".incbin \\\"@\\\"\");\n",
+    const char *const *forms = WORDS(
+        "#include \"@\"\n", "#include </../../../../../..@>\n", "#include_next \"@\"\n",
+        "#define F \"@\"\n#include F\n", "#pragma GCC dependency \"@\"\n",
+        "__asm__(\".include \\\"@\\\"\");\n", "__asm__(\".incbin \\\"@\\\"\");\n",
         "#if __has_include(\"@\")\n#error yes\n#endif\n",
         "#ifdef __has_include\n#if __has_include(\"@\")\n#error yes\n#endif\n#endif\n",
-        "#define CAT(a, b) a##b\n#if CAT(__has_, include_next)(\"@\")\n#error yes\n#endif\n",
-    };
+        "#define CAT(a, b) a##b\n#if CAT(__has_, include_next)(\"@\")\n#error yes\n#endif\n");
     static const char *const compilers[] = { "gcc", "clang" };
     static char there[LAB_LOG_SIZE], absent[LAB_LOG_SIZE];
     char path[SCRATCH_PATH_SIZE], other[SCRATCH_PATH_SIZE], found[PATH_MAX];
@@ -142,7 +138,7 @@ static void test_existence(void **state)
     scratch_path(state, "never.h", other);
     for (size_t c = 0; c < 2; c++) {
         setenv("HEED_CC", compilers[c], 1);
-        for (size_t i = 0; i < sizeof forms / sizeof *forms && lab_compiler_find(found); i++) {
+        for (size_t i = 0; forms[i] && lab_compiler_find(found); i++) {
             ask_for(forms[i], path, there);
             ask_for(forms[i], other, absent);
             assert_null(strstr(there, "secret"));
@@ -199,20 +195,16 @@ static void test_folder_is_removed(void **state)
 
 static void test_options(void **state)
 {
-    static const char *const good[] = { "-O3",
-                                        "-march=native",
-                                        "-march=x86-64-v3",
-                                        "-mprefer-vector-width=512",
-                                        "-ffp-contract=fast",
-                                        "-fno-math-errno",
-                                        "-funroll-loops" };
+    const char *const *good = WORDS("-O3", "-march=native", "-march=x86-64-v3",
+                                    "-mprefer-vector-width=512", "-ffp-contract=fast",
+                                    "-fno-math-errno", "-funroll-loops");
     static const char *const bad[] = {
         "-fplugin=evil.so", "-B/tmp",   "-o", "-I/etc", "-march=",     "-march=native -fplugin=x",
         "-march=../x",      "-mamx-/x", "-O", "-O4",    "-specs=evil", "@file",
         "-Wl,-rpath,/tmp",  "other.c",  "",   NULL
     };
 
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    for (size_t i = 0; good[i]; i++)
         assert_true(lab_option_allowed(good[i]));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (lab_option_allowed(bad[i]))

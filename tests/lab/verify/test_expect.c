@@ -152,22 +152,19 @@ static void test_half_precision_has_its_own_budget(void **state)
  * rounding. */
 static void test_rounded_operands_have_their_own_budget(void **state)
 {
-    static const struct {
-        const char *spec;
-        double unit;
-    } cases[] = {
+    static const text_real cases[] = {
         { "b1 h2 s64 d64 f32 products=tf32", 0x1p-11 },
         { "b1 h2 s64 d64 f32 products=bf16x3", 0x1p-16 },
         { "b1 h1 s4/4096 d32 f32 products=tf32", 0x1p-11 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         question q;
-        ask(&q, cases[i].spec, "normal", (int64_t)1 << 20, 1);
+        ask(&q, cases[i].text, "normal", (int64_t)1 << 20, 1);
         for (int64_t r = 0; r < q.expect->count; r++) {
             double size = norm(q.expect->o + r * q.expect->dim, q.expect->dim);
-            double o = q.expect->o_budget[r] / cases[i].unit, lse = q.expect->lse_budget[r];
+            double o = q.expect->o_budget[r] / cases[i].value, lse = q.expect->lse_budget[r];
             assert_true(o > 3 * size && o < 16 * size);
-            assert_true(lse > 2 * cases[i].unit && lse < 20 * cases[i].unit);
+            assert_true(lse > 2 * cases[i].value && lse < 20 * cases[i].value);
         }
         done(&q);
     }

@@ -262,10 +262,7 @@ static double value_of(const char *text, double s, bool single)
 
 static void test_expressions_by_hand(void **state)
 {
-    static const struct {
-        const char *text;
-        double value;
-    } cases[] = {
+    static const text_real cases[] = {
         { "1+2*3", 7 },
         { "2-3-4", -5 },
         { "-7//2", -4 },

@@ -142,26 +142,23 @@ static void test_any_address_will_do(void **state)
 /* Nothing is written unless all pointers are memory of the device. */
 static void test_bad_pointers_launch_nothing(void **state)
 {
-    static const struct {
-        const char *name;
-        size_t place;
-    } fields[] = { { "k_new", offsetof(heed_buffers, k_new) },
-                   { "v_new", offsetof(heed_buffers, v_new) },
-                   { "rotary_cos", offsetof(heed_buffers, rotary_cos) },
-                   { "rotary_sin", offsetof(heed_buffers, rotary_sin) },
-                   { "o", offsetof(heed_buffers, o) },
-                   { "q", offsetof(heed_buffers, q) },
-                   { "lengths", offsetof(heed_buffers, lengths) } };
+    static const text_integer fields[] = { { "k_new", offsetof(heed_buffers, k_new) },
+                                           { "v_new", offsetof(heed_buffers, v_new) },
+                                           { "rotary_cos", offsetof(heed_buffers, rotary_cos) },
+                                           { "rotary_sin", offsetof(heed_buffers, rotary_sin) },
+                                           { "o", offsetof(heed_buffers, o) },
+                                           { "q", offsetof(heed_buffers, q) },
+                                           { "lengths", offsetof(heed_buffers, lengths) } };
     static _Alignas(16) char host[1 << 10];
     const void *const wrong = host;
     trial t = trial_make(ROTATED);
     others o = give_others(&t);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         heed_buffers bad = t.buffers;
-        memcpy((char *)&bad + fields[i].place, &wrong, sizeof wrong);
+        memcpy((char *)&bad + fields[i].value, &wrong, sizeof wrong);
         trial_launch_count = 0;
         assert_int_equal(heed_execute(t.plan, &bad), HEED_ERR_INVALID);
-        assert_non_null(strstr(heed_message(), fields[i].name));
+        assert_non_null(strstr(heed_message(), fields[i].text));
         assert_int_equal(trial_launch_count, 0);
         assert_int_equal(fake->depth, 0);
     }

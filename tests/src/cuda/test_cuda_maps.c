@@ -187,18 +187,15 @@ static void test_bias(void **state)
 /* The arguments describe groups that are not packed as separate heads. */
 static void test_groups_that_are_not_packed(void **state)
 {
-    static const struct {
-        const char *spec;
-        int64_t heads_kv;
-    } cases[] = {
+    static const text_integer cases[] = {
         { "b2 h4 s100 d64 f16", 4 },     { "b2 h4/2 s100 d64 f16", 2 },
         { "b2 h6/2 s100 d64 f16", 6 },   { "b2 h64/1 s100 d64 f16", 1 },
         { "b2 h128/1 s8 d64 f16", 128 }, { "b2 h40/2 s8 d64 f16", 40 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        heed_problem problem = scene_problem(cases[i].spec);
+        heed_problem problem = scene_problem(cases[i].text);
         heed_problem seen = heed_cuda_mapped_problem(&problem);
-        assert_int_equal(seen.heads_kv, cases[i].heads_kv);
+        assert_int_equal(seen.heads_kv, cases[i].value);
         assert_int_equal(seen.heads_q, problem.heads_q);
     }
 }

@@ -240,23 +240,20 @@ static void test_counters_of_workspaces(void **state)
  * row. */
 static void test_long_rows(void **state)
 {
-    static const struct {
-        const char *spec;
-        unsigned rows;
-    } cases[] = { { "b1 h128/1 s1/4096 d576/512 bf16", 128 },
-                  { "b1 h128/1 s1/4096 d576/512 bf16 shared", 128 },
-                  { "b2 h4/2 s3/1024 d1024 f16", 24 } };
+    static const text_integer cases[] = { { "b1 h128/1 s1/4096 d576/512 bf16", 128 },
+                                          { "b1 h128/1 s1/4096 d576/512 bf16 shared", 128 },
+                                          { "b2 h4/2 s3/1024 d1024 f16", 24 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        trial t = trial_make(cases[i].spec);
+        trial t = trial_make(cases[i].text);
         heed_buffers buffers = t.buffers;
-        if (strstr(cases[i].spec, "shared"))
+        if (strstr(cases[i].text, "shared"))
             buffers.v = NULL;
         assert_int_equal(trial_execute(&t, &buffers), 2);
         heed_cuda_args args = trial_args(&trial_launches[0]);
         assert_true(args.splits.value > 1);
         assert_null(args.arrived);
         assert_string_equal(trial_launches[1].function, "heed_combine");
-        assert_int_equal(trial_launches[1].grid[0], cases[i].rows);
+        assert_int_equal(trial_launches[1].grid[0], cases[i].value);
         trial_end(&t);
     }
 }
@@ -394,18 +391,15 @@ static void expect_lists(const trial *t, const heed_buffers *buffers, int64_t ba
 
 static void test_lists_of_tiles(void **state)
 {
-    static const struct {
-        const char *spec;
-        int64_t batch;
-    } cases[] = { { PLAIN DOCUMENTS, 2 }, { DECODING DOCUMENTS, 1 } };
+    static const text_integer cases[] = { { PLAIN DOCUMENTS, 2 }, { DECODING DOCUMENTS, 1 } };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        trial t = trial_make(cases[i].spec);
+        trial t = trial_make(cases[i].text);
         t.buffers.arrays[0] = t.buffers.k;
-        expect_lists(&t, &t.buffers, cases[i].batch);
+        expect_lists(&t, &t.buffers, cases[i].value);
         heed_buffers shifted = t.buffers;
         shifted.q = (const char *)shifted.q + 2;
-        expect_lists(&t, &shifted, cases[i].batch);
+        expect_lists(&t, &shifted, cases[i].value);
         assert_true(is_fallback(&trial_launches[1]));
         trial_end(&t);
     }
@@ -448,10 +442,7 @@ static void test_lse_at_any_float(void **state)
 /* One such stride of one tensor is enough; strides of a dimension of size 1 do not count. */
 static void test_strides_that_break_16_bytes(void **state)
 {
-    static const struct {
-        const char *spec;
-        bool slow;
-    } cases[] = {
+    static const text_integer cases[] = {
         { "b2 h4 s256 d64 f16 k=66560:260:64", true },
         { "b2 h4 s256 d64 f16 q=65540:256:64", true },
         { "b2 h4 s256 d64 f16 v=67584:264:65", true },
@@ -464,12 +455,12 @@ static void test_strides_that_break_16_bytes(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_context *context = scene_open("cuda");
-        heed_problem problem = parsed(cases[i].spec);
+        heed_problem problem = parsed(cases[i].text);
         heed_plan *plan;
         fake->args_size = sizeof(heed_cuda_args);
         fake->hook = trial_note;
         if (heed_plan_create_named(&plan, context, &problem, "fwd_16bit_sm80_mma") != HEED_OK)
-            fail_msg("%s: %s", cases[i].spec, heed_message());
+            fail_msg("%s: %s", cases[i].text, heed_message());
         trial t = { .context = context, .plan = plan };
         void *memory = trial_room(context, (size_t)1 << 20), *space = trial_room(context, 1 << 20);
         heed_buffers buffers = {
@@ -478,8 +469,8 @@ static void test_strides_that_break_16_bytes(void **state)
         buffers.workspace = space;
         buffers.workspace_size = heed_plan_workspace_size(plan);
         trial_execute(&t, &buffers);
-        if (is_fallback(&trial_launches[0]) != cases[i].slow)
-            fail_msg("%s is %s", cases[i].spec, cases[i].slow ? "fast" : "slow");
+        if (is_fallback(&trial_launches[0]) != cases[i].value)
+            fail_msg("%s is %s", cases[i].text, cases[i].value ? "fast" : "slow");
         heed_device_free(context, space);
         heed_device_free(context, memory);
         heed_plan_destroy(plan);

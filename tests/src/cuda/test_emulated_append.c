@@ -13,10 +13,7 @@
 #include "emulator/kernels/append.h"
 
 /* Specs, and whether vectors can be moved 16 bytes at a time. */
-static const struct {
-    const char *spec;
-    bool wide;
-} specs[] = {
+static const text_integer specs[] = {
     { "b4 h4/2 s1/40 d16 f32 lengths append=1", true },
     { "b4 h4/2 s3/40 d17/40 f32 lengths append=3", false },
     { "b4 h4/2 s5/40 d16 f16 lengths append=3 k_new=200:48:17 v_new=0:32:16", false },
@@ -143,17 +140,17 @@ static void test_the_cache_is_written(void **state)
 {
     for (size_t i = 0; i < SPECS; i++) {
         appended a;
-        appended_create(&a, specs[i].spec);
+        appended_create(&a, specs[i].text);
         const emulated_append *code = find(&a.problem);
         for (int role = 0; role < HEED_ALL_TENSORS; role++)
             if (role != HEED_ROLE_K && role != HEED_ROLE_V)
                 lab_region_lock(&a.tensors[role]);
-        run(&a, specs[i].spec, code, false);
-        if (heed_cuda_append_wide(&a.problem) != specs[i].wide)
-            fail_msg("%s: %s", specs[i].spec, specs[i].wide ? "not wide" : "wide");
-        if (specs[i].wide) {
+        run(&a, specs[i].text, code, false);
+        if (heed_cuda_append_wide(&a.problem) != specs[i].value)
+            fail_msg("%s: %s", specs[i].text, specs[i].value ? "not wide" : "wide");
+        if (specs[i].value) {
             appended_reset(&a);
-            run(&a, specs[i].spec, code, true);
+            run(&a, specs[i].text, code, true);
         }
         appended_destroy(&a);
     }

@@ -99,38 +99,44 @@ static void test_each_architecture_gets_its_code(void **state)
     }
 }
 
+static void expect_no_spills(const heed_build *build, const char *what)
+{
+    heed_cubin cubin;
+    if (heed_jit_build(build, &cubin) != HEED_OK)
+        fail_msg("%s: %s", what, heed_message());
+    if (!cubin.ptx)
+        assert_non_null(strstr(cubin.log, "0 bytes spill stores"));
+    heed_cubin_free(&cubin);
+}
+
 /* append.cu, with the macros of every kind of problem. */
 static void test_what_appends_compiles(void **state)
 {
-    static const char *const words[] = { "",
-                                         "rotary=16",
-                                         "rotary=16:interleaved",
-                                         "rotary=16 cos=bf16 sin=bf16",
-                                         "rotary=16 varlen=1/0",
-                                         "rotary=16:interleaved varlen=1/0",
-                                         "varlen=1/0",
-                                         "varlen=1/0 rotary=16" };
-    static const char *const packed[] = { "", "", "", "", "", "", ":packed", ":packed" };
+    static const char *const words[][2] = {
+        { "", "" },
+        { "", "rotary=16" },
+        { "", "rotary=16:interleaved" },
+        { "", "rotary=16 cos=bf16 sin=bf16" },
+        { "", "rotary=16 varlen=1/0" },
+        { "", "rotary=16:interleaved varlen=1/0" },
+        { ":packed", "varlen=1/0" },
+        { ":packed", "varlen=1/0 rotary=16" },
+    };
     static const char *const types[] = { "f32", "f16", "bf16" };
     static const int archs[] = { 80, 90 };
     jit_scene_compiler();
     for (size_t i = 0; i < 8 * 3; i++) {
         heed_define defines[HEED_APPEND_DEFINES];
         heed_problem problem;
-        heed_cubin cubin;
         char spec[96];
         snprintf(spec, sizeof spec, "b1 h1 s1/9 d16 %s lengths append=1%s %s", types[i % 3],
-                 packed[i / 3], words[i / 3]);
+                 words[i / 3][0], words[i / 3][1]);
         assert_int_equal(heed_problem_parse(&problem, spec), HEED_OK);
         const heed_build build = { .source = "append.cu",
                                    .defines = defines,
                                    .define_count = heed_cuda_append_defines(&problem, defines),
                                    .arch = archs[i % 2] };
-        if (heed_jit_build(&build, &cubin) != HEED_OK)
-            fail_msg("%s: %s", spec, heed_message());
-        if (!cubin.ptx)
-            assert_non_null(strstr(cubin.log, "0 bytes spill stores"));
-        heed_cubin_free(&cubin);
+        expect_no_spills(&build, spec);
     }
 }
 
@@ -141,17 +147,12 @@ static void test_what_merges_compiles(void **state)
     jit_scene_compiler();
     for (int i = 0; i < 2 * HEED_TYPE_COUNT; i++) {
         heed_define defines[HEED_MERGE_DEFINES];
-        heed_cubin cubin;
         const heed_build build = { .source = "merge.cu",
                                    .defines = defines,
                                    .define_count = heed_cuda_merge_defines((heed_type)(i / 2),
                                                                            defines),
                                    .arch = archs[i % 2] };
-        if (heed_jit_build(&build, &cubin) != HEED_OK)
-            fail_msg("%s", heed_message());
-        if (!cubin.ptx)
-            assert_non_null(strstr(cubin.log, "0 bytes spill stores"));
-        heed_cubin_free(&cubin);
+        expect_no_spills(&build, heed_type_name((heed_type)(i / 2)));
     }
 }
 

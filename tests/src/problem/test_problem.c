@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "expect.h"
 #include "internal.h"
 #include "problems.h"
 
@@ -402,19 +403,13 @@ static void test_alignments_are_one_where_queries_are_keys(void **state)
 static void test_every_field_tells_problems_apart(void **state)
 {
     heed_problem base = parsed("b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5");
-    static const char *const others[] = {
-        "b3 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5",
-        "b2 h2/2 s5/7 d3/6 f16 causal=tl scale=0.5",
-        "b2 h4/1 s5/7 d3/6 f16 causal=tl scale=0.5",
-        "b2 h4/2 s6/7 d3/6 f16 causal=tl scale=0.5",
-        "b2 h4/2 s5/8 d3/6 f16 causal=tl scale=0.5",
-        "b2 h4/2 s5/7 d4/6 f16 causal=tl scale=0.5",
-        "b2 h4/2 s5/7 d3/5 f16 causal=tl scale=0.5",
-        "b2 h4/2 s5/7 d3/6 bf16 causal=tl scale=0.5",
-        "b2 h4/2 s5/7 d3/6 f16 causal=br scale=0.5",
-        "b2 h4/2 s5/7 d3/6 f16 scale=0.5",
-        "b2 h4/2 s5/7 d3/6 f16 causal=tl",
-        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=-0.5",
+    const char *const *others = WORDS(
+        "b3 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5", "b2 h2/2 s5/7 d3/6 f16 causal=tl scale=0.5",
+        "b2 h4/1 s5/7 d3/6 f16 causal=tl scale=0.5", "b2 h4/2 s6/7 d3/6 f16 causal=tl scale=0.5",
+        "b2 h4/2 s5/8 d3/6 f16 causal=tl scale=0.5", "b2 h4/2 s5/7 d4/6 f16 causal=tl scale=0.5",
+        "b2 h4/2 s5/7 d3/5 f16 causal=tl scale=0.5", "b2 h4/2 s5/7 d3/6 bf16 causal=tl scale=0.5",
+        "b2 h4/2 s5/7 d3/6 f16 causal=br scale=0.5", "b2 h4/2 s5/7 d3/6 f16 scale=0.5",
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl", "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=-0.5",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 window=2:",
         "b2 h4/2 s5/7 d3/6 f16 window=:2 align=tl scale=0.5",
         "b2 h4/2 s5/7 d3/6 f16 window=:2 align=br scale=0.5",
@@ -439,10 +434,9 @@ static void test_every_field_tells_problems_apart(void **state)
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 q=61:12:3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 k=42:7:3",
         "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 v=84:12:7",
-        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 o=121:24:6",
-    };
+        "b2 h4/2 s5/7 d3/6 f16 causal=tl scale=0.5 o=121:24:6");
     assert_true(heed_problem_equal(&base, &base));
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; others[i]; i++) {
         heed_problem other = parsed(others[i]);
         assert_false(heed_problem_equal(&base, &other));
     }

@@ -118,10 +118,7 @@ static void test_problem_enums_and_scale(void **state)
 
 static void test_problem_strides(void **state)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } tensors[] = {
+    static const text_integer tensors[] = {
         { "q", offsetof(heed_problem, q) },
         { "k", offsetof(heed_problem, k) },
         { "v", offsetof(heed_problem, v) },
@@ -136,9 +133,9 @@ static void test_problem_strides(void **state)
             char value[32];
             char field[16];
             strides[j % 3] = values[j / 3];
-            memcpy((char *)&bad + tensors[i].offset, strides, sizeof strides);
+            memcpy((char *)&bad + tensors[i].value, strides, sizeof strides);
             snprintf(value, sizeof value, "%lld", (long long)strides[j % 3]);
-            snprintf(field, sizeof field, "%s strides", tensors[i].name);
+            snprintf(field, sizeof field, "%s strides", tensors[i].text);
             expect_bad_problem(context, &bad, field, WORDS(field, value));
         }
     }

@@ -84,10 +84,7 @@ static void test_flops_and_visible_by_counting(void **state)
  * most seq_k. */
 static void test_pools(void **state)
 {
-    static const struct {
-        const char *spec;
-        double keys;
-    } pools[] = {
+    static const text_real pools[] = {
         { "b4 h2 s1/96 d8 f32 lengths paged=16", 96 },
         { "b4 h2 s1/96 d8 f32 lengths paged=16/100", 96 },
         { "b4 h2 s1/96 d8 f32 lengths paged=16/12", 48 },
@@ -97,8 +94,8 @@ static void test_pools(void **state)
         { "b4 h2 s1/96 d8 f32 lengths paged=16/1 prefix=32", 48 },
     };
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
-        const heed_problem problem = parsed(pools[i].spec);
-        assert_true(heed_problem_flops(&problem) == 4 * 2 * 2 * 16 * pools[i].keys);
+        const heed_problem problem = parsed(pools[i].text);
+        assert_true(heed_problem_flops(&problem) == 4 * 2 * 2 * 16 * pools[i].value);
     }
 }
 
