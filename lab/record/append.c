@@ -20,17 +20,15 @@ const char *timing_name(lab_record_timing timing)
 static heed_status add_samples(lab_record *record, int64_t trial, const lab_record_samples *samples,
                                lab_error *error)
 {
-    statement s = statement_make(record,
-                                 "INSERT INTO sample (trial, against, side, kind, calls, count, "
-                                 "seconds) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                                 error);
-    statement_integer(&s, trial);
-    statement_text(&s, samples->against ? samples->against : "");
-    statement_text(&s, samples->other ? "other" : "self");
-    statement_text(&s, timing_name(samples->kind));
-    statement_integer(&s, samples->calls);
-    statement_integer(&s, (int64_t)samples->count);
-    statement_reals(&s, samples->seconds, samples->count);
+    statement s = statement_insert(
+        record, "sample",
+        CELLS(cell_integer("trial", trial),
+              cell_text("against", samples->against ? samples->against : ""),
+              cell_text("side", samples->other ? "other" : "self"),
+              cell_text("kind", timing_name(samples->kind)), cell_integer("calls", samples->calls),
+              cell_integer("count", (int64_t)samples->count),
+              cell_reals("seconds", samples->seconds, samples->count)),
+        "", error);
     return statement_do(&s);
 }
 
@@ -43,25 +41,16 @@ static heed_status add_comparison(lab_record *record, int64_t trial, const lab_r
         status = references_find_candidate(record, c->other, &other, error);
     if (status != HEED_OK)
         return status;
-    statement s = statement_make(record,
-                                 "INSERT INTO comparison (trial, against, other, version, method, "
-                                 "outcome, reason, seconds, ratio, low, high, margin, verdict, "
-                                 "pairs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                                 error);
-    statement_integer(&s, trial);
-    statement_text(&s, c->against);
-    statement_at_least(&s, 1, other);
-    statement_text(&s, c->version);
-    statement_text(&s, c->method);
-    statement_text(&s, c->outcome);
-    statement_text(&s, c->reason);
-    statement_positive(&s, c->seconds);
-    statement_positive(&s, c->ratio);
-    statement_positive(&s, c->low);
-    statement_positive(&s, c->high);
-    statement_positive(&s, c->margin);
-    statement_text(&s, c->verdict);
-    statement_at_least(&s, 1, c->pairs);
+    statement s = statement_insert(
+        record, "comparison",
+        CELLS(cell_integer("trial", trial), cell_text("against", c->against),
+              cell_at_least("other", 1, other), cell_text("version", c->version),
+              cell_text("method", c->method), cell_text("outcome", c->outcome),
+              cell_text("reason", c->reason), cell_positive("seconds", c->seconds),
+              cell_positive("ratio", c->ratio), cell_positive("low", c->low),
+              cell_positive("high", c->high), cell_positive("margin", c->margin),
+              cell_text("verdict", c->verdict), cell_at_least("pairs", 1, c->pairs)),
+        "", error);
     return statement_do(&s);
 }
 
@@ -116,29 +105,22 @@ static heed_status insert_trial(lab_record *record, const lab_record_trial *tria
 {
     char now[LAB_RECORD_TIME_SIZE];
     lab_record_now(now);
-    statement s = statement_make(
-        record,
-        "INSERT INTO trial (run, candidate, problem, attempt, environment, artifact, selftest, "
-        "verdict, reason, seed, started, ended, confirmed, timing, seconds, p90, of_roofline) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        error);
-    statement_integer(&s, trial->run);
-    statement_integer(&s, to->candidate);
-    statement_integer(&s, to->problem);
-    statement_integer(&s, trial->attempt);
-    statement_integer(&s, to->environment);
-    statement_at_least(&s, 1, to->artifact);
-    statement_at_least(&s, 1, trial->selftest);
-    statement_text(&s, lab_record_verdict_name(trial->verdict));
-    statement_text(&s, trial->reason);
-    statement_integer(&s, (int64_t)trial->seed);
-    statement_text(&s, trial->started ? trial->started : now);
-    statement_text(&s, trial->ended ? trial->ended : now);
-    statement_integer(&s, trial->confirmed);
-    statement_text(&s, timing_name(trial->timing));
-    statement_positive(&s, trial->seconds);
-    statement_positive(&s, trial->p90);
-    statement_positive(&s, trial->of_roofline);
+    statement s = statement_insert(
+        record, "trial",
+        CELLS(cell_integer("run", trial->run), cell_integer("candidate", to->candidate),
+              cell_integer("problem", to->problem), cell_integer("attempt", trial->attempt),
+              cell_integer("environment", to->environment),
+              cell_at_least("artifact", 1, to->artifact),
+              cell_at_least("selftest", 1, trial->selftest),
+              cell_text("verdict", lab_record_verdict_name(trial->verdict)),
+              cell_text("reason", trial->reason), cell_integer("seed", (int64_t)trial->seed),
+              cell_text("started", trial->started ? trial->started : now),
+              cell_text("ended", trial->ended ? trial->ended : now),
+              cell_integer("confirmed", trial->confirmed),
+              cell_text("timing", timing_name(trial->timing)),
+              cell_positive("seconds", trial->seconds), cell_positive("p90", trial->p90),
+              cell_positive("of_roofline", trial->of_roofline)),
+        "RETURNING id", error);
     return statement_one(&s, 0, id);
 }
 
@@ -309,14 +291,11 @@ static heed_status add_promotion(lab_record *record, int64_t trial, int64_t over
     char now[LAB_RECORD_TIME_SIZE];
     int64_t id;
     lab_record_now(now);
-    statement s = statement_make(record,
-                                 "INSERT INTO promotion (trial, over, at, reason) "
-                                 "VALUES (?, ?, ?, ?) ON CONFLICT (trial) DO NOTHING RETURNING id",
-                                 error);
-    statement_integer(&s, trial);
-    statement_at_least(&s, 1, over);
-    statement_text(&s, now);
-    statement_text(&s, reason);
+    statement s = statement_insert(record, "promotion",
+                                   CELLS(cell_integer("trial", trial),
+                                         cell_at_least("over", 1, over), cell_text("at", now),
+                                         cell_text("reason", reason)),
+                                   "ON CONFLICT (trial) DO NOTHING RETURNING id", error);
     heed_status status = statement_one(&s, 0, &id);
     return status == HEED_OK && id > 0 ? link_add(record, "promotion", id, error) : status;
 }

@@ -65,10 +65,9 @@ static heed_status add_files(lab_record *record, const lab_record_library *libra
     memcpy(files, library->files, library->count * sizeof *files);
     qsort(files, library->count, sizeof *files, compare_paths);
     hash_library(&(lab_record_library){ .files = files, .count = library->count }, hash);
-    statement s = statement_make(
-        record, "INSERT INTO library (build, sha256) VALUES (?, ?) RETURNING id", error);
-    statement_text(&s, build);
-    statement_text(&s, hash);
+    statement s = statement_insert(record, "library",
+                                   CELLS(cell_text("build", build), cell_text("sha256", hash)),
+                                   "RETURNING id", error);
     heed_status status = statement_one(&s, 0, &id);
     for (size_t i = 0; status == HEED_OK && i < library->count; i++)
         status = add_file(record, id, &files[i], error);

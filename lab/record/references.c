@@ -41,26 +41,24 @@ static heed_status add_device(lab_record *record, const lab_record_device *devic
 {
     const double numbers[] = { device->memory_bytes, device->cache_bytes, device->multiprocessors,
                                device->clock_hz, device->bandwidth };
-    const size_t count = sizeof numbers / sizeof *numbers;
     char hash[LAB_RECORD_HASH_SIZE];
     hasher h;
     hasher_start(&h);
     hasher_text(&h, device->name);
     hasher_text(&h, device->backend);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         hasher_real(&h, numbers[i]);
     hasher_end(&h, hash);
 
-    statement s = statement_make(record,
-                                 "INSERT INTO device (hash, name, backend, memory_bytes, "
-                                 "cache_bytes, multiprocessors, clock_hz, bandwidth) "
-                                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
-                                 error);
-    statement_text(&s, hash);
-    statement_text(&s, device->name);
-    statement_text(&s, device->backend);
-    for (size_t i = 0; i < count; i++)
-        statement_positive(&s, numbers[i]);
+    statement s = statement_insert(record, "device",
+                                   CELLS(cell_text("hash", hash), cell_text("name", device->name),
+                                         cell_text("backend", device->backend),
+                                         cell_positive("memory_bytes", device->memory_bytes),
+                                         cell_positive("cache_bytes", device->cache_bytes),
+                                         cell_positive("multiprocessors", device->multiprocessors),
+                                         cell_positive("clock_hz", device->clock_hz),
+                                         cell_positive("bandwidth", device->bandwidth)),
+                                   "ON CONFLICT (hash) DO NOTHING", error);
     return add_row(&s, "device", "hash", hash, id);
 }
 
@@ -86,18 +84,17 @@ static heed_status add_environment(lab_record *record, const lab_record_environm
         hasher_text(&h, e->manifest);
     hasher_end(&h, hash);
 
-    statement s = statement_make(
-        record,
-        "INSERT INTO environment (hash, device, threads, dirty, features, build, heed, git_commit, "
-        "driver, nvrtc, compiler, libraries, cpu, system, governor) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
-        error);
-    statement_text(&s, hash);
-    statement_integer(&s, device);
-    statement_integer(&s, e->threads);
-    statement_integer(&s, dirty);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        statement_text(&s, texts[i]);
+    statement s = statement_insert(
+        record, "environment",
+        CELLS(cell_text("hash", hash), cell_integer("device", device),
+              cell_integer("threads", e->threads), cell_integer("dirty", dirty),
+              cell_text("features", e->features), cell_text("build", e->build),
+              cell_text("heed", e->heed), cell_text("git_commit", e->commit ? commit : NULL),
+              cell_text("driver", e->driver), cell_text("nvrtc", e->nvrtc),
+              cell_text("compiler", e->compiler), cell_text("libraries", e->libraries),
+              cell_text("cpu", e->cpu), cell_text("system", e->system),
+              cell_text("governor", e->governor)),
+        "ON CONFLICT (hash) DO NOTHING", error);
     heed_status status = add_row(&s, "environment", "hash", hash, id);
     if (status == HEED_OK)
         status = manifest_add(record, *id, e, error);
@@ -109,13 +106,11 @@ static heed_status add_problem(lab_record *record, const heed_problem *problem, 
 {
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(problem, spec, sizeof spec);
-    statement s = statement_make(record,
-                                 "INSERT INTO problem (spec, flops, bytes) VALUES (?, ?, ?) "
-                                 "ON CONFLICT (spec) DO NOTHING",
-                                 error);
-    statement_text(&s, spec);
-    statement_real(&s, heed_problem_flops(problem));
-    statement_real(&s, heed_problem_bytes(problem));
+    statement s = statement_insert(record, "problem",
+                                   CELLS(cell_text("spec", spec),
+                                         cell_real("flops", heed_problem_flops(problem)),
+                                         cell_real("bytes", heed_problem_bytes(problem))),
+                                   "ON CONFLICT (spec) DO NOTHING", error);
     return add_row(&s, "problem", "spec", spec, id);
 }
 
@@ -140,13 +135,10 @@ heed_status references_add_source(lab_record *record, const char *language, cons
 {
     char hash[LAB_RECORD_HASH_SIZE];
     lab_record_hash(text, strlen(text), hash);
-    statement s = statement_make(record,
-                                 "INSERT INTO source (sha256, language, text) VALUES (?, ?, ?) "
-                                 "ON CONFLICT (sha256) DO NOTHING",
-                                 error);
-    statement_text(&s, hash);
-    statement_text(&s, language);
-    statement_text(&s, text);
+    statement s = statement_insert(
+        record, "source",
+        CELLS(cell_text("sha256", hash), cell_text("language", language), cell_text("text", text)),
+        "ON CONFLICT (sha256) DO NOTHING", error);
     return add_row(&s, "source", "sha256", hash, id);
 }
 
@@ -155,17 +147,14 @@ static heed_status add_artifact(lab_record *record, const lab_record_artifact *a
 {
     if (!artifact->sha256)
         return HEED_OK;
-    statement s = statement_make(record,
-                                 "INSERT INTO artifact (sha256, form, bytes, registers, "
-                                 "spill_bytes, shared_bytes) VALUES (?, ?, ?, ?, ?, ?) "
-                                 "ON CONFLICT (sha256) DO NOTHING",
-                                 error);
-    statement_text(&s, artifact->sha256);
-    statement_text(&s, artifact->form);
-    statement_integer(&s, artifact->bytes);
-    statement_at_least(&s, 0, artifact->registers);
-    statement_at_least(&s, 0, artifact->spill_bytes);
-    statement_at_least(&s, 0, artifact->shared_bytes);
+    statement s = statement_insert(record, "artifact",
+                                   CELLS(cell_text("sha256", artifact->sha256),
+                                         cell_text("form", artifact->form),
+                                         cell_integer("bytes", artifact->bytes),
+                                         cell_at_least("registers", 0, artifact->registers),
+                                         cell_at_least("spill_bytes", 0, artifact->spill_bytes),
+                                         cell_at_least("shared_bytes", 0, artifact->shared_bytes)),
+                                   "ON CONFLICT (sha256) DO NOTHING", error);
     return add_row(&s, "artifact", "sha256", artifact->sha256, id);
 }
 
@@ -206,17 +195,14 @@ static heed_status insert_candidate(lab_record *record, const lab_record_candida
                                        error);
     if (status != HEED_OK)
         return status;
-    statement s = statement_make(record,
-                                 "INSERT INTO candidate (hash, kernel, config, source, proposer, "
-                                 "seed, thought) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                                 error);
-    statement_text(&s, hash);
-    statement_text(&s, candidate->kernel);
-    statement_text(&s, candidate->config ? candidate->config : "");
-    statement_at_least(&s, 1, source);
-    statement_text(&s, candidate->proposer);
-    statement_integer(&s, (int64_t)candidate->seed);
-    statement_text(&s, candidate->thought);
+    statement s = statement_insert(
+        record, "candidate",
+        CELLS(cell_text("hash", hash), cell_text("kernel", candidate->kernel),
+              cell_text("config", candidate->config ? candidate->config : ""),
+              cell_at_least("source", 1, source), cell_text("proposer", candidate->proposer),
+              cell_integer("seed", (int64_t)candidate->seed),
+              cell_text("thought", candidate->thought)),
+        "RETURNING id", error);
     status = statement_one(&s, 0, id);
     if (status == HEED_OK)
         status = link_add(record, "candidate", *id, error);

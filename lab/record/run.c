@@ -22,12 +22,11 @@ static heed_status add_event(lab_record *record, int64_t run, lab_record_state s
     char now[LAB_RECORD_TIME_SIZE];
     int64_t id;
     lab_record_now(now);
-    statement s = statement_make(
-        record, "INSERT INTO event (run, at, state, note) VALUES (?, ?, ?, ?) RETURNING id", error);
-    statement_integer(&s, run);
-    statement_text(&s, now);
-    statement_text(&s, states[state]);
-    statement_text(&s, note);
+    statement s = statement_insert(record, "event",
+                                   CELLS(cell_integer("run", run), cell_text("at", now),
+                                         cell_text("state", states[state]),
+                                         cell_text("note", note)),
+                                   "RETURNING id", error);
     heed_status status = statement_one(&s, 0, &id);
     return status == HEED_OK ? link_add(record, "event", id, error) : status;
 }
@@ -57,15 +56,12 @@ static heed_status is_finished(lab_record *record, int64_t run, int64_t *finishe
 static heed_status add_run(lab_record *record, const lab_record_work *work, int64_t *run,
                            lab_error *error)
 {
-    statement s = statement_make(record,
-                                 "INSERT INTO run (key, verb, command, budget, seed) "
-                                 "VALUES (?, ?, ?, ?, ?) RETURNING id",
-                                 error);
-    statement_text(&s, work->key);
-    statement_text(&s, work->verb);
-    statement_text(&s, work->command);
-    statement_text(&s, work->budget);
-    statement_integer(&s, (int64_t)work->seed);
+    statement s = statement_insert(record, "run",
+                                   CELLS(cell_text("key", work->key), cell_text("verb", work->verb),
+                                         cell_text("command", work->command),
+                                         cell_text("budget", work->budget),
+                                         cell_integer("seed", (int64_t)work->seed)),
+                                   "RETURNING id", error);
     heed_status status = statement_one(&s, 0, run);
     return status == HEED_OK ? link_add(record, "run", *run, error) : status;
 }
@@ -123,19 +119,14 @@ static heed_status add_selftest(lab_record *record, const lab_record_selftest *s
 {
     char now[LAB_RECORD_TIME_SIZE];
     lab_record_now(now);
-    statement s = statement_make(
-        record,
-        "INSERT INTO selftest (at, backend, suite, git_commit, killed, wrong, accepted, "
-        "honest) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-        error);
-    statement_text(&s, now);
-    statement_text(&s, selftest->backend);
-    statement_text(&s, selftest->suite);
-    statement_text(&s, selftest->commit);
-    statement_integer(&s, selftest->killed);
-    statement_integer(&s, selftest->wrong);
-    statement_integer(&s, selftest->accepted);
-    statement_integer(&s, selftest->honest);
+    statement s = statement_insert(
+        record, "selftest",
+        CELLS(cell_text("at", now), cell_text("backend", selftest->backend),
+              cell_text("suite", selftest->suite), cell_text("git_commit", selftest->commit),
+              cell_integer("killed", selftest->killed), cell_integer("wrong", selftest->wrong),
+              cell_integer("accepted", selftest->accepted),
+              cell_integer("honest", selftest->honest)),
+        "RETURNING id", error);
     heed_status status = statement_one(&s, 0, id);
     return status == HEED_OK ? link_add(record, "selftest", *id, error) : status;
 }

@@ -2,6 +2,7 @@
  * statement.c - SQLite statements and error messages
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,35 +103,12 @@ void statement_integer(statement *s, int64_t value)
         expect_ok(s, sqlite3_bind_int64(s->code, s->bound, value));
 }
 
-static void bind_null(statement *s)
-{
-    s->bound++;
-    if (s->status == HEED_OK)
-        expect_ok(s, sqlite3_bind_null(s->code, s->bound));
-}
-
 void statement_real(statement *s, double value)
 {
-    if (!isfinite(value)) {
-        bind_null(s);
-        return;
-    }
     s->bound++;
     if (s->status == HEED_OK)
-        expect_ok(s, sqlite3_bind_double(s->code, s->bound, value));
-}
-
-void statement_positive(statement *s, double value)
-{
-    statement_real(s, value > 0 ? value : (double)NAN);
-}
-
-void statement_at_least(statement *s, int64_t least, int64_t value)
-{
-    if (value >= least)
-        statement_integer(s, value);
-    else
-        bind_null(s);
+        expect_ok(s, isfinite(value) ? sqlite3_bind_double(s->code, s->bound, value)
+                                     : sqlite3_bind_null(s->code, s->bound));
 }
 
 static void put_real(unsigned char *bytes, double value)
@@ -151,7 +129,7 @@ static double get_real(const unsigned char *bytes)
     return value;
 }
 
-void statement_reals(statement *s, const double *values, size_t count)
+static void bind_reals(statement *s, const double *values, size_t count)
 {
     s->bound++;
     if (s->status != HEED_OK)
@@ -165,6 +143,74 @@ void statement_reals(statement *s, const double *values, size_t count)
     for (size_t i = 0; i < count; i++)
         put_real(bytes + 8 * i, values[i]);
     expect_ok(s, sqlite3_bind_blob64(s->code, s->bound, bytes, 8 * count, free));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Rows to add                                                                */
+/* -------------------------------------------------------------------------- */
+
+cell cell_text(const char *name, const char *text)
+{
+    return (cell){ .name = name, .kind = CELL_TEXT, .data = text };
+}
+
+cell cell_integer(const char *name, int64_t value)
+{
+    return (cell){ .name = name, .kind = CELL_INTEGER, .integer = value };
+}
+
+cell cell_real(const char *name, double value)
+{
+    return (cell){ .name = name, .kind = CELL_REAL, .real = value };
+}
+
+cell cell_positive(const char *name, double value)
+{
+    return cell_real(name, value > 0 ? value : (double)NAN);
+}
+
+cell cell_at_least(const char *name, int64_t least, int64_t value)
+{
+    return value >= least ? cell_integer(name, value) : cell_text(name, NULL);
+}
+
+cell cell_reals(const char *name, const double *values, size_t count)
+{
+    return (cell){ .name = name, .kind = CELL_REALS, .data = values, .count = count };
+}
+
+static void bind_cell(statement *s, const cell *c)
+{
+    switch (c->kind) {
+    case CELL_TEXT:
+        statement_text(s, c->data);
+        break;
+    case CELL_INTEGER:
+        statement_integer(s, c->integer);
+        break;
+    case CELL_REAL:
+        statement_real(s, c->real);
+        break;
+    case CELL_REALS:
+        bind_reals(s, c->data, c->count);
+        break;
+    }
+}
+
+statement statement_insert(lab_record *record, const char *table, const cell *cells,
+                           const char *rest, lab_error *error)
+{
+    char names[512] = "", marks[128] = "", sql[768];
+    for (size_t i = 0, name = 0; cells[i].name && name < sizeof names; i++) {
+        const char *comma = i ? ", " : "";
+        name += (size_t)snprintf(names + name, sizeof names - name, "%s%s", comma, cells[i].name);
+        snprintf(marks + strlen(marks), sizeof marks - strlen(marks), "%s?", comma);
+    }
+    snprintf(sql, sizeof sql, "INSERT INTO %s (%s) VALUES (%s) %s", table, names, marks, rest);
+    statement s = statement_make(record, sql, error);
+    for (; cells->name; cells++)
+        bind_cell(&s, cells);
+    return s;
 }
 
 /* -------------------------------------------------------------------------- */

@@ -71,15 +71,42 @@ statement statement_make(lab_record *record, const char *sql, lab_error *error);
 heed_status statement_end(statement *s);
 
 /* Bind the next value. Texts must remain valid until statement_end(). A NULL text or a real number
- * that is not finite binds NULL; for statement_positive() so does one that is not above 0. */
+ * that is not finite binds NULL. */
 void statement_text(statement *s, const char *text);
 void statement_integer(statement *s, int64_t value);
 void statement_real(statement *s, double value);
-void statement_positive(statement *s, double value);
-/* The number @value, or NULL if that is below @least. */
-void statement_at_least(statement *s, int64_t least, int64_t value);
-/* Numbers of 64 bits, little-endian. */
-void statement_reals(statement *s, const double *values, size_t count);
+
+/* A value of a new row, and its column. */
+typedef struct cell {
+    const char *name;
+    enum {
+        CELL_TEXT,
+        CELL_INTEGER,
+        CELL_REAL,
+        CELL_REALS
+    } kind;
+    const void *data; /* the text, or the numbers */
+    size_t count;     /* of the numbers */
+    int64_t integer;
+    double real;
+} cell;
+
+/* A NULL text or a real number that is not finite is NULL; for cell_positive() so is one that is
+ * not above 0, and for cell_at_least() a number below @least. Numbers of cell_reals() have 64
+ * bits, little-endian. */
+cell cell_text(const char *name, const char *text);
+cell cell_integer(const char *name, int64_t value);
+cell cell_real(const char *name, double value);
+cell cell_positive(const char *name, double value);
+cell cell_at_least(const char *name, int64_t least, int64_t value);
+cell cell_reals(const char *name, const double *values, size_t count);
+
+#define CELLS(...) ((const cell[]){ __VA_ARGS__, { .name = NULL } })
+
+/* statement_insert() makes a statement that adds a row of @cells to @table. @rest is the rest of
+ * the statement, or "". */
+statement statement_insert(lab_record *record, const char *table, const cell *cells,
+                           const char *rest, lab_error *error);
 
 /* statement_row() steps to the next row of the result: false at the end, or after a failure.
  * statement_do() runs a statement without rows, and ends it. */
