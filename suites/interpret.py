@@ -194,26 +194,28 @@ class Interpreter(Calls):
                 self.assign(item.optional_vars, Opaque("the value of 'with'", node.lineno), scope)
         self.run(node.body, scope)
 
+    def goes_on(self, body: List[ast.stmt], scope: Scope) -> bool:
+        """Run a loop's body once; whether the loop goes on."""
+        try:
+            self.run(body, scope)
+        except Continued:
+            pass
+        except Broken:
+            return False
+        return True
+
     def do_For(self, node: ast.For, scope: Scope) -> None:
         for item in self.items(self.value(node.iter, scope), node):
             self.count(node)
             self.assign(node.target, item, scope)
-            try:
-                self.run(node.body, scope)
-            except Continued:
-                continue
-            except Broken:
+            if not self.goes_on(node.body, scope):
                 return
         self.run(node.orelse, scope)
 
     def do_While(self, node: ast.While, scope: Scope) -> None:
         while self.truth(node.test, scope):
             self.count(node)
-            try:
-                self.run(node.body, scope)
-            except Continued:
-                continue
-            except Broken:
+            if not self.goes_on(node.body, scope):
                 return
         self.run(node.orelse, scope)
 

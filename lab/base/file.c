@@ -106,6 +106,20 @@ heed_status lab_file_read(FILE *file, const char *path, const char *what, void *
                     lab_plural(size), got);
 }
 
+bool lab_file_write(int fd, const void *data, size_t size)
+{
+    for (const char *at = data; size > 0;) {
+        ssize_t put = write(fd, at, size);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return false;
+        at += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
 /* The permissions that a new file would get. umask() cannot be read without being set. */
 static mode_t new_file_mode(void)
 {

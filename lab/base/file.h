@@ -40,6 +40,10 @@ int64_t lab_file_left(FILE *file);
 heed_status lab_file_read(FILE *file, const char *path, const char *what, void *data, size_t size,
                           lab_error *error);
 
+/* lab_file_write() writes all of @size bytes to the descriptor @fd. Returns false, with the reason
+ * in errno, if it cannot. */
+bool lab_file_write(int fd, const void *data, size_t size);
+
 /* A file being written. It becomes visible with lab_output_commit(). */
 typedef struct lab_output {
     FILE *file;

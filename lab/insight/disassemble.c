@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lab/base/file.h"
 #include "lab/insight/code.h"
 #include "lab/trial/process.h"
 #include "src/measure.h"
@@ -30,22 +31,12 @@ static bool write_file(const void *data, size_t size, char *path, size_t path_si
         lab_fail(error, HEED_ERR_SYSTEM, "cannot create %s: %s", path, strerror(errno));
         return false;
     }
-    const char *at = data;
-    size_t left = size;
-    while (left > 0) {
-        ssize_t written = write(fd, at, left);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            break;
-        at += written;
-        left -= (size_t)written;
-    }
-    int reason = left > 0 ? errno : 0;
-    if (close(fd) == 0 && left == 0)
+    const bool written = lab_file_write(fd, data, size);
+    const int reason = errno;
+    if (close(fd) == 0 && written)
         return true;
     lab_fail(error, HEED_ERR_SYSTEM, "cannot write %s: %s", path,
-             strerror(reason ? reason : errno));
+             strerror(written ? errno : reason));
     unlink(path);
     return false;
 }

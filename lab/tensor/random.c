@@ -3,8 +3,7 @@
  */
 #include "lab/tensor/random.h"
 
-#include <errno.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 /* The finalizer of splitmix64 (Steele, Lea, Flood 2014): every bit of the result depends on every
  * bit of @x. */
@@ -42,19 +41,7 @@ double lab_random_normal(uint64_t seed, uint64_t index)
 
 bool lab_random_secret(uint64_t *words, size_t count)
 {
-    char *to = (char *)words;
-    size_t left = count * sizeof *words;
-
-    while (left > 0) {
-        ssize_t got = getrandom(to, left, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        to += got;
-        left -= (size_t)got;
-    }
-    return true;
+    return getentropy(words, count * sizeof *words) == 0;
 }
 
 bool lab_random_hidden(uint64_t *seed)

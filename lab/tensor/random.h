@@ -26,9 +26,10 @@ int64_t lab_random_below(uint64_t seed, uint64_t index, int64_t limit);
  * nearly normal, at most 3.47 in magnitude. */
 double lab_random_normal(uint64_t seed, uint64_t index);
 
-/* lab_random_secret() writes @count words from the system's random source, which no process can
- * predict or recover: for values that a hostile kernel must not guess. Returns false if the system
- * has none. lab_random_hidden() replaces *@seed by such a number, of 53 bits to be exact in JSON.
+/* lab_random_secret() writes @count words, at most 32, from the system's random source, which no
+ * process can predict or recover: for values that a hostile kernel must not guess. Returns false if
+ * the system has none. lab_random_hidden() replaces *@seed by such a number, of 53 bits to be exact
+ * in JSON.
  */
 bool lab_random_secret(uint64_t *words, size_t count);
 bool lab_random_hidden(uint64_t *seed);

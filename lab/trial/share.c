@@ -10,19 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t put = write(fd, data, size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return false;
-        data += put;
-        size -= (size_t)put;
-    }
-    return true;
-}
+#include "base/file.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -37,7 +25,7 @@ int lab_share(const char *name, const void *data, size_t size)
         fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || !data)
         return fd;
-    if (write_all(fd, data, size) &&
+    if (lab_file_write(fd, data, size) &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
         return fd;
     close(fd);

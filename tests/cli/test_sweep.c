@@ -64,6 +64,15 @@ static void test_search(void **state)
     json_decref(json);
 }
 
+/* The number of earlier trials that the sweep @line reuses. */
+static json_int_t reused_by(void **state, const char *line)
+{
+    json_t *json = run_heed_json(state, &way, line, 0);
+    const json_int_t reused = integer_of(json, "reused");
+    json_decref(json);
+    return reused;
+}
+
 /* Every trial is on the board, and an interrupted sweep is resumed from there without a file. */
 static void test_board(void **state)
 {
@@ -74,12 +83,8 @@ static void test_board(void **state)
     assert_non_null(strstr(said.err, "on the board, and the same command goes on from there"));
     assert_non_null(strstr(said.err, "'untested' on the board"));
     assert_non_null(strstr(said.err, "'heed selftest --record --board own.db'"));
-    json_t *json = run_heed_json(state, &way,
-                                 "heed sweep cpu_tile 'b1 h4 s512 d64 f32' -t 1 --no-verify "
-                                 "--no-compare --board own.db --trials 4 --json",
-                                 0);
-    assert_true(integer_of(json, "reused") >= 3);
-    json_decref(json);
+    assert_true(reused_by(state, "heed sweep cpu_tile 'b1 h4 s512 d64 f32' -t 1 --no-verify "
+                                 "--no-compare --board own.db --trials 4 --json") >= 3);
     /* The best point is ranked, even if it is heed's plan: it was timed again. */
     run_heed_must(state, &way,
                   "heed sweep cpu_tile 'b1 h4 s128 d64 f32' -t 1 --board one.db --trials 1", 0);
@@ -161,12 +166,8 @@ static void test_interrupt(void **state)
         "kill -INT $!; wait $!";
     run_heed_as(state, &way, line, 130, &said);
     assert_non_null(strstr(said.err, "goes on from there"));
-    json_t *json = run_heed_json(state, &way,
-                                 "heed sweep cpu_tile 'b1 h8 s512 d64 f32' -t 1 --no-verify "
-                                 "--no-compare --record i.txt --trials 4 --json",
-                                 0);
-    assert_true(integer_of(json, "reused") >= 3);
-    json_decref(json);
+    assert_true(reused_by(state, "heed sweep cpu_tile 'b1 h8 s512 d64 f32' -t 1 --no-verify "
+                                 "--no-compare --record i.txt --trials 4 --json") >= 3);
 }
 
 /* On a driver that runs nothing: code is compiled and pruned, and every launched kernel is

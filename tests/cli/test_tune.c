@@ -208,6 +208,15 @@ static void test_budget(void **state)
     }
 }
 
+/* The run @line resumes another one, and reuses @least of its trials or more. */
+static void expect_resumed(void **state, const char *line, json_int_t least)
+{
+    json_t *json = run_heed_json(state, &way, line, 0);
+    assert_true(json_is_true(json_object_get(json, "resumed")));
+    assert_true(integer_of(shape_of(json), "reused") >= least);
+    json_decref(json);
+}
+
 /* After Ctrl-C every trial is on the board, and the same command resumes. */
 static void test_interrupt(void **state)
 {
@@ -216,12 +225,8 @@ static void test_interrupt(void **state)
                                "& await_trials i.db 4; kill -INT $!; wait $!";
     run_heed_as(state, &way, line, 130, &said);
     assert_non_null(strstr(said.err, "goes on from there"));
-    json_t *json = run_heed_json(
-        state, &way, "heed tune --board i.db 'b1 h4 s512 d64 f32' --seconds 15 --trials 6 " QUICK,
-        0);
-    assert_true(json_is_true(json_object_get(json, "resumed")));
-    assert_true(integer_of(shape_of(json), "reused") >= 2);
-    json_decref(json);
+    expect_resumed(state,
+                   "heed tune --board i.db 'b1 h4 s512 d64 f32' --seconds 15 --trials 6 " QUICK, 2);
 }
 
 /* Trials that were acknowledged before the process was killed are present, intact, and not
@@ -240,12 +245,8 @@ static void test_killed(void **state)
         "n=$(heed board check --board k.db | head -1 | cut -d' ' -f1); [ $n -ge $(cat known.txt) ] "
         "&& [ $n -ge 4 ]",
         0, &said);
-    json_t *json = run_heed_json(
-        state, &way, "heed tune --board k.db 'b1 h4 s512 d64 f32' --seconds 6 --trials 4 " QUICK,
-        0);
-    assert_true(json_is_true(json_object_get(json, "resumed")));
-    assert_true(integer_of(shape_of(json), "reused") >= 1);
-    json_decref(json);
+    expect_resumed(state,
+                   "heed tune --board k.db 'b1 h4 s512 d64 f32' --seconds 6 --trials 4 " QUICK, 1);
     run_heed_as(state, &way, "heed board check --board k.db", 0, &said);
 }
 

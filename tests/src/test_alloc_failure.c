@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "heed.h"
+#include "problems.h"
 
 /* -------------------------------------------------------------------------- */
 /* The wrappers                                                               */
@@ -192,15 +193,7 @@ static const heed_options options = { .size = sizeof options, .threads = 3, .cpu
 
 static heed_problem problem(void)
 {
-    return (heed_problem){ .size = sizeof(heed_problem),
-                           .type = HEED_F16,
-                           .batch = 1,
-                           .heads_q = 2,
-                           .heads_kv = 1,
-                           .seq_q = 3,
-                           .seq_k = 4,
-                           .dim_qk = 5,
-                           .dim_v = 6 };
+    return parsed("b1 h2/1 s3/4 d5/6 f16");
 }
 
 static heed_status create_context(life *l)

@@ -22,17 +22,23 @@ static size_t read_corpus(const char *name, unsigned char *data, size_t size)
     return scratch_read(path, data, size);
 }
 
+static lab_cubin cubin_of(const char *name)
+{
+    unsigned char data[4096];
+    lab_cubin cubin;
+    lab_error error;
+    size_t size = read_corpus(name, data, sizeof data);
+    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    return cubin;
+}
+
 /* -------------------------------------------------------------------------- */
 /* Files of known content                                                     */
 /* -------------------------------------------------------------------------- */
 
 static void test_an_older_file_is_read(void **state)
 {
-    unsigned char data[4096];
-    lab_cubin cubin;
-    lab_error error;
-    size_t size = read_corpus("sm80_old", data, sizeof data);
-    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    lab_cubin cubin = cubin_of("sm80_old");
     assert_int_equal(cubin.arch, 80);
     assert_string_equal(cubin.compiler, "");
     assert_int_equal(cubin.count, 1);
@@ -52,11 +58,7 @@ static void test_an_older_file_is_read(void **state)
 
 static void test_a_newer_file_is_read(void **state)
 {
-    unsigned char data[4096];
-    lab_cubin cubin;
-    lab_error error;
-    size_t size = read_corpus("sm90_new", data, sizeof data);
-    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    lab_cubin cubin = cubin_of("sm90_new");
     assert_int_equal(cubin.arch, 90);
     assert_int_equal(cubin.count, 2);
     assert_string_equal(cubin.kernels[1].name, "two");
@@ -151,11 +153,7 @@ static void test_spills_are_in_the_log(void **state)
         "ptxas info    : Function properties for three\n"
         "ptxas         .     16 bytes stack frame, 1 bytes spill stores, 1 bytes spill loads\n"
         "ptxas info    : Function properties for one";
-    unsigned char data[4096];
-    lab_cubin cubin;
-    lab_error error;
-    size_t size = read_corpus("sm90_new", data, sizeof data);
-    assert_int_equal(lab_cubin_read(&cubin, data, size, "x", &error), HEED_OK);
+    lab_cubin cubin = cubin_of("sm90_new");
     lab_cubin_spills(&cubin, log);
     assert_int_equal(cubin.kernels[0].spill_stores, -1);
     assert_int_equal(cubin.kernels[1].spill_stores, 8);

@@ -308,15 +308,23 @@ static bool strays(const lab_mutant *m)
  * allocations. */
 #define HANG_S 240
 
+/* Calls @run @count times, each in a process. Free the reports and endings with test_free(). */
+static lab_report *isolate(lab_isolated_fn *run, size_t count, lab_ending **endings)
+{
+    lab_report *reports = test_calloc(count, sizeof *reports);
+    *endings = test_calloc(count, sizeof **endings);
+    const lab_isolation isolation = {
+        .run = run, .count = count, .result_size = sizeof *reports, .deadline_s = HANG_S
+    };
+    assert_int_equal(lab_isolate(&isolation, reports, *endings), HEED_OK);
+    return reports;
+}
+
 static void test_mutants_are_killed_in_a_mirror(void **state)
 {
     size_t count = AWAYS * mutant_count(), survivors = 0;
-    lab_report *reports = test_calloc(count, sizeof *reports);
-    lab_ending *endings = test_calloc(count, sizeof *endings);
-    const lab_isolation isolation = {
-        .run = verify_mutant, .count = count, .result_size = sizeof *reports, .deadline_s = HANG_S
-    };
-    assert_int_equal(lab_isolate(&isolation, reports, endings), HEED_OK);
+    lab_ending *endings;
+    lab_report *reports = isolate(verify_mutant, count, &endings);
     for (size_t i = 0; i < count; i++) {
         const lab_mutant *m = lab_mutant_at(i / AWAYS);
         bool exact = aways[i % AWAYS].exact;
@@ -364,12 +372,8 @@ static void test_controls_are_accepted_in_a_mirror(void **state)
     assert_null(lab_scene_at(SCENES));
     assert_null(lab_inputs_at(INPUTS));
     size_t count = controls * SCENES;
-    lab_report *reports = test_calloc(count, sizeof *reports);
-    lab_ending *endings = test_calloc(count, sizeof *endings);
-    const lab_isolation isolation = {
-        .run = verify_control, .count = count, .result_size = sizeof *reports, .deadline_s = HANG_S
-    };
-    assert_int_equal(lab_isolate(&isolation, reports, endings), HEED_OK);
+    lab_ending *endings;
+    lab_report *reports = isolate(verify_control, count, &endings);
     for (size_t i = 0; i < count; i++) {
         if (endings[i].how == LAB_COMPLETED && reports[i].outcome != LAB_FAIL)
             continue;

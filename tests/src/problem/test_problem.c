@@ -56,15 +56,7 @@ static void test_sizes_have_limits(void **state)
 
 static void test_largest_sizes_are_allowed(void **state)
 {
-    heed_problem problem = { .size = sizeof problem,
-                             .type = HEED_F16,
-                             .batch = HEED_SIZE_MAX,
-                             .heads_q = 1,
-                             .heads_kv = 1,
-                             .seq_q = 1,
-                             .seq_k = 1,
-                             .dim_qk = HEED_DIM_MAX,
-                             .dim_v = HEED_DIM_MAX };
+    heed_problem problem = parsed("b2147483648 h1 s1 d1024 f16");
     assert_int_equal(heed_problem_check(&problem), HEED_OK);
     problem.batch = 1;
     problem.seq_k = HEED_SIZE_MAX;
