@@ -1,5 +1,5 @@
 /*
- * problems.c - problems for tests
+ * problems.c - problems and buffers for tests
  */
 #include "problems.h"
 
@@ -30,6 +30,11 @@ heed_problem plain_problem(void)
                            .seq_k = 7,
                            .dim_qk = 3,
                            .dim_v = 6 };
+}
+
+heed_buffers plain_buffers(const void *q, const void *k, const void *v, void *o)
+{
+    return (heed_buffers){ .size = sizeof(heed_buffers), .q = q, .k = k, .v = v, .o = o };
 }
 
 void expect_refused(const bad_spec *specs, size_t count)

@@ -1,5 +1,5 @@
 /*
- * problems.h - problems for tests
+ * problems.h - problems and buffers for tests
  */
 #ifndef PROBLEMS_H
 #define PROBLEMS_H
@@ -14,6 +14,9 @@ heed_problem parsed(const char *spec);
 /* A small one in float32 with different sizes everywhere, and defaults for everything that may be
  * left out. */
 heed_problem plain_problem(void);
+
+/* Buffers with these tensors, and nothing else. */
+heed_buffers plain_buffers(const void *q, const void *k, const void *v, void *o);
 
 /* A spec that is refused, and words of the message. */
 typedef struct bad_spec {

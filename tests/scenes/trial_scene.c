@@ -2,6 +2,7 @@
  * trial_scene.c - candidates from tests/data/trial, and a small problem to run them on
  */
 #include "trial_scene.h"
+#include "problems.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -65,14 +66,10 @@ lab_candidate scene_candidate(trial_scene *scene, const char *name, long long va
 
 lab_set scene_set(trial_scene *scene, void *workspace, size_t size)
 {
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = scene->q,
-                                   .k = scene->k,
-                                   .v = scene->v,
-                                   .o = scene->o,
-                                   .lse = scene->lse,
-                                   .workspace = workspace,
-                                   .workspace_size = size };
+    heed_buffers buffers = plain_buffers(scene->q, scene->k, scene->v, scene->o);
+    buffers.lse = scene->lse;
+    buffers.workspace = workspace;
+    buffers.workspace_size = size;
     lab_set set = lab_set_of(&scene->problem, &buffers);
 
     set.span[LAB_WIRE_O] = (lab_span){ .room = scene->room,

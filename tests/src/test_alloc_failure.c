@@ -230,14 +230,10 @@ static heed_status use_plan(life *l)
     static uint16_t inputs[3][64], o[64];
     static float lse[16];
     static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 20];
-    heed_buffers buffers = { .size = sizeof buffers,
-                             .q = inputs[0],
-                             .k = inputs[1],
-                             .v = inputs[2],
-                             .o = o,
-                             .lse = lse,
-                             .workspace = workspace,
-                             .workspace_size = sizeof workspace };
+    heed_buffers buffers = plain_buffers(inputs[0], inputs[1], inputs[2], o);
+    buffers.lse = lse;
+    buffers.workspace = workspace;
+    buffers.workspace_size = sizeof workspace;
     int calls = faults.calls;
     heed_status status = heed_execute(l->estimated, &buffers);
     heed_plan_explain(l->estimated, l->text, sizeof l->text);
@@ -260,18 +256,14 @@ static heed_status append(life *l)
     static float turns[16];
     static const int32_t lengths[2] = { 1, 4 };
     static _Alignas(HEED_ALIGNMENT) unsigned char workspace[1 << 23];
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = q,
-                                   .k = k,
-                                   .v = v,
-                                   .o = o,
-                                   .k_new = k_new,
-                                   .v_new = v_new,
-                                   .lengths = lengths,
-                                   .rotary_cos = turns,
-                                   .rotary_sin = turns,
-                                   .workspace = workspace,
-                                   .workspace_size = sizeof workspace };
+    heed_buffers buffers = plain_buffers(q, k, v, o);
+    buffers.k_new = k_new;
+    buffers.v_new = v_new;
+    buffers.lengths = lengths;
+    buffers.rotary_cos = turns;
+    buffers.rotary_sin = turns;
+    buffers.workspace = workspace;
+    buffers.workspace_size = sizeof workspace;
     int calls = faults.calls;
     heed_status status = heed_execute(l->appending, &buffers);
     assert_int_equal(faults.calls, calls);

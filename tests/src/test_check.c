@@ -42,12 +42,9 @@ static void test_faults_are_named(void **state)
     heed_plan *plan = host_plan(context, &problem);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const heed_buffers buffers = { .q = q,
-                                       .k = pool,
-                                       .v = pool,
-                                       .o = o,
-                                       .lengths = cases[i].lengths,
-                                       .table = cases[i].table };
+        heed_buffers buffers = plain_buffers(q, pool, pool, o);
+        buffers.lengths = cases[i].lengths;
+        buffers.table = cases[i].table;
         expect(plan, buffers, cases[i].fault);
     }
     heed_plan_destroy(plan);
@@ -75,12 +72,9 @@ static void test_faults_of_packed_sequences_are_named(void **state)
     heed_plan *plan = host_plan(context, &problem);
     (void)state;
     for (size_t i = 0; i < sizeof packed_cases / sizeof *packed_cases; i++) {
-        const heed_buffers buffers = { .q = q,
-                                       .k = pool,
-                                       .v = pool,
-                                       .o = o,
-                                       .cu_seqlens_q = cu_q,
-                                       .cu_seqlens_k = packed_cases[i].cu };
+        heed_buffers buffers = plain_buffers(q, pool, pool, o);
+        buffers.cu_seqlens_q = cu_q;
+        buffers.cu_seqlens_k = packed_cases[i].cu;
         expect(plan, buffers, packed_cases[i].fault);
     }
     heed_plan_destroy(plan);
@@ -96,15 +90,11 @@ static heed_status run_starts(const char *spec, const int32_t *starts, const int
     assert_int_equal(heed_plan_create(&plan, context, &problem, HEED_ESTIMATE), HEED_OK);
     void *workspace = aligned_alloc(HEED_ALIGNMENT,
                                     heed_plan_workspace_size(plan) + HEED_ALIGNMENT);
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = rows,
-                                   .k = keys,
-                                   .v = keys,
-                                   .o = results,
-                                   .starts = starts,
-                                   .cu_seqlens_q = cu,
-                                   .workspace = workspace,
-                                   .workspace_size = heed_plan_workspace_size(plan) };
+    heed_buffers buffers = plain_buffers(rows, keys, keys, results);
+    buffers.starts = starts;
+    buffers.cu_seqlens_q = cu;
+    buffers.workspace = workspace;
+    buffers.workspace_size = heed_plan_workspace_size(plan);
     heed_status status = heed_execute(plan, &buffers);
     free(workspace);
     heed_plan_destroy(plan);

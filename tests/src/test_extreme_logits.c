@@ -212,14 +212,10 @@ static void test_unwritten_workspace(void **state)
                 heed_plan *plan;
                 if (heed_plan_create_named(&plan, s.context, &s.problem, kernel) != HEED_OK)
                     continue;
-                const heed_buffers buffers = { .size = sizeof buffers,
-                                               .q = s.q,
-                                               .k = s.k,
-                                               .v = s.v,
-                                               .o = s.o,
-                                               .lse = s.lse,
-                                               .workspace = memory,
-                                               .workspace_size = heed_plan_workspace_size(plan) };
+                heed_buffers buffers = plain_buffers(s.q, s.k, s.v, s.o);
+                buffers.lse = s.lse;
+                buffers.workspace = memory;
+                buffers.workspace_size = heed_plan_workspace_size(plan);
                 assert_true(buffers.workspace_size <= sizeof memory);
                 for (size_t w = 0; w < sizeof memory / sizeof *memory; w++)
                     memory[w] = 0x7fa00000;

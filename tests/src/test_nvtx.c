@@ -16,6 +16,7 @@
 
 #include "fake_nvtx.h"
 #include "heed.h"
+#include "problems.h"
 #include "src/device.h"
 
 #define THREADS 4
@@ -199,12 +200,9 @@ static heed_status gpu_call(void *data, int index, void *stream)
 {
     gpu_work *it = data;
     (void)index;
-    heed_buffers buffers = { .size = sizeof buffers,
-                             .q = it->memory[0],
-                             .k = it->memory[1],
-                             .v = it->memory[2],
-                             .o = it->memory[3],
-                             .stream = stream };
+    heed_buffers buffers = plain_buffers(it->memory[0], it->memory[1], it->memory[2],
+                                         it->memory[3]);
+    buffers.stream = stream;
     return heed_execute(it->plan, &buffers);
 }
 

@@ -80,13 +80,9 @@ typedef struct scene {
 
 static heed_status execute(const scene *s, const heed_plan *plan, const float *v)
 {
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = s->q,
-                                   .k = s->k,
-                                   .v = v,
-                                   .o = s->o,
-                                   .workspace = s->workspace,
-                                   .workspace_size = heed_plan_workspace_size(plan) };
+    heed_buffers buffers = plain_buffers(s->q, s->k, v, s->o);
+    buffers.workspace = s->workspace;
+    buffers.workspace_size = heed_plan_workspace_size(plan);
     return heed_execute(plan, &buffers);
 }
 

@@ -15,6 +15,7 @@
 
 #include "contexts.h"
 #include "heed.h"
+#include "problems.h"
 
 #define THREADS 6
 #define ROUNDS 40
@@ -62,14 +63,11 @@ static void fill_inputs(void)
 /* Returns whether the execution succeeded. Runs in any thread, so it asserts nothing. */
 static bool execute(const heed_plan *plan, outputs *out)
 {
-    heed_buffers buffers = { .size = sizeof buffers,
-                             .q = inputs,
-                             .k = inputs + Q_ELEMENTS,
-                             .v = inputs + Q_ELEMENTS + K_ELEMENTS,
-                             .o = out->o,
-                             .lse = out->lse,
-                             .workspace = out->workspace,
-                             .workspace_size = heed_plan_workspace_size(plan) };
+    heed_buffers buffers = plain_buffers(inputs, inputs + Q_ELEMENTS,
+                                         inputs + Q_ELEMENTS + K_ELEMENTS, out->o);
+    buffers.lse = out->lse;
+    buffers.workspace = out->workspace;
+    buffers.workspace_size = heed_plan_workspace_size(plan);
     memset(out->o, 0xff, sizeof out->o);
     memset(out->lse, 0xff, sizeof out->lse);
     return heed_execute(plan, &buffers) == HEED_OK;

@@ -10,6 +10,7 @@
 #include "contexts.h"
 #include "fake_cuda.h"
 #include "lab/bench/match.h"
+#include "problems.h"
 #include "src/cuda/kernels/args.cuh"
 
 static fake_cuda *fake;
@@ -187,13 +188,9 @@ static void give_answer(void *data, const fake_launch *launch)
         memcpy(args.o, self->first, self->size);
         return;
     }
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = args.q,
-                                   .k = args.k,
-                                   .v = args.v,
-                                   .o = args.o,
-                                   .workspace = self->workspace,
-                                   .workspace_size = heed_plan_workspace_size(self->plan) };
+    heed_buffers buffers = plain_buffers(args.q, args.k, args.v, args.o);
+    buffers.workspace = self->workspace;
+    buffers.workspace_size = heed_plan_workspace_size(self->plan);
     assert_int_equal(heed_execute(self->plan, &buffers), HEED_OK);
     if (self->launches == 1)
         memcpy(self->first, args.o, self->size);

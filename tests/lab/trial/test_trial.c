@@ -126,15 +126,11 @@ static void test_operands(void **state)
     static float vectors[2 * 3 * 4], o[16], bias[] = { 0, 0, 0, 5 }, sinks[] = { 0, 6 };
     static int32_t array[] = { 0, 0, 0, 0, 9 };
     const uint32_t shown[] = { 4 };
-    const heed_buffers buffers = { .size = sizeof buffers,
-                                   .q = vectors,
-                                   .k = vectors,
-                                   .v = vectors,
-                                   .o = o,
-                                   .bias = bias,
-                                   .sinks = sinks,
-                                   .shown = shown,
-                                   .arrays = { array } };
+    heed_buffers buffers = plain_buffers(vectors, vectors, vectors, o);
+    buffers.bias = bias;
+    buffers.sinks = sinks;
+    buffers.shown = shown;
+    buffers.arrays[0] = array;
     const float expected[] = { 2, 5, 6, 1, 9, 5 + 's', 10 + 600, 2 };
     lab_candidate candidate = scene_candidate(&scene, "operands", 0);
     heed_problem problem = parsed("b1 h2 s1/3 d4 f32 softcap=2 bias=f32:h sinks "
