@@ -368,6 +368,11 @@ bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream)
  * at its end. */
 json_t *cli_json_append(json_t *array, json_t *value);
 
+/* cli_json_list() returns an array of what @make returns for each of @count items of @size bytes.
+ */
+typedef json_t *cli_json_fn(const void *item);
+json_t *cli_json_list(const void *items, size_t count, size_t size, cli_json_fn *make);
+
 /* cli_json_text() returns a JSON string. Bytes of @text that are not UTF-8, as in some file names,
  * become question marks. */
 json_t *cli_json_text(const char *text);

@@ -235,6 +235,14 @@ json_t *cli_json_append(json_t *array, json_t *value)
     return NULL;
 }
 
+json_t *cli_json_list(const void *items, size_t count, size_t size, cli_json_fn *make)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        array = cli_json_append(array, make((const char *)items + i * size));
+    return array;
+}
+
 json_t *cli_json_text(const char *text)
 {
     json_t *string = json_string(text);

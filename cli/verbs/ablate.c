@@ -269,8 +269,9 @@ static json_t *json_absent(const lab_ablate_subject *subject)
     return array;
 }
 
-static json_t *json_subject(const lab_ablate_subject *subject)
+static json_t *json_subject(const void *item)
 {
+    const lab_ablate_subject *subject = item;
     cli_rows effects = list_effects(subject, true), planted = list_planted(subject, true);
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", subject->spec, "kernel",
                      subject->kernel, "seconds", cli_json_positive(subject->seconds), "ablations",
@@ -281,9 +282,7 @@ static json_t *json_subject(const lab_ablate_subject *subject)
 
 static cli_exit print_json(const lab_ablate_run *run)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < run->count; i++)
-        array = cli_json_append(array, json_subject(&run->subjects[i]));
+    json_t *array = cli_json_list(run->subjects, run->count, sizeof *run->subjects, json_subject);
     return cli_json_print(json_pack("{s:s, s:b, s:f, s:f, s:o}", "device",
                                     heed_context_device(run->bench.context), "cold",
                                     run->bench.cold, "seconds", run->bench.seconds, "margin",

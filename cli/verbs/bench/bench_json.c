@@ -52,8 +52,9 @@ static json_t *replay_of(const lab_bench_row *row)
                      state_of(&row->state));
 }
 
-static json_t *match_of(const lab_bench_match *match)
+static json_t *match_of(const void *item)
 {
+    const lab_bench_match *match = item;
     bool good = match->outcome == LAB_BENCH_OK;
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
                      cli_json_text(match->name), "outcome", lab_bench_outcome_name(match->outcome),
@@ -66,14 +67,6 @@ static json_t *match_of(const lab_bench_match *match)
                      match->calls ? json_integer(match->calls) : json_null(), "eager",
                      match->eager.n ? summary_json(&match->eager) : json_null(), "asking",
                      cli_json_positive(match->asking));
-}
-
-static json_t *matches_of(const lab_bench_row *row)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < row->match_count; i++)
-        array = cli_json_append(array, match_of(&row->matches[i]));
-    return array;
 }
 
 static json_t *summary_of(const lab_bench_row *row)
@@ -92,8 +85,9 @@ static json_t *sequences_of(const lab_bench_sequences *all)
                      cli_json_positive(all->work.bytes));
 }
 
-static json_t *row_of(const lab_bench_row *row)
+static json_t *row_of(const void *item)
 {
+    const lab_bench_row *row = item;
     char spec[HEED_SPEC_SIZE];
     bool good = row->outcome == LAB_BENCH_OK;
     double rate = good ? row->flops / row->summary.p50 : 0;
@@ -112,15 +106,8 @@ static json_t *row_of(const lab_bench_row *row)
         cli_json_positive(row->floor), "bound_by",
         row->floor > 0 ? json_string(lab_roof_name(row->binds)) : json_null(), "seconds",
         summary_of(row), "samples", cli_json_reals(row->samples, good ? (size_t)row->count : 0),
-        "replay", good ? replay_of(row) : json_null(), "rivals", matches_of(row));
-}
-
-static json_t *rows_of(const lab_bench *bench)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < bench->row_count; i++)
-        array = cli_json_append(array, row_of(&bench->rows[i]));
-    return array;
+        "replay", good ? replay_of(row) : json_null(), "rivals",
+        cli_json_list(row->matches, row->match_count, sizeof *row->matches, match_of));
 }
 
 static json_t *rivals_of(const lab_bench *bench)
@@ -182,7 +169,7 @@ json_t *bench_json(const lab_bench *bench, const json_t *manifest)
         bench->own ? cli_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
         bench->replay, "behind", bench->behind != NULL, "seconds", cli_json_real(bench->seconds),
         "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench),
-        "rows", rows_of(bench));
+        "rows", cli_json_list(bench->rows, bench->row_count, sizeof *bench->rows, row_of));
 }
 
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest)

@@ -36,21 +36,14 @@ static json_t *json_counts(const lab_sass_counts *counts)
     return all;
 }
 
-static json_t *json_loop(const lab_sass_loop *loop)
+static json_t *json_loop(const void *item)
 {
+    const lab_sass_loop *loop = item;
     const char *role = lab_sass_role_name(loop->role);
     return json_pack("{s:I, s:I, s:i, s:o, s:s?, s:o}", "first", (json_int_t)loop->first, "last",
                      (json_int_t)loop->last, "depth", loop->depth, "parent",
                      json_number(loop->parent), "role", *role ? role : NULL, "instructions",
                      json_counts(&loop->counts));
-}
-
-static json_t *json_loops(const lab_sass *sass)
-{
-    json_t *loops = json_array();
-    for (size_t i = 0; i < sass->loop_count; i++)
-        loops = cli_json_append(loops, json_loop(&sass->loops[i]));
-    return loops;
 }
 
 static json_t *json_banks(const lab_sass_banks *banks)
@@ -74,25 +67,19 @@ static json_t *json_code(const lab_code_row *row)
         "{s:o, s:o, s:o, s:i, s:i, s:o, s:b, s:b, s:o}", "all", json_counts(&sass->all),
         "main_loops", sass->main_count ? json_counts(&sass->main) : json_null(), "producer_loops",
         sass->producer_count ? json_counts(&sass->producer) : json_null(), "main_loop_count",
-        sass->main_count, "producer_loop_count", sass->producer_count, "loops", json_loops(sass),
+        sass->main_count, "producer_loop_count", sass->producer_count, "loops",
+        cli_json_list(sass->loops, sass->loop_count, sizeof *sass->loops, json_loop),
         "loops_may_be_missing", sass->indirect, "reads_block_index", sass->reads_block,
         "bank_conflicts", json_banks(&sass->banks));
 }
 
-static json_t *json_finding(const lab_code_finding *finding)
+static json_t *json_finding(const void *item)
 {
+    const lab_code_finding *finding = item;
     return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:s}", "name", finding->name, "severity",
                      lab_severity_name(finding->severity), "fact", cli_json_text(finding->fact),
                      "figure", cli_json_real(finding->figure), "unit", finding->unit, "limit",
                      cli_json_positive(finding->limit), "advice", finding->advice);
-}
-
-static json_t *json_findings(const lab_code_row *row)
-{
-    json_t *findings = json_array();
-    for (size_t i = 0; i < row->finding_count; i++)
-        findings = cli_json_append(findings, json_finding(&row->findings[i]));
-    return findings;
 }
 
 /* Bytes stored and loaded by spills. */
@@ -164,7 +151,9 @@ static void add_row(cli_rows *rows, const lab_code_row *row)
     cli_row_cell(rows, "warps/SM>", "%s", warps);
     cli_row_text(rows, "limited_by", "limited by", known ? row->limit : NULL);
     cli_row_member(rows, "instructions", json_code(row));
-    cli_row_member(rows, "findings", json_findings(row));
+    cli_row_member(
+        rows, "findings",
+        cli_json_list(row->findings, row->finding_count, sizeof *row->findings, json_finding));
     cli_row_end(rows);
 }
 

@@ -241,8 +241,9 @@ static json_t *json_metrics(const lab_profile *profile)
     return object;
 }
 
-static json_t *json_row(const profile_row *row)
+static json_t *json_row(const void *item)
 {
+    const profile_row *row = item;
     int blocks;
     const char *spec = *row->spec ? row->spec : NULL, *kernel = *row->kernel ? row->kernel : NULL;
     if (!row->known)
@@ -261,9 +262,7 @@ static json_t *json_row(const profile_row *row)
 
 static cli_exit report_json(const profile_job *job)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < job->count; i++)
-        list = cli_json_append(list, json_row(&job->rows[i]));
+    json_t *list = cli_json_list(job->rows, job->count, sizeof *job->rows, json_row);
     return cli_json_print(
         json_pack("{s:s?, s:o, s:i, s:o}", "device", *job->device ? job->device : NULL, "ncu",
                   cli_json_word(job->ncu), "exit", profile_report_exit(job), "problems", list),

@@ -75,8 +75,9 @@ static cli_exit print_axes(const char *spec, const scaling_axis *axes, size_t co
     return code;
 }
 
-static json_t *json_axis(const scaling_axis *axis)
+static json_t *json_axis(const void *item)
 {
+    const scaling_axis *axis = item;
     char why[512];
     const lab_scale_finding *it = &axis->finding;
     cli_rows points = cli_rows_begin(true);
@@ -93,13 +94,9 @@ static json_t *json_axis(const scaling_axis *axis)
 cli_exit scaling_report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
                                 size_t count)
 {
-    json_t *list = json_array();
-    if (!job->json) {
-        json_decref(list);
+    if (!job->json)
         return print_axes(spec, axes, count);
-    }
-    for (size_t i = 0; i < count; i++)
-        list = cli_json_append(list, json_axis(&axes[i]));
+    json_t *list = cli_json_list(axes, count, sizeof *axes, json_axis);
     job->problems = cli_json_append(job->problems,
                                     json_pack("{s:s, s:o}", "problem", spec, "axes", list));
     return CLI_OK;

@@ -8,8 +8,9 @@
 
 /* ---- Records ---- */
 
-static json_t *json_match(const report_match *m)
+static json_t *json_match(const void *item)
 {
+    const report_match *m = item;
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         cli_json_text(m->name), "outcome", cli_json_text(m->outcome), "reason",
@@ -23,9 +24,8 @@ static json_t *json_match(const report_match *m)
 
 static json_t *json_row(const report_row *row)
 {
-    json_t *matches = json_array();
-    for (size_t i = 0; i < row->match_count; i++)
-        matches = cli_json_append(matches, json_match(&row->matches[i]));
+    json_t *matches = cli_json_list(row->matches, row->match_count, sizeof *row->matches,
+                                    json_match);
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o}",
@@ -51,8 +51,9 @@ static json_t *json_record(const report_record *r)
                                  : json_null());
 }
 
-static json_t *json_set(const report_set *set)
+static json_t *json_set(const void *item)
 {
+    const report_set *set = item;
     const report_record *r = report_newest(set);
     json_t *records = json_array(), *rows = json_array(), *means = json_object();
     for (size_t i = 0; i < set->record_count; i++)
@@ -69,18 +70,11 @@ static json_t *json_set(const report_set *set)
                      "geometric_means", means, "rows", rows);
 }
 
-static json_t *json_sets(const report_records *records)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < records->set_count; i++)
-        array = cli_json_append(array, json_set(&records->sets[i]));
-    return array;
-}
-
 /* ---- History ---- */
 
-static json_t *json_pair(const report_pair *pair)
+static json_t *json_pair(const void *item)
 {
+    const report_pair *pair = item;
     json_t *rows = json_array();
     for (size_t i = 0; i < pair->after->row_count; i++) {
         const report_row *after = pair->after->rows[i];
@@ -102,9 +96,7 @@ static json_t *json_history(const report_records *records)
 {
     report_pair *pairs = calloc(records->set_count + 1, sizeof *pairs);
     size_t count = pairs ? report_history_pairs(records, pairs) : 0;
-    json_t *array = pairs ? json_array() : NULL;
-    for (size_t i = 0; i < count; i++)
-        array = cli_json_append(array, json_pair(&pairs[i]));
+    json_t *array = pairs ? cli_json_list(pairs, count, sizeof *pairs, json_pair) : NULL;
     free(pairs);
     return array;
 }
@@ -154,7 +146,9 @@ static json_t *json_board(const lab_final_board *board)
 
 json_t *report_json(const report_run *run)
 {
-    return json_pack("{s:o, s:o, s:o}", "sets", json_sets(&run->records), "history",
-                     json_history(&run->records), "board",
+    return json_pack("{s:o, s:o, s:o}", "sets",
+                     cli_json_list(run->records.sets, run->records.set_count,
+                                   sizeof *run->records.sets, json_set),
+                     "history", json_history(&run->records), "board",
                      run->with_board ? json_board(&run->board) : json_null());
 }

@@ -27,8 +27,9 @@ static bool is_shown(const importing *it, const lab_task *task)
 
 /* ---- JSON ---- */
 
-static json_t *json_attention(const lab_task_attention *one)
+static json_t *json_attention(const void *item)
 {
+    const lab_task_attention *one = item;
     json_t *notes = json_array();
     for (int i = 0; i < one->note_count; i++)
         notes = cli_json_append(notes, cli_json_text(one->notes[i]));
@@ -39,11 +40,12 @@ static json_t *json_attention(const lab_task_attention *one)
                      notes);
 }
 
-static json_t *json_task(const lab_task *task)
+static json_t *json_task(const void *item)
 {
-    json_t *attention = json_array(), *beside = json_array();
-    for (size_t i = 0; i < task->attention_count; i++)
-        attention = cli_json_append(attention, json_attention(&task->attention[i]));
+    const lab_task *task = item;
+    json_t *attention = cli_json_list(task->attention, task->attention_count,
+                                      sizeof *task->attention, json_attention),
+           *beside = json_array();
     for (int i = 0; i < task->work_count; i++)
         beside = cli_json_append(beside, json_pack("{s:o, s:i, s:o}", "kind",
                                                    cli_json_text(task->work[i].kind), "count",
@@ -58,9 +60,9 @@ static json_t *json_task(const lab_task *task)
 
 static cli_exit print_json(const importing *it)
 {
-    json_t *tasks = json_array(), *counts = json_object();
-    for (size_t i = 0; i < it->suite.count; i++)
-        tasks = cli_json_append(tasks, json_task(&it->suite.tasks[i]));
+    json_t *tasks = cli_json_list(it->suite.tasks, it->suite.count, sizeof *it->suite.tasks,
+                                  json_task),
+           *counts = json_object();
     for (int kind = LAB_TASK_ATTENTION; kind < LAB_TASK_KINDS; kind++)
         json_object_set_new(counts, lab_task_kind_name((lab_task_kind)kind),
                             json_integer(it->counts[kind]));
