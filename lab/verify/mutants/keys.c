@@ -25,11 +25,9 @@ static void one_more(mutant_row *r)
     mutant_plain_row(r);
 }
 
-static void other_corner(const heed_problem *problem, const heed_buffers *buffers)
+static void other_corner(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.mask = HEED_MASK_CAUSAL_TOP_LEFT;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->mask = HEED_MASK_CAUSAL_TOP_LEFT;
 }
 
 static void unmasked(mutant_row *r)
@@ -240,7 +238,7 @@ const lab_mutant lab_mutants_keys[] = {
       .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
     { .name = "no-mask", .does = "has no mask", .behaviour.row = unmasked,
       .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
-    { .name = "square-mask", .does = "aligns the mask as if there were as many keys as queries", .behaviour.run = other_corner,
+    { .name = "square-mask", .does = "aligns the mask as if there were as many keys as queries", .behaviour.misread = other_corner,
       .spec = "b1 h2 s20/40 d24 f32 causal=br", .inputs = "normal", .gate = "error" },
     { .name = "unmasked-tail", .does = "counts the zero keys that pad the last tile", .behaviour.row = unmasked_tail,
       .spec = SPEC, .inputs = "normal", .gate = "error" },

@@ -17,27 +17,21 @@ static void halved(mutant_row *r)
     mutant_finish(r);
 }
 
-static void scale_of_dim_v(const heed_problem *problem, const heed_buffers *buffers)
+static void scale_of_dim_v(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.scale = 1 / sqrtf((float)problem->dim_v);
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->scale = 1 / sqrtf((float)problem->dim_v);
 }
 
 /* The head dim rounded up to whole tiles. */
-static void scale_of_padding(const heed_problem *problem, const heed_buffers *buffers)
+static void scale_of_padding(heed_problem *problem)
 {
-    heed_problem other = *problem;
     int64_t padded = (problem->dim_qk + 15) / 16 * 16;
-    other.scale = 1 / sqrtf((float)padded);
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->scale = 1 / sqrtf((float)padded);
 }
 
-static void positive_scale(const heed_problem *problem, const heed_buffers *buffers)
+static void positive_scale(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.scale = fabsf(problem->scale);
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->scale = fabsf(problem->scale);
 }
 
 static void short_dot(mutant_row *r)
@@ -142,11 +136,11 @@ const lab_mutant lab_mutants_logits[] = {
       .spec = "b1 h1 s1/8192 d64 bf16", .inputs = "normal", .gate = "error" },
     { .name = "half-the-logits", .does = "halves the logits", .behaviour.row = halved,
       .spec = "b1 h1 s1/8192 d64 bf16", .inputs = "normal", .gate = "error" },
-    { .name = "scale-of-values", .does = "scales by the head dim of V", .behaviour.run = scale_of_dim_v,
+    { .name = "scale-of-values", .does = "scales by the head dim of V", .behaviour.misread = scale_of_dim_v,
       .spec = "b1 h2 s30 d24/40 bf16", .inputs = "normal", .gate = "error" },
-    { .name = "scale-of-padding", .does = "scales by the padded head dim", .behaviour.run = scale_of_padding,
+    { .name = "scale-of-padding", .does = "scales by the padded head dim", .behaviour.misread = scale_of_padding,
       .spec = "b1 h2 s30 d40 bf16", .inputs = "normal", .gate = "error" },
-    { .name = "positive-scale", .does = "ignores the sign of the scale", .behaviour.run = positive_scale,
+    { .name = "positive-scale", .does = "ignores the sign of the scale", .behaviour.misread = positive_scale,
       .spec = "b1 h2 s30 d24 f32 scale=-0.2", .inputs = "needle", .gate = "error" },
     { .name = "short-dot", .does = "drops the tail of the head dim", .behaviour.row = short_dot,
       .spec = "b1 h2 s30 d65 f16", .inputs = "normal", .gate = "error" },

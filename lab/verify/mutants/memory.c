@@ -10,35 +10,27 @@
 /* Strides and offsets                                                                            */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void dense_keys(const heed_problem *problem, const heed_buffers *buffers)
+static void dense_keys(heed_problem *problem)
 {
-    heed_problem dense = *problem;
-    memset(&dense.k, 0, sizeof dense.k);
-    heed_problem_normalize(&dense, &dense);
-    mutant_run_all(&dense, buffers, mutant_plain_row);
+    memset(&problem->k, 0, sizeof problem->k);
+    heed_problem_normalize(problem, problem);
 }
 
 /* Uses the strides of K for V. */
-static void strides_of_keys(const heed_problem *problem, const heed_buffers *buffers)
+static void strides_of_keys(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.v = problem->k;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->v = problem->k;
 }
 
 /* 32-bit offsets. */
-static void narrow_offsets(const heed_problem *problem, const heed_buffers *buffers)
+static void narrow_offsets(heed_problem *problem)
 {
-    heed_problem narrow = *problem;
-    narrow.k.batch = (int32_t)(uint32_t)problem->k.batch;
-    mutant_run_all(&narrow, buffers, mutant_plain_row);
+    problem->k.batch = (int32_t)(uint32_t)problem->k.batch;
 }
 
-static void narrow_output(const heed_problem *problem, const heed_buffers *buffers)
+static void narrow_output(heed_problem *problem)
 {
-    heed_problem narrow = *problem;
-    narrow.o.batch = (int32_t)(uint32_t)problem->o.batch;
-    mutant_run_all(&narrow, buffers, mutant_plain_row);
+    problem->o.batch = (int32_t)(uint32_t)problem->o.batch;
 }
 
 /* Loads 16 bytes at a time, ignoring misalignment. */
@@ -230,15 +222,15 @@ static void ends_the_process(const heed_problem *problem, const heed_buffers *bu
 
 /* clang-format off */
 const lab_mutant lab_mutants_memory[] = {
-    { .name = "dense-keys", .does = "assumes that K is dense", .behaviour.run = dense_keys,
+    { .name = "dense-keys", .does = "assumes that K is dense", .behaviour.misread = dense_keys,
       .spec = "b1 h2 s20 d24 f32 k=2000:100:40", .inputs = "normal", .gate = "finite" },
-    { .name = "dense-order", .does = "assumes the order of K's dimensions", .behaviour.run = dense_keys,
+    { .name = "dense-order", .does = "assumes the order of K's dimensions", .behaviour.misread = dense_keys,
       .spec = "b1 h2 s20 d24 f32 k=960:24:480", .inputs = "normal", .gate = "error" },
-    { .name = "strides-of-keys", .does = "uses the strides of K for V", .behaviour.run = strides_of_keys,
+    { .name = "strides-of-keys", .does = "uses the strides of K for V", .behaviour.misread = strides_of_keys,
       .spec = "b1 h2 s20 d24/16 f32", .inputs = "needle", .gate = "executes", .text = "touched V" },
-    { .name = "32-bit-offsets", .does = "uses 32-bit offsets", .behaviour.run = narrow_offsets,
+    { .name = "32-bit-offsets", .does = "uses 32-bit offsets", .behaviour.misread = narrow_offsets,
       .spec = "b2 h1 s4 d8 f32 k=2147483652:8:8", .inputs = "normal", .gate = "executes", .text = "SIGSEGV" },
-    { .name = "32-bit-output", .does = "uses 32-bit offsets into its output", .behaviour.run = narrow_output,
+    { .name = "32-bit-output", .does = "uses 32-bit offsets into its output", .behaviour.misread = narrow_output,
       .spec = "b2 h1 s4 d8 f32 o=4294967296:8:8", .inputs = "normal", .gate = "written" },
     { .name = "rounded-pointers", .does = "rounds its pointers down to 16 bytes", .behaviour.run = rounded_pointers,
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "unaligned" },

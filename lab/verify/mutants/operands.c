@@ -9,26 +9,20 @@
 /* Windows and chunks                                                                             */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void window_less_left(const heed_problem *problem, const heed_buffers *buffers)
+static void window_less_left(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.window.left--;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->window.left--;
 }
 
-static void window_more_right(const heed_problem *problem, const heed_buffers *buffers)
+static void window_more_right(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.window.right++;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->window.right++;
 }
 
 /* FlashAttention's window counts the query itself on the left side, heed's does not. */
-static void window_with_itself(const heed_problem *problem, const heed_buffers *buffers)
+static void window_with_itself(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.window.left++;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->window.left++;
 }
 
 /* A chunk begins with the last key of the previous one. */
@@ -173,35 +167,27 @@ static void length_before(const heed_problem *problem, const heed_buffers *buffe
 /* Logits                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void uncapped(const heed_problem *problem, const heed_buffers *buffers)
+static void uncapped(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.softcap = 0;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->softcap = 0;
 }
 
 /* As an expression, which comes after the bias. */
-static void capped_last(const heed_problem *problem, const heed_buffers *buffers)
+static void capped_last(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.softcap = 0;
-    snprintf(other.score, sizeof other.score, "%.9g*tanh(s/%.9g)", (double)problem->softcap,
+    snprintf(problem->score, sizeof problem->score, "%.9g*tanh(s/%.9g)", (double)problem->softcap,
              (double)problem->softcap);
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->softcap = 0;
 }
 
-static void bias_of_first_head(const heed_problem *problem, const heed_buffers *buffers)
+static void bias_of_first_head(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.bias.strides.head = 0;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->bias.strides.head = 0;
 }
 
-static void bias_of_first_query(const heed_problem *problem, const heed_buffers *buffers)
+static void bias_of_first_query(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.bias.strides.seq = 0;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->bias.strides.seq = 0;
 }
 
 /* Adds the bias of a hidden pair to its logit of -infinity. */
@@ -248,18 +234,14 @@ static void slope_of_next_head(mutant_row *r)
 }
 
 /* Distances as if masks were aligned top left, though they are not. */
-static void alibi_other_corner(const heed_problem *problem, const heed_buffers *buffers)
+static void alibi_other_corner(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.align = HEED_ALIGN_TOP_LEFT;
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->align = HEED_ALIGN_TOP_LEFT;
 }
 
-static void score_left_out(const heed_problem *problem, const heed_buffers *buffers)
+static void score_left_out(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.score[0] = '\0';
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->score[0] = '\0';
 }
 
 static void score_in_half(mutant_row *r)
@@ -274,18 +256,14 @@ static void score_in_half(mutant_row *r)
 /* Hidden keys                                                                                    */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void mask_left_out(const heed_problem *problem, const heed_buffers *buffers)
+static void mask_left_out(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.shown = (heed_operand){ 0 };
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->shown = (heed_operand){ 0 };
 }
 
-static void visible_left_out(const heed_problem *problem, const heed_buffers *buffers)
+static void visible_left_out(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.visible[0] = '\0';
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->visible[0] = '\0';
 }
 
 /* Bit 31 of a word is taken as its first key. */
@@ -355,11 +333,9 @@ static void sink_twice(mutant_row *r)
     mutant_weighted_sum(r, sum + more);
 }
 
-static void sink_left_out(const heed_problem *problem, const heed_buffers *buffers)
+static void sink_left_out(heed_problem *problem)
 {
-    heed_problem other = *problem;
-    other.sinks = (heed_operand){ 0 };
-    mutant_run_all(&other, buffers, mutant_plain_row);
+    problem->sinks = (heed_operand){ 0 };
 }
 
 /* A row that sees nothing has an LSE of -infinity, sink or not. */
@@ -424,21 +400,21 @@ static void zero_hides(mutant_row *r)
 
 /* clang-format off */
 const lab_mutant lab_mutants_operands[] = {
-    { .name = "window-less-left", .does = "has a window that is one key short on the left", .behaviour.run = window_less_left,
+    { .name = "window-less-left", .does = "has a window that is one key short on the left", .behaviour.misread = window_less_left,
       .spec = SPEC "window=7:3", .inputs = "normal", .gate = "error" },
-    { .name = "window-more-right", .does = "has a window that is one key too long on the right", .behaviour.run = window_more_right,
+    { .name = "window-more-right", .does = "has a window that is one key too long on the right", .behaviour.misread = window_more_right,
       .spec = SPEC "window=7:3", .inputs = "normal", .gate = "error" },
-    { .name = "window-with-itself", .does = "has a window that is one key too long on the left", .behaviour.run = window_with_itself,
+    { .name = "window-with-itself", .does = "has a window that is one key too long on the left", .behaviour.misread = window_with_itself,
       .spec = SPEC "window=7: causal", .inputs = "impulse", .gate = "error" },
     { .name = "chunk-early", .does = "has chunks that begin one key early", .behaviour.row = chunk_early,
       .spec = SPEC "chunk=9 causal", .inputs = "normal", .gate = "error" },
-    { .name = "softcap-left-out", .does = "leaves the softcap out", .behaviour.run = uncapped,
+    { .name = "softcap-left-out", .does = "leaves the softcap out", .behaviour.misread = uncapped,
       .spec = SPEC "softcap=2", .inputs = "normal", .gate = "error" },
-    { .name = "softcap-last", .does = "caps the logits after the bias", .behaviour.run = capped_last,
+    { .name = "softcap-last", .does = "caps the logits after the bias", .behaviour.misread = capped_last,
       .spec = SPEC "softcap=2 bias=f32", .inputs = "normal", .gate = "error" },
-    { .name = "bias-of-first-head", .does = "has the bias of the first head in all", .behaviour.run = bias_of_first_head,
+    { .name = "bias-of-first-head", .does = "has the bias of the first head in all", .behaviour.misread = bias_of_first_head,
       .spec = SPEC "bias=f16", .inputs = "normal", .gate = "error" },
-    { .name = "bias-of-first-query", .does = "has the bias of the first query in all", .behaviour.run = bias_of_first_query,
+    { .name = "bias-of-first-query", .does = "has the bias of the first query in all", .behaviour.misread = bias_of_first_query,
       .spec = SPEC "bias=bf16:hq", .inputs = "normal", .gate = "error" },
     { .name = "bias-of-hidden", .does = "adds the bias of hidden pairs", .behaviour.row = bias_of_hidden,
       .spec = SPEC "bias=f32 shown=bytes", .inputs = "masked", .gate = "finite" },
@@ -446,15 +422,15 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "alibi causal", .inputs = "normal", .gate = "lse" },
     { .name = "slope-of-next-head", .does = "has the slope of the next head", .behaviour.row = slope_of_next_head,
       .spec = SPEC "alibi", .inputs = "normal", .gate = "error" },
-    { .name = "alibi-other-corner", .does = "counts distances from the top left corner", .behaviour.run = alibi_other_corner,
+    { .name = "alibi-other-corner", .does = "counts distances from the top left corner", .behaviour.misread = alibi_other_corner,
       .spec = "b1 h2 s20/40 d24 f32 alibi align=br", .inputs = "normal", .gate = "error" },
-    { .name = "score-left-out", .does = "leaves the expression of logits out", .behaviour.run = score_left_out,
+    { .name = "score-left-out", .does = "leaves the expression of logits out", .behaviour.misread = score_left_out,
       .spec = SPEC "score=s-0.1*abs(p-k)", .inputs = "normal", .gate = "error" },
     { .name = "score-in-half", .does = "computes the expression in float16", .behaviour.row = score_in_half,
       .spec = SPEC "score=1.5*s-0.1*abs(p-k)", .inputs = "normal", .gate = "error" },
-    { .name = "mask-left-out", .does = "leaves the mask out", .behaviour.run = mask_left_out,
+    { .name = "mask-left-out", .does = "leaves the mask out", .behaviour.misread = mask_left_out,
       .spec = SPEC "shown=bytes:h", .inputs = "normal", .gate = "error" },
-    { .name = "visible-left-out", .does = "leaves the expression of hidden keys out", .behaviour.run = visible_left_out,
+    { .name = "visible-left-out", .does = "leaves the expression of hidden keys out", .behaviour.misread = visible_left_out,
       .spec = SPEC "visible=(q+k)%7!=3", .inputs = "normal", .gate = "error" },
     { .name = "tile-by-its-ends", .does = "skips tiles whose first and last key are hidden", .behaviour.row = tile_by_its_ends,
       .spec = SPEC "visible=(q+k)%5!=0", .inputs = "normal", .gate = "error" },
@@ -486,11 +462,11 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "sinks", .inputs = "normal", .gate = "lse" },
     { .name = "sink-twice", .does = "counts the sink twice", .behaviour.row = sink_twice,
       .spec = SPEC "sinks", .inputs = "normal", .gate = "error" },
-    { .name = "sink-left-out", .does = "leaves the sink out", .behaviour.run = sink_left_out,
+    { .name = "sink-left-out", .does = "leaves the sink out", .behaviour.misread = sink_left_out,
       .spec = SPEC "sinks", .inputs = "normal", .gate = "error" },
     { .name = "sink-of-empty-row", .does = "omits the sink from the LSE of a row that sees nothing", .behaviour.row = sink_of_empty_row,
       .spec = "b1 h2 s40/12 d24 f32 causal=br sinks", .inputs = "normal", .gate = "finite" },
-    { .name = "expressions-left-out", .does = "ignores expressions; words are right", .behaviour.run = score_left_out,
+    { .name = "expressions-left-out", .does = "ignores expressions; words are right", .behaviour.misread = score_left_out,
       .spec = SPEC "softcap=2", .inputs = "normal", .gate = "spelled" },
     { .name = "reversed-bytes", .does = "reads masks of bytes from the last key on; bits are right", .behaviour.row = reversed_bytes,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "shown" },

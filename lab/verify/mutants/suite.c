@@ -158,7 +158,11 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
 static void behave(lab_actor *actor, const heed_problem *problem, const heed_buffers *buffers)
 {
     const lab_behaviour *behaviour = actor->behaviour;
-    if (behaviour->row)
+    heed_problem misread = *problem;
+    if (behaviour->misread) {
+        behaviour->misread(&misread);
+        mutant_plain(&misread, buffers);
+    } else if (behaviour->row)
         mutant_run_all(problem, buffers, behaviour->row);
     else if (behaviour->run)
         behaviour->run(problem, buffers);

@@ -3,9 +3,9 @@
  * pass
  *
  * A mutant is one mistake, or one way to cheat, with a problem and values that expose it. It is
- * defined by one of three functions: computing one row, computing all rows, or a call with a memory
- * of earlier calls. A control is an unusual but correct kernel; it must pass on every problem of
- * lab_scene_at() with every kind of values.
+ * defined by one of four functions: misreading the problem, computing one row, computing all rows,
+ * or a call with a memory of earlier calls. A control is an unusual but correct kernel; it must
+ * pass on every problem of lab_scene_at() with every kind of values.
  */
 #ifndef LAB_SUITE_H
 #define LAB_SUITE_H
@@ -20,13 +20,15 @@
 typedef struct mutant_row mutant_row;       /* a row being computed: see steps.h */
 typedef struct mutant_memory mutant_memory; /* a kernel's memory of earlier calls */
 
+typedef void mutant_misread_fn(heed_problem *problem);
 typedef void mutant_row_fn(mutant_row *row);
 typedef void mutant_run_fn(const heed_problem *problem, const heed_buffers *buffers);
 typedef void mutant_call_fn(mutant_memory *memory, const heed_problem *problem,
                             const heed_buffers *buffers);
 
-/* How a kernel computes; one of the first three is set. */
+/* How a kernel computes; one of the first four is set. */
 typedef struct lab_behaviour {
+    mutant_misread_fn *misread; /* changes the problem, which is then computed correctly */
     mutant_row_fn *row;
     mutant_run_fn *run;
     mutant_call_fn *call;

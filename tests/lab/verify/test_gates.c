@@ -48,8 +48,8 @@ static void test_the_suite_is_complete(void **state)
         assert_true(lab_gate_index(m->gate) < LAB_GATES);
         assert_non_null(lab_inputs_find(m->inputs));
         parsed(m->spec);
-        assert_int_equal((m->behaviour.row != NULL) + (m->behaviour.run != NULL) +
-                             (m->behaviour.call != NULL),
+        assert_int_equal((m->behaviour.misread != NULL) + (m->behaviour.row != NULL) +
+                             (m->behaviour.run != NULL) + (m->behaviour.call != NULL),
                          1);
     }
     for (size_t g = 0; g < LAB_GATES; g++)
