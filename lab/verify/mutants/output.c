@@ -3,8 +3,8 @@
  */
 #include "lab/verify/mutants/steps.h"
 
-/* Sums in f16, from key @from on. */
-static void sum_in_f16(mutant_row *r, int64_t from)
+/* Sums in f16, from key @by on. */
+static void sum_in_f16(mutant_row *r)
 {
     mutant_logits(r);
     float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
@@ -12,20 +12,10 @@ static void sum_in_f16(mutant_row *r, int64_t from)
         double o = 0;
         for (int64_t j = 0; j < r->keys; j++) {
             o += (double)(r->s[j] * mutant_v_at(r, j, c));
-            o = j >= from ? lab_element_round(HEED_F16, o) : (double)(float)o;
+            o = (float)j >= r->by ? lab_element_round(HEED_F16, o) : (double)(float)o;
         }
         r->o[c] = sum == 0 ? 0 : (float)o / sum;
     }
-}
-
-static void sums_in_f16(mutant_row *r)
-{
-    sum_in_f16(r, 0);
-}
-
-static void late_sums_in_f16(mutant_row *r)
-{
-    sum_in_f16(r, 2048);
 }
 
 static void half_unasked(mutant_row *r)
@@ -91,32 +81,11 @@ static void flushed_to_zero(mutant_row *r)
         r->o[c] = fabsf(r->o[c]) < 0x1p-14F ? 0 : r->o[c];
 }
 
-static void times(mutant_row *r, float factor)
+static void times(mutant_row *r)
 {
     mutant_plain_row(r);
     for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] *= factor;
-}
-
-static void stretched(mutant_row *r)
-{
-    times(r, 1.1F);
-}
-
-static void shrunk(mutant_row *r)
-{
-    times(r, 0.999F);
-}
-
-static void zeros(mutant_row *r)
-{
-    times(r, 0);
-}
-
-/* Wrong by less than the rounding error of bf16. */
-static void slightly_off(mutant_row *r)
-{
-    times(r, 1 + 0x1p-7F);
+        r->o[c] *= r->by;
 }
 
 static void all_nan(mutant_row *r)
@@ -206,9 +175,9 @@ static void swapped_columns(mutant_row *r)
 
 /* clang-format off */
 const lab_mutant lab_mutants_output[] = {
-    { .name = "f16-sums", .does = "sums in f16", .behaviour.row = sums_in_f16,
+    { .name = "f16-sums", .does = "sums in f16", .behaviour = { .row = sum_in_f16, .by = 0 },
       .spec = "b1 h2 s8/2048 d16 f16", .inputs = "normal", .gate = "error" },
-    { .name = "late-f16-sums", .does = "sums in f16 from the 2049th key on", .behaviour.row = late_sums_in_f16,
+    { .name = "late-f16-sums", .does = "sums in f16 from the 2049th key on", .behaviour = { .row = sum_in_f16, .by = 2048 },
       .spec = "b1 h2 s4/6000 d16 f16", .inputs = "normal", .gate = "error" },
     { .name = "f16-accumulators", .does = "accumulates in f16 without permission", .behaviour.row = half_unasked,
       .spec = "b1 h1 s4/12000 d16 f16", .inputs = "normal", .gate = "error" },
@@ -220,11 +189,11 @@ const lab_mutant lab_mutants_output[] = {
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
     { .name = "flushed-to-zero", .does = "flushes subnormals to zero", .behaviour.row = flushed_to_zero,
       .spec = "b1 h2 s40 d24 f16", .inputs = "tiny", .gate = "error" },
-    { .name = "stretched", .does = "stretches the output by a tenth", .behaviour.row = stretched,
+    { .name = "stretched", .does = "stretches the output by a tenth", .behaviour = { .row = times, .by = 1.1F },
       .spec = SPEC, .inputs = "needle", .gate = "range" },
-    { .name = "shrunk", .does = "shrinks the output by a thousandth", .behaviour.row = shrunk,
+    { .name = "shrunk", .does = "shrinks the output by a thousandth", .behaviour = { .row = times, .by = 0.999F },
       .spec = SPEC, .inputs = "needle", .gate = "error" },
-    { .name = "zeros", .does = "writes zeros", .behaviour.row = zeros,
+    { .name = "zeros", .does = "writes zeros", .behaviour = { .row = times, .by = 0 },
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "nan", .does = "writes NaN, which compares as neither larger nor smaller", .behaviour.row = all_nan,
       .spec = SPEC, .inputs = "normal", .gate = "finite" },
@@ -232,7 +201,7 @@ const lab_mutant lab_mutants_output[] = {
       .spec = SPEC, .inputs = "normal", .gate = "linear" },
     { .name = "4-bit-values", .does = "packs V into four bits where that seems lossless", .behaviour.row = four_bit_values,
       .spec = SPEC, .inputs = "normal", .gate = "linear" },
-    { .name = "slightly-off", .does = "is off by one bit of bf16", .behaviour.row = slightly_off,
+    { .name = "slightly-off", .does = "is off by one bit of bf16", .behaviour = { .row = times, .by = 1 + 0x1p-7F },
       .spec = "b1 h2 s40 d24 bf16", .inputs = "exact", .gate = "exact" },
     { .name = "batch-dependent", .does = "scales by the batch element", .behaviour.row = batch_dependent,
       .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "batch" },
@@ -256,13 +225,13 @@ const lab_mutant lab_mutants_output[] = {
       .spec = SPEC " products=bf16x3", .inputs = "normal", .gate = "error", .text = "products=bf16x3" },
     { .name = "bf16-for-tf32", .does = "rounds operands to bfloat16 for TF32", .behaviour.row = bf16_products,
       .spec = SPEC " products=tf32", .inputs = "normal", .gate = "error", .text = "products=tf32" },
-    { .name = "stretched-tf32", .does = "stretches the output by a tenth", .behaviour.row = stretched,
+    { .name = "stretched-tf32", .does = "stretches the output by a tenth", .behaviour = { .row = times, .by = 1.1F },
       .spec = SPEC " products=tf32", .inputs = "needle", .gate = "range" },
 
     /* The same where half-precision accumulation is permitted. */
-    { .name = "stretched-acc16", .does = "stretches the output by a tenth", .behaviour.row = stretched,
+    { .name = "stretched-acc16", .does = "stretches the output by a tenth", .behaviour = { .row = times, .by = 1.1F },
       .spec = HALF, .inputs = "needle", .gate = "range" },
-    { .name = "slightly-off-acc16", .does = "is off by three bits of f16", .behaviour.row = slightly_off,
+    { .name = "slightly-off-acc16", .does = "is off by three bits of f16", .behaviour = { .row = times, .by = 1 + 0x1p-7F },
       .spec = HALF, .inputs = "exact", .gate = "exact" },
     { .name = NULL },
 };

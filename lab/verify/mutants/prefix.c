@@ -3,23 +3,13 @@
  */
 #include "lab/verify/mutants/steps.h"
 
-/* Adds @more to the logits of the prefix. */
-static void weigh_prefix(mutant_row *r, float more)
+/* Adds @by to the logits of the prefix. */
+static void weigh_prefix(mutant_row *r)
 {
     mutant_logits(r);
     for (int64_t j = r->first; j < r->problem->prefix; j++)
-        r->s[j - r->first] += more;
+        r->s[j - r->first] += r->by;
     mutant_finish(r);
-}
-
-static void counted_twice(mutant_row *r)
-{
-    weigh_prefix(r, 0.69314718F);
-}
-
-static void left_out(mutant_row *r)
-{
-    weigh_prefix(r, -INFINITY);
 }
 
 /* The mean of both results, ignoring their weights; the LSE is right. */
@@ -74,9 +64,9 @@ static void first_for_last(mutant_row *r)
 
 /* clang-format off */
 const lab_mutant lab_mutants_prefix[] = {
-    { .name = "prefix-twice", .does = "counts the prefix twice", .behaviour = { .row = counted_twice },
+    { .name = "prefix-twice", .does = "counts the prefix twice", .behaviour = { .row = weigh_prefix, .by = 0.69314718F },
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "prefix-dropped", .does = "leaves the prefix out", .behaviour = { .row = left_out },
+    { .name = "prefix-dropped", .does = "leaves the prefix out", .behaviour = { .row = weigh_prefix, .by = -INFINITY },
       .spec = PAGED, .inputs = "normal", .gate = "error" },
     { .name = "prefix-merged-alike", .does = "merges the two parts without weights", .behaviour = { .row = merged_alike },
       .spec = SPEC, .inputs = "normal", .gate = "error" },

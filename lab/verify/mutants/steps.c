@@ -151,8 +151,8 @@ static void store(const mutant_row *r)
 }
 
 /* Computes rows @first to @end - 1, with one function for everything before the store. */
-void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
-                     mutant_row_fn *row_of, int64_t first, int64_t end)
+static void run_rows(const heed_problem *problem, const heed_buffers *buffers,
+                     mutant_row_fn *row_of, float by, int64_t first, int64_t end)
 {
     float *s = calloc((size_t)lab_keys(problem) + MUTANT_PADDING, sizeof *s);
     heed_buffers shared = *buffers;
@@ -161,7 +161,7 @@ void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
     shared.v = shared.k;
     buffers = problem->shared ? &shared : buffers;
     for (int64_t n = first; n < end && s; n++) {
-        mutant_row r = { .problem = problem, .buffers = buffers, .s = s };
+        mutant_row r = { .problem = problem, .buffers = buffers, .s = s, .by = by };
         r.q = lab_view_of(problem, LAB_Q);
         r.k = lab_view_of(problem, LAB_K);
         r.v = lab_view_of(problem, LAB_V);
@@ -204,9 +204,21 @@ void mutant_append(mutant_rest *rest, const heed_problem *problem, const heed_bu
     mutant_turn(rest, problem, buffers);
 }
 
+void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
+                     mutant_row_fn *row_of, int64_t first, int64_t end)
+{
+    run_rows(problem, buffers, row_of, 0, first, end);
+}
+
+void mutant_run_by(const heed_problem *problem, const heed_buffers *buffers, mutant_row_fn *row_of,
+                   float by)
+{
+    run_rows(problem, buffers, row_of, by, 0, lab_rows(problem));
+}
+
 void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers, mutant_row_fn *row_of)
 {
-    mutant_run_rows(problem, buffers, row_of, 0, lab_rows(problem));
+    mutant_run_by(problem, buffers, row_of, 0);
 }
 
 void mutant_plain(const heed_problem *problem, const heed_buffers *buffers)

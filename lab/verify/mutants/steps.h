@@ -25,6 +25,7 @@ struct mutant_row {
     int64_t kv_head, kv_batch;
     int64_t first;            /* first visible key; key indices start here */
     int64_t keys;             /* the number of keys */
+    float by;                 /* lab_behaviour.by, or 0 */
     bool sinkless;            /* the sink is added elsewhere */
     const lab_logits *logits; /* the operations on a logit */
     float *s;                 /* [keys + MUTANT_PADDING]: logits, then weights */
@@ -85,11 +86,13 @@ void mutant_in_products(mutant_row *r, int64_t products, bool cut, bool scaled);
 /* mutant_part() computes the keys @first to @end - 1 of @r as a separate row, in @part. */
 void mutant_part(const mutant_row *r, mutant_row *part, int64_t first, int64_t end);
 
-/* Computes and stores the rows @first to @end - 1, or all. */
+/* Computes and stores the rows @first to @end - 1, or all, those of mutant_run_by() with @by. */
 void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
                      mutant_row_fn *row_of, int64_t first, int64_t end);
 void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers,
                     mutant_row_fn *row_of);
+void mutant_run_by(const heed_problem *problem, const heed_buffers *buffers, mutant_row_fn *row_of,
+                   float by);
 
 /* The problem that is left once new keys and values are in place, with rotated queries: free
  * @queries. */

@@ -163,7 +163,7 @@ static void behave(lab_actor *actor, const heed_problem *problem, const heed_buf
         behaviour->misread(&misread);
         mutant_plain(&misread, buffers);
     } else if (behaviour->row)
-        mutant_run_all(problem, buffers, behaviour->row);
+        mutant_run_by(problem, buffers, behaviour->row, behaviour->by);
     else if (behaviour->run)
         behaviour->run(problem, buffers);
     else

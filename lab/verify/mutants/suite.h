@@ -35,6 +35,7 @@ typedef struct lab_behaviour {
     bool random;      /* does not claim to be deterministic */
     bool appends;     /* writes new keys and values itself; the suite does it for others */
     size_t workspace; /* requested bytes */
+    float by;         /* a number for @row, as mutant_row.by */
     lab_role role;    /* of the tensor that its mistake concerns; free for use by @call */
 } lab_behaviour;
 

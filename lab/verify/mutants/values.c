@@ -13,39 +13,19 @@ static float limited(float x, float limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-static void with_limited_logits(mutant_row *r, float limit)
+static void with_limited_logits(mutant_row *r)
 {
     mutant_logits(r);
     for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = limited(r->s[j], limit);
+        r->s[j] = limited(r->s[j], r->by);
     mutant_finish(r);
 }
 
-static void logits_to_60(mutant_row *r)
-{
-    with_limited_logits(r, 60);
-}
-
-static void logits_to_integers(mutant_row *r)
-{
-    with_limited_logits(r, 2.1e9F);
-}
-
-static void with_limited_outputs(mutant_row *r, float limit)
+static void with_limited_outputs(mutant_row *r)
 {
     mutant_plain_row(r);
     for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = limited(r->o[c], limit);
-}
-
-static void outputs_to_8(mutant_row *r)
-{
-    with_limited_outputs(r, 8);
-}
-
-static void outputs_to_half(mutant_row *r)
-{
-    with_limited_outputs(r, 65504);
+        r->o[c] = limited(r->o[c], r->by);
 }
 
 /* Logits are stored in f16, where those above 65504 become infinite. */
@@ -114,28 +94,13 @@ static void vast_is_infinite(mutant_row *r)
 /* Finite masks and maxima                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void with_mask(mutant_row *r, float mask)
+static void with_mask(mutant_row *r)
 {
     int64_t seen = r->keys;
     mutant_logits(r);
     for (r->keys = lab_keys(r->problem) - r->first; seen < r->keys; seen++)
-        r->s[seen] = mask;
+        r->s[seen] = r->by;
     mutant_finish(r);
-}
-
-static void mask_1e4(mutant_row *r)
-{
-    with_mask(r, -1e4F);
-}
-
-static void mask_1e9(mutant_row *r)
-{
-    with_mask(r, -1e9F);
-}
-
-static void mask_1e30(mutant_row *r)
-{
-    with_mask(r, -1e30F);
 }
 
 static void from_1e30(mutant_row *r)
@@ -156,23 +121,13 @@ static void maximum_above_80(mutant_row *r)
 /* Keys that seem not to matter                                                                   */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void without_light_keys(mutant_row *r, float gap)
+static void without_light_keys(mutant_row *r)
 {
     mutant_logits(r);
     float high = mutant_highest(r->s, r->keys);
     for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = r->s[j] < high - gap ? -INFINITY : r->s[j];
+        r->s[j] = r->s[j] < high - r->by ? -INFINITY : r->s[j];
     mutant_finish(r);
-}
-
-static void light_keys(mutant_row *r)
-{
-    without_light_keys(r, 15);
-}
-
-static void lightest_of_half(mutant_row *r)
-{
-    without_light_keys(r, 8);
 }
 
 /* Tiles of keys that are all far below the highest so far. */
@@ -293,11 +248,11 @@ static void sampled_lse(mutant_row *r)
     r->lse = near ? high + logf(sampled_sum(r)) : r->lse;
 }
 
-static void nearest_are_equal(mutant_row *r, float span)
+static void nearest_are_equal(mutant_row *r)
 {
     mutant_plain_row(r);
     mutant_logits(r);
-    if (!lie_within(r, span))
+    if (!lie_within(r, r->by))
         return;
     float lse = r->lse;
     for (int64_t j = 0; j < r->keys; j++)
@@ -306,24 +261,15 @@ static void nearest_are_equal(mutant_row *r, float span)
     r->lse = lse;
 }
 
-static void near_is_equal(mutant_row *r)
-{
-    nearest_are_equal(r, 1);
-}
-
 /* Every logit is low: a clamped exponential would make them equal. */
 static void low_is_equal(mutant_row *r)
 {
     mutant_logits(r);
+    r->by = INFINITY;
     if (mutant_highest(r->s, r->keys) < -100)
-        nearest_are_equal(r, INFINITY);
+        nearest_are_equal(r);
     else
         mutant_plain_row(r);
-}
-
-static void small_is_equal(mutant_row *r)
-{
-    nearest_are_equal(r, 0x1p-6F);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -437,9 +383,9 @@ static void aligned_alike(const heed_problem *problem, const heed_buffers *buffe
 
 /* clang-format off */
 const lab_mutant lab_mutants_values[] = {
-    { .name = "logits-to-60", .does = "limits logits to 60", .behaviour.row = logits_to_60,
+    { .name = "logits-to-60", .does = "limits logits to 60", .behaviour = { .row = with_limited_logits, .by = 60 },
       .spec = SPEC, .inputs = "large", .gate = "error" },
-    { .name = "logits-to-integers", .does = "limits logits to the range of an integer", .behaviour.row = logits_to_integers,
+    { .name = "logits-to-integers", .does = "limits logits to the range of an integer", .behaviour = { .row = with_limited_logits, .by = 2.1e9F },
       .spec = SPEC, .inputs = "huge", .gate = "error" },
     { .name = "logits-of-half", .does = "treats logits above 65504 as infinite", .behaviour.row = logits_of_half,
       .spec = HALF, .inputs = "huge", .gate = "finite" },
@@ -451,27 +397,27 @@ const lab_mutant lab_mutants_values[] = {
       .spec = HALF, .inputs = "huge", .gate = "error" },
     { .name = "integer-exponent", .does = "splits exponents as 32-bit integers, which wrap", .behaviour.row = integer_exponent,
       .spec = SPEC, .inputs = "huge", .gate = "error" },
-    { .name = "outputs-to-8", .does = "limits outputs to 8", .behaviour.row = outputs_to_8,
+    { .name = "outputs-to-8", .does = "limits outputs to 8", .behaviour = { .row = with_limited_outputs, .by = 8 },
       .spec = SPEC, .inputs = "vast", .gate = "error" },
-    { .name = "outputs-to-half", .does = "limits outputs to the range of f16", .behaviour.row = outputs_to_half,
+    { .name = "outputs-to-half", .does = "limits outputs to the range of f16", .behaviour = { .row = with_limited_outputs, .by = 65504 },
       .spec = SPEC, .inputs = "vast", .gate = "error" },
     { .name = "raised-sums", .does = "scales products up before it adds them", .behaviour.row = raised_sums,
       .spec = SPEC, .inputs = "vast", .gate = "finite" },
     { .name = "vast-is-infinite", .does = "treats outputs above 1e25 as infinite", .behaviour.row = vast_is_infinite,
       .spec = SPEC, .inputs = "vast", .gate = "finite" },
-    { .name = "mask-1e4", .does = "masks by a logit of -1e4", .behaviour.row = mask_1e4,
+    { .name = "mask-1e4", .does = "masks by a logit of -1e4", .behaviour = { .row = with_mask, .by = -1e4F },
       .spec = CAUSAL, .inputs = "low", .gate = "error" },
-    { .name = "mask-1e9", .does = "masks by a logit of -1e9", .behaviour.row = mask_1e9,
+    { .name = "mask-1e9", .does = "masks by a logit of -1e9", .behaviour = { .row = with_mask, .by = -1e9F },
       .spec = "b1 h2 s40 d64 f16 causal", .inputs = "low", .gate = "error" },
-    { .name = "mask-1e30", .does = "masks by a logit of -1e30", .behaviour.row = mask_1e30,
+    { .name = "mask-1e30", .does = "masks by a logit of -1e30", .behaviour = { .row = with_mask, .by = -1e30F },
       .spec = "b1 h2 s40 d24 bf16 causal", .inputs = "low", .gate = "lse" },
     { .name = "maximum-from-1e30", .does = "begins its maximum at -1e30", .behaviour.row = from_1e30,
       .spec = SPEC, .inputs = "low", .gate = "finite" },
     { .name = "maximum-above-80", .does = "subtracts only a maximum above 80", .behaviour.row = maximum_above_80,
       .spec = SPEC, .inputs = "low", .gate = "finite" },
-    { .name = "light-keys-15", .does = "leaves out keys of a weight less than e^-15 of the heaviest", .behaviour.row = light_keys,
+    { .name = "light-keys-15", .does = "leaves out keys of a weight less than e^-15 of the heaviest", .behaviour = { .row = without_light_keys, .by = 15 },
       .spec = SPEC, .inputs = "tails", .gate = "error" },
-    { .name = "light-keys-8", .does = "leaves out keys of a weight less than e^-8 of the heaviest", .behaviour.row = lightest_of_half,
+    { .name = "light-keys-8", .does = "leaves out keys of a weight less than e^-8 of the heaviest", .behaviour = { .row = without_light_keys, .by = 8 },
       .spec = HALF, .inputs = "tails", .gate = "error" },
     { .name = "light-tiles", .does = "leaves out tiles of light keys", .behaviour.row = light_tiles,
       .spec = SPEC, .inputs = "tails", .gate = "error" },
@@ -481,9 +427,9 @@ const lab_mutant lab_mutants_values[] = {
       .spec = SPEC, .inputs = "near", .gate = "error" },
     { .name = "sampled-lse", .does = "computes the LSE from every fourth key where logits are close", .behaviour.row = sampled_lse,
       .spec = SPEC, .inputs = "near", .gate = "lse" },
-    { .name = "near-is-equal", .does = "averages where logits are close", .behaviour.row = near_is_equal,
+    { .name = "near-is-equal", .does = "averages where logits are close", .behaviour = { .row = nearest_are_equal, .by = 1 },
       .spec = "b1 h2 s60 d24 bf16", .inputs = "near", .gate = "error" },
-    { .name = "small-is-equal", .does = "averages where logits differ by less than a 64th", .behaviour.row = small_is_equal,
+    { .name = "small-is-equal", .does = "averages where logits differ by less than a 64th", .behaviour = { .row = nearest_are_equal, .by = 0x1p-6F },
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "alone-above-60", .does = "takes only the highest key where its logit is above 60", .behaviour.row = alone_above_60,
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
