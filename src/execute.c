@@ -7,42 +7,39 @@
 #include "problem/operand.h"
 #include "sized.h"
 
-static heed_status check_tensor(heed_role role, const void *address, size_t element)
+/* @why says why the address must not be NULL. */
+static heed_status check_address(const char *name, const void *address, size_t element,
+                                 const char *why)
 {
-    const char *name = heed_roles[role].name;
-    if (!address && heed_roles[role].optional)
-        return HEED_OK;
     if (!address)
-        return heed_fail(HEED_ERR_INVALID, "%s is NULL; it must point to the tensor", name);
+        return heed_fail(HEED_ERR_INVALID, "%s is NULL; %s", name, why);
     if ((uintptr_t)address % element)
         return heed_fail(HEED_ERR_INVALID, "%s is %p; it must be aligned to its element, %zu bytes",
                          name, address, element);
     return HEED_OK;
 }
 
-static heed_status check_address(const char *name, const void *address, size_t element)
+static heed_status check_tensor(heed_role role, const void *address, size_t element)
 {
-    if (!address)
-        return heed_fail(HEED_ERR_INVALID, "%s is NULL; the plan's problem has it", name);
-    if ((uintptr_t)address % element)
-        return heed_fail(HEED_ERR_INVALID, "%s is %p; it must be aligned to its element, %zu bytes",
-                         name, address, element);
-    return HEED_OK;
+    if (!address && heed_roles[role].optional)
+        return HEED_OK;
+    return check_address(heed_roles[role].name, address, element, "it must point to the tensor");
 }
 
 static heed_status check_operands(const heed_problem *problem, const heed_buffers *buffers)
 {
+    static const char why[] = "the plan's problem has it";
     heed_status status = HEED_OK;
     for (int i = 0; i < HEED_OPERANDS && status == HEED_OK; i++) {
         const heed_operand *operand = heed_problem_operand(problem, i);
         if (operand->type != HEED_DATA_NONE)
             status = check_address(heed_operand_rows[i].name, heed_operand_buffer(buffers, i),
-                                   heed_data_size(operand->type));
+                                   heed_data_size(operand->type), why);
     }
     for (int i = 0; i < HEED_ARRAYS_MAX && status == HEED_OK; i++)
         if (problem->arrays[i].name[0])
             status = check_address(problem->arrays[i].name, buffers->arrays[i],
-                                   heed_data_size(problem->arrays[i].type));
+                                   heed_data_size(problem->arrays[i].type), why);
     return status;
 }
 
