@@ -126,10 +126,9 @@ static inline vf v_keep_below(vf x, vf index, vf limit)
     return _mm256_blendv_ps(v_set(-__builtin_inff()), x, keep);
 }
 
-static inline bool v_any_beyond(vf x, float limit)
+static inline vf v_beyond(vf x, float limit)
 {
-    vf size = _mm256_andnot_ps(v_set(-0.0f), x);
-    return _mm256_movemask_ps(_mm256_cmp_ps(size, v_set(limit), _CMP_GT_OQ)) != 0;
+    return _mm256_cmp_ps(_mm256_andnot_ps(v_set(-0.0f), x), v_set(limit), _CMP_GT_OQ);
 }
 
 static inline vf v_load_f16(const uint16_t *from)

@@ -12,7 +12,7 @@
  * v_is_any, v_is_all   true if the condition is true in any lane, in all lanes
  * v_load_bytes     LANES bytes as integers
  * v_gather         the elements at integer indices
- * v_any_beyond     true if any lane is above limit, or below -limit
+ * v_beyond         the condition that x is above limit, or below -limit
  * v_sum, v_top     the sum and the maximum of all lanes
  * v_transpose      LANES vectors of LANES elements, in place
  * v_dot(a, b, c)   c plus, lane by lane, the product of a 32-bit unit of a and of b: one float32
@@ -138,9 +138,9 @@ static inline vf v_keep_below(vf x, vf index, vf limit)
     return _mm512_mask_blend_ps(keep, v_set(-__builtin_inff()), x);
 }
 
-static inline bool v_any_beyond(vf x, float limit)
+static inline vf v_beyond(vf x, float limit)
 {
-    return _mm512_cmp_ps_mask(_mm512_abs_ps(x), v_set(limit), _CMP_GT_OQ) != 0;
+    return (vf)_mm512_movm_epi32(_mm512_cmp_ps_mask(_mm512_abs_ps(x), v_set(limit), _CMP_GT_OQ));
 }
 
 static inline vf v_load_f16(const uint16_t *from)

@@ -157,15 +157,15 @@ static void accumulate(const tile_state *t, int64_t strip, int64_t begin, int64_
                        const float *alpha)
 {
     float *o = t->base + t->y.o + strip * t->y.dims * WIDTH;
-    const float *v = t->base + t->y.v + begin / UNIT * t->y.dims;
-    const float *s = t->base + t->y.s + begin / UNIT * WIDTH;
-    int64_t units = heed_div_up(keys, UNIT);
+    const int64_t first = begin / UNIT, units = heed_div_up(keys, UNIT);
+    const float *v = t->base + t->y.v + first * t->y.dims;
+    const float *s = t->base + t->y.s + first * WIDTH;
     for (int64_t c = 0; c < t->y.dims; c += NR) {
         vf acc[NR][MV];
         float sums[NR * WIDTH];
         clear(acc);
         for (int64_t j = 0, end = 0; j < units; j = end) {
-            end = heed_min(j + t->pv_part, units);
+            end = heed_min(part_end(first + j, t->pv_part) - first, units);
             if (j > 0)
                 clear(acc);
             multiply(acc, v + j * t->y.dims + c, 1, t->y.dims, s + j * WIDTH, steps_of(t, end - j));

@@ -56,7 +56,8 @@ static void mask_logits(const tile_state *t, const strip_keys *seen, int64_t beg
  * largest logit that weights overflow or vanish. */
 #define FAR 0x1p20f
 
-/* Multiplies @keys rows of logits by @factor, each rounded as the shift was. */
+/* Multiplies @keys rows of logits by @factor, each rounded as the shift was. A lane's factor
+ * depends on that row of queries alone, so that no other row changes its bits. */
 static void scale_logits(float *s, int64_t keys, vf factor)
 {
     for (int64_t j = 0; j < keys; j++)
@@ -122,14 +123,17 @@ static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end
         vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite even if no key was seen yet */
         vf shrink = v_exp2(v_sub(old, shift));
         vf minus = v_sub(v_zero(), shift);
-        if ((UNIT > 1 || t->factor != 1) && v_any_beyond(shift, FAR)) {
-            scale_logits(s + begin * WIDTH + v * LANES, end - begin, factor);
-            factor = v_set(1);
+        const vf far = v_beyond(shift, FAR);
+        if ((UNIT > 1 || t->factor != 1) && v_is_any(far)) {
+            const vf one = v_set(1);
+            scale_logits(s + begin * WIDTH + v * LANES, end - begin, v_choose(far, factor, one));
+            factor = v_choose(far, one, factor);
         }
         vf sum = v_zero();
-        for (int64_t j = begin; j < end; j += PART_LONG / 2)
-            sum = v_add(sum, weigh_part(t->job, s + v * LANES, j, heed_min(j + PART_LONG / 2, end),
-                                        factor, minus));
+        for (int64_t j = begin, stop; j < end; j = stop) {
+            stop = heed_min(part_end(j, PART_LONG / 2), end);
+            sum = v_add(sum, weigh_part(t->job, s + v * LANES, j, stop, factor, minus));
+        }
         v_store(m, now);
         v_store(l, v_fma(v_load(l), shrink, sum));
         v_store(alpha + v * LANES, shrink);

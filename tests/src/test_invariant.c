@@ -4,6 +4,7 @@
  */
 #include "run_tests.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,22 @@ static void fill(float *data, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         data[i] = (float)draw() / (float)(1 << 23) - 1;
+}
+
+/* Writes @count values of @type, up to @size. */
+static void fill_type(void *data, heed_type type, size_t count, float size)
+{
+    for (size_t i = 0; i < count; i++) {
+        float x;
+        uint32_t bits;
+        fill(&x, 1);
+        x *= size;
+        memcpy(&bits, &x, sizeof bits);
+        if (type == HEED_BF16)
+            ((uint16_t *)data)[i] = (uint16_t)(bits >> 16);
+        else
+            ((float *)data)[i] = x;
+    }
 }
 
 static heed_plan *plan_for(heed_context *context, const struct kind *kind, int batch,
@@ -210,6 +227,116 @@ static void test_wisdom_is_shared(void **state)
     heed_context_destroy(context);
 }
 
+/* ---- Rows beside other rows ---- */
+
+#define ROW_HEADS 100 /* in which a difference of a sum's last bit shows up */
+#define ROW_QUERIES 12
+#define ROW_KEYS 500
+#define ROW_FIRST 53 /* first key of a row, inside a part of its sums */
+
+/* Another call changes this for all queries but one. All heads read the same values. */
+static const struct neighbours {
+    enum {
+        OTHER_MASKS,
+        OTHER_STARTS,
+        OTHER_QUERIES,
+        OTHER_NUMBER
+    } what;
+    const char *words;
+} neighbours[] = {
+    { OTHER_MASKS, "shown=bytes:q d32 v=0:32:0" },
+    { OTHER_STARTS, "starts=q d32 v=0:32:0" },
+    { OTHER_QUERIES, "softcap=1e9 d32 v=0:32:0" },
+    { OTHER_NUMBER, "varlen=12/0 window=90:2 align=br d32 v=0:32:0" },
+    { OTHER_NUMBER, "varlen=12/0 window=90:2 align=br d32/4 v=0:4:0" },
+};
+
+/* Inputs and results of a call; float has room for each type. */
+typedef struct row_call {
+    float q[ROW_QUERIES * ROW_HEADS * DIM], o[ROW_QUERIES * ROW_HEADS * DIM];
+    float lse[ROW_HEADS * ROW_QUERIES];
+    uint8_t shown[ROW_QUERIES][ROW_KEYS];
+    int32_t starts[ROW_QUERIES], cu_q[2];
+    size_t row; /* that is compared */
+} row_call;
+
+/* Prepares a call whose query @row is always the same. Neighbours differ if @other. */
+static void prepare(row_call *call, const heed_problem *problem, int what, bool other)
+{
+    const size_t values = (size_t)problem->heads_q * (size_t)problem->dim_qk;
+    const bool alone = what == OTHER_NUMBER && !other;
+    call->row = alone ? 0 : ROW_QUERIES - 1;
+    call->cu_q[0] = 0;
+    call->cu_q[1] = alone ? 1 : ROW_QUERIES;
+    for (size_t i = 0; i < ROW_QUERIES; i++) {
+        const int first = i != call->row && other ? 0 : ROW_FIRST;
+        const bool far = first == 0 && what == OTHER_QUERIES;
+        char *to = (char *)call->q + i * values * heed_type_size(problem->type);
+        state_of_draws = i == call->row ? 1 : 2 + (uint32_t)i;
+        fill_type(to, problem->type, values, far ? 1e7F : 1);
+        call->starts[i] = first;
+        for (int j = 0; j < ROW_KEYS; j++)
+            call->shown[i][j] = j >= first;
+    }
+}
+
+/* Makes both calls with @plan, and compares the bits of the row. */
+static void compare_rows(const heed_plan *plan, const struct neighbours *kind)
+{
+    static float key[ROW_KEYS * DIM], value[ROW_KEYS * DIM];
+    static row_call call[2];
+    const heed_problem *problem = heed_plan_problem(plan);
+    const size_t row = (size_t)(problem->heads_q * problem->dim_v) * heed_type_size(problem->type);
+    fill_type(key, problem->type, sizeof key / sizeof *key, 1);
+    fill_type(value, problem->type, sizeof value / sizeof *value, 1);
+    for (int t = 0; t < 2; t++) {
+        prepare(&call[t], problem, kind->what, t == 1);
+        const heed_buffers buffers = { .q = call[t].q,
+                                       .k = key,
+                                       .v = value,
+                                       .o = call[t].o,
+                                       .lse = call[t].lse,
+                                       .shown = call[t].shown,
+                                       .starts = call[t].starts,
+                                       .cu_seqlens_q = call[t].cu_q };
+        host_execute(plan, buffers);
+    }
+    bool equal = memcmp((char *)call[0].o + call[0].row * row,
+                        (char *)call[1].o + call[1].row * row, row) == 0;
+    for (size_t h = 0; h < ROW_HEADS; h++)
+        equal = equal && memcmp(&call[0].lse[h * ROW_QUERIES + call[0].row],
+                                &call[1].lse[h * ROW_QUERIES + call[1].row], sizeof(float)) == 0;
+    if (!equal)
+        fail_msg("%s, %s: a row has other bits beside other rows", heed_plan_name(plan),
+                 kind->words);
+}
+
+/* The bits of a row depend neither on the number of other queries nor on their masks, starts and
+ * sizes, in any kernel that this CPU can run. */
+static void test_rows_beside_others(void **state)
+{
+    heed_context *context = host_context(4);
+    int compared = 0;
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof neighbours / sizeof *neighbours; i++)
+        for (size_t index = 0; heed_kernel_name(index); index++) {
+            const struct neighbours *kind = &neighbours[i / 2];
+            char spec[128];
+            heed_plan *plan;
+            snprintf(spec, sizeof spec, "b1 h%d s%d/%d %s %s k=0:32:0 invariant", ROW_HEADS,
+                     ROW_QUERIES, ROW_KEYS, i % 2 == 0 ? "f32" : "bf16", kind->words);
+            const heed_problem problem = parsed(spec);
+            if (heed_plan_create_named(&plan, context, &problem, heed_kernel_name(index)) !=
+                HEED_OK)
+                continue;
+            compare_rows(plan, kind);
+            heed_plan_destroy(plan);
+            compared++;
+        }
+    assert_true(compared > 0);
+    heed_context_destroy(context);
+}
+
 static void test_refusals(void **state)
 {
     heed_problem problem = parsed("b1 h1 s1 d1 f32 invariant");
@@ -223,4 +350,5 @@ static void test_refusals(void **state)
                      HEED_ERR_INVALID);
 }
 
-RUN_TESTS(test_thousand_batches, test_word_matters, test_wisdom_is_shared, test_refusals)
+RUN_TESTS(test_thousand_batches, test_word_matters, test_wisdom_is_shared, test_rows_beside_others,
+          test_refusals)
