@@ -25,15 +25,18 @@ typedef struct campaign_state {
     workplace *places;  /* by contender */
 } campaign_state;
 
-static void conclude(lab_report *report, lab_outcome outcome, const char *what, const char *why)
+/* Concludes a report whose first verdict tells why the kernel did not run. */
+static void conclude(lab_report *report)
 {
-    report->outcome = outcome;
-    if (outcome == LAB_FAIL)
-        lab_verdict_fail(&report->verdicts[0], -1, "%s: %s", what, why);
-    else
-        lab_verdict_skip(&report->verdicts[0], "%s: %s", what, why);
+    report->outcome = report->verdicts[0].outcome;
     for (size_t i = 1; i < LAB_GATES; i++)
         lab_verdict_skip(&report->verdicts[i], "the kernel did not run");
+}
+
+static void conclude_failed(lab_report *report, const char *what, const char *why)
+{
+    lab_verdict_fail(&report->verdicts[0], -1, "%s: %s", what, why);
+    conclude(report);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -91,8 +94,14 @@ static bool plan_subject(campaign_state *state, size_t index, lab_planned *plann
                          lab_subject *subject, lab_report *report)
 {
     workplace *place;
-    if (place_of(state, index, &place) != HEED_OK) {
-        conclude(report, LAB_FAIL, "no context", heed_message());
+    heed_status status = place_of(state, index, &place);
+    if (status == HEED_ERR_NO_MEMORY || status == HEED_ERR_SYSTEM) {
+        lab_verdict_skip_status(&report->verdicts[0], status);
+        conclude(report);
+        return false;
+    }
+    if (status != HEED_OK) {
+        conclude_failed(report, "no context", heed_message());
         return false;
     }
     *planned = (lab_planned){ .context = place->context,
@@ -122,7 +131,11 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
     heed_status status = prepare_case(state, index / campaign->contender_count);
     if (status != HEED_OK) {
         const char *absent = lab_case_absent(&wanted->problem, wanted->inputs);
-        conclude(report, LAB_SKIP, "no such values", absent ? absent : heed_status_name(status));
+        if (absent)
+            lab_verdict_skip(&report->verdicts[0], "no such values: %s", absent);
+        else
+            lab_verdict_skip_status(&report->verdicts[0], status);
+        conclude(report);
         return;
     }
     lab_trace_step(trace, NULL);
@@ -186,9 +199,9 @@ static heed_status run_apart(campaign_state *state, lab_campaign_result *results
     for (size_t i = 0; i < count && status == HEED_OK; i++) {
         results[i].ended = endings[i].how;
         if (endings[i].how == LAB_CRASHED)
-            conclude(&results[i].report, LAB_FAIL, "crashed", endings[i].text);
+            conclude_failed(&results[i].report, "crashed", endings[i].text);
         if (endings[i].how == LAB_TIMED_OUT)
-            conclude(&results[i].report, LAB_FAIL, "too slow", endings[i].text);
+            conclude_failed(&results[i].report, "too slow", endings[i].text);
     }
     free(endings);
     return status;

@@ -181,6 +181,8 @@ static bool is_feasible(const lab_check *check, const lab_verify_options *option
         lab_verdict_skip(verdict, "%s", heed_message());
     else if (status != HEED_OK && subject->run_away) /* the status of its process */
         lab_verdict_fail(verdict, -1, "%s", heed_message());
+    else if (status == HEED_ERR_NO_MEMORY || status == HEED_ERR_SYSTEM)
+        lab_verdict_skip_status(verdict, status);
     else if (status != HEED_OK)
         lab_verdict_fail(verdict, -1, "planning returned %s: %s", heed_status_name(status),
                          heed_message());
@@ -232,6 +234,14 @@ void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
     lab_run_destroy(&check.runs[1]);
 }
 
+heed_status lab_report_kept_by(const lab_report *report)
+{
+    heed_status status = HEED_OK;
+    for (size_t i = 0; i < LAB_GATES && status == HEED_OK; i++)
+        status = report->verdicts[i].kept_by;
+    return status;
+}
+
 heed_status lab_verify_problem(const heed_problem *problem, const lab_inputs *inputs,
                                const lab_subject *subject, const lab_verify_options *options,
                                lab_trace *trace, lab_report *report)
@@ -240,6 +250,8 @@ heed_status lab_verify_problem(const heed_problem *problem, const lab_inputs *in
     heed_status status = lab_case_create(&subject_case, problem, inputs, NULL, options);
     if (status == HEED_OK)
         lab_case_verify(&subject_case, subject, options, trace, report);
+    if (status == HEED_OK && report->outcome != LAB_FAIL)
+        status = lab_report_kept_by(report);
     lab_case_destroy(&subject_case);
     return status;
 }

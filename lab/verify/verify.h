@@ -65,7 +65,12 @@ const char *lab_case_absent(const heed_problem *problem, const lab_inputs *input
 void lab_case_verify(lab_case *subject_case, const lab_subject *subject,
                      const lab_verify_options *options, lab_trace *trace, lab_report *report);
 
-/* lab_verify_problem() is lab_case_create() and lab_case_verify() in one, for a single subject. */
+/* lab_report_kept_by() returns the error of memory or system that kept the laboratory from judging
+ * a gate of @report, HEED_OK if none did. Such a report proves nothing, whatever its outcome is. */
+heed_status lab_report_kept_by(const lab_report *report);
+
+/* lab_verify_problem() is lab_case_create() and lab_case_verify() in one, for a single subject.
+ * Returns lab_report_kept_by() too, unless a gate failed. */
 heed_status lab_verify_problem(const heed_problem *problem, const lab_inputs *inputs,
                                const lab_subject *subject, const lab_verify_options *options,
                                lab_trace *trace, lab_report *report);

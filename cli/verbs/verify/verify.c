@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/plural.h"
 #include "cli/base/inputs.h"
 #include "measure/environment.h"
 
@@ -106,6 +107,12 @@ static cli_exit conclude(const verify_job *job)
         return code;
     if (job->total.failed)
         return CLI_VERIFY_FAILED;
+    if (job->unjudged) {
+        cli_error("%zu case%s could not be judged by all gates, as memory ran out or the system "
+                  "refused a call; try smaller problems, or fewer --jobs",
+                  job->unjudged, lab_plural(job->unjudged));
+        return CLI_ENVIRONMENT;
+    }
     if (job->refused) {
         cli_error("%s does not support %zu of the problems; see above", job->own.name,
                   job->refused);
@@ -278,8 +285,8 @@ const cli_verb cli_verb_verify = {
     .examples = "  heed verify 'b2 h4/2 s100/130 d64 f16 causal=br'\n"
                 "  heed verify --source mine.c 'b1 h8 s512 d64 f32 causal'\n"
                 "  heed verify --shapes shapes/edge.txt --cpu avx2 --inputs normal",
-    .status = "The exit status is 5 if a gate fails, and 4 if a source does not compile or "
-              "refuses a problem.",
+    .status = "The exit status is 5 if a gate fails, 4 if a source does not compile or refuses a "
+              "problem, and 3 if there was not enough memory for all gates.",
     .options = options,
     .run = run,
 };

@@ -73,6 +73,7 @@ typedef struct verify_job {
     int64_t rows_compared;   /* ... and those compared with the reference */
     size_t problems;         /* begun */
     size_t unproved;         /* skipped cases, without neighbours of a --proof */
+    size_t unjudged;         /* cases of which memory or the system kept gates from judging */
     size_t half_problems;    /* those that permit half-precision accumulation */
     size_t rounded_problems; /* and those that permit products of rounded operands */
     char last_skip[LAB_TEXT_SIZE];

@@ -146,6 +146,10 @@ void verify_report_add(verify_job *job, const lab_campaign *campaign,
             if (result->ended == LAB_NOT_RUN)
                 continue;
             add_item(job, &item, c);
+            if (lab_report_kept_by(&result->report) != HEED_OK) {
+                job->unjudged++;
+                continue;
+            }
             bool skipped = result->report.outcome == LAB_SKIP && !campaign->cases[i].optional;
             job->unproved += skipped;
             if (skipped && item.contender->subject && !lab_case_absent(item.problem, item.inputs))

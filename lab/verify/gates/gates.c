@@ -86,6 +86,7 @@ void lab_verdict_pass(lab_verdict *verdict, double figure, const char *format, .
     va_list arguments;
     verdict->outcome = isnan(figure) ? LAB_FAIL : LAB_PASS;
     verdict->figure = figure;
+    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
     vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
     va_end(arguments);
@@ -96,6 +97,7 @@ void lab_verdict_fail(lab_verdict *verdict, double figure, const char *format, .
     va_list arguments;
     verdict->outcome = LAB_FAIL;
     verdict->figure = figure;
+    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
     vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
     va_end(arguments);
@@ -106,6 +108,7 @@ void lab_verdict_skip(lab_verdict *verdict, const char *format, ...)
     va_list arguments;
     verdict->outcome = LAB_SKIP;
     verdict->figure = -1;
+    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
     vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
     va_end(arguments);
@@ -115,6 +118,7 @@ void lab_verdict_skip_status(lab_verdict *verdict, heed_status status)
 {
     lab_verdict_skip(verdict, "not judged: %s",
                      status == HEED_ERR_NO_MEMORY ? "not enough memory" : "the system refused");
+    verdict->kept_by = status;
 }
 
 lab_row_text lab_row_print(const heed_problem *problem, int64_t row)

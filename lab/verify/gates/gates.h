@@ -21,7 +21,9 @@ typedef enum lab_outcome {
 
 typedef struct lab_verdict {
     lab_outcome outcome;
-    double figure; /* largest error, divided by the allowed one; negative: no figure */
+    double figure;       /* largest error, divided by the allowed one; negative: no figure */
+    heed_status kept_by; /* of a skipped gate: the error of memory or system that kept the
+                            laboratory from judging; else HEED_OK */
     char reason[LAB_TEXT_SIZE];
 } lab_verdict;
 

@@ -222,5 +222,44 @@ static void test_refusals(void **state)
     assert_int_equal(prove_picky(100000, false), LAB_PASS);
 }
 
+/* ---------------------------------------------------------------------------------------------- */
+/* A laboratory without memory                                                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+static int runs_left = -1; /* that find memory; negative: all */
+
+heed_status __real_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
+heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
+heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running)
+{
+    if (runs_left == 0) {
+        memset(run, 0, sizeof *run);
+        return HEED_ERR_NO_MEMORY;
+    }
+    runs_left -= runs_left > 0;
+    return __real_lab_run_create(run, check, running);
+}
+
+/* A gate that was left out for lack of memory does not count as passed. */
+static void test_no_memory_is_no_proof(void **state)
+{
+    const lab_behaviour behaviour = { .row = mutant_plain_row };
+    const lab_proof proof = proof_of(SPEC, 1);
+    lab_report report;
+    lab_actor *actor = lab_actor_create(&behaviour);
+    assert_non_null(actor);
+    const lab_subject subject = lab_actor_subject(actor);
+    for (int left = 0; left < 12; left++) {
+        runs_left = left;
+        assert_int_equal(lab_prove(&proof, &subject, &report), HEED_ERR_NO_MEMORY);
+    }
+    runs_left = -1;
+    assert_int_equal(lab_prove(&proof, &subject, &report), HEED_OK);
+    assert_int_equal(lab_report_kept_by(&report), HEED_OK);
+    assert_int_equal(report.outcome, LAB_PASS);
+    lab_actor_destroy(actor);
+}
+
 RUN_TESTS(test_all_kinds_are_tried, test_neighbours, test_one_row_of_800_is_found,
-          test_other_sizes_are_tried, test_other_values_are_tried, test_refusals)
+          test_other_sizes_are_tried, test_other_values_are_tried, test_refusals,
+          test_no_memory_is_no_proof)
