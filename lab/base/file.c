@@ -182,11 +182,23 @@ void lab_output_write(lab_output *output, const void *data, size_t size)
         output->reason = errno ? errno : EIO;
 }
 
+/* The reason why an earlier write failed, which a stream does not keep: that of another write. */
+static int failed_write(FILE *file)
+{
+    clearerr(file);
+    errno = 0;
+    if (fputc('\n', file) != EOF)
+        fflush(file);
+    return errno ? errno : EIO;
+}
+
 /* Flushes everything to disk and closes the file. Returns 0 or an errno. */
 static int finish(lab_output *output)
 {
     FILE *file = output->file;
     int reason = output->reason;
+    if (reason == 0 && ferror(file))
+        reason = failed_write(file);
     if (reason == 0 && fflush(file) != 0)
         reason = errno;
     if (reason == 0 && output->temporary && fsync(fileno(file)) != 0)

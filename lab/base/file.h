@@ -59,8 +59,8 @@ heed_status lab_output_begin(lab_output *output, const char *path, lab_error *er
 void lab_output_write(lab_output *output, const void *data, size_t size);
 
 /* lab_output_commit() flushes the file to disk and renames it to its path, or to the target if the
- * path is a symlink. HEED_ERR_SYSTEM if any write failed: the old file is then unchanged, and the
- * temporary file removed. */
+ * path is a symlink. HEED_ERR_SYSTEM if any write to the stream failed: the old file is then
+ * unchanged, and the temporary file removed. */
 heed_status lab_output_commit(lab_output *output, lab_error *error);
 
 /* lab_output_abandon() removes the temporary file. */

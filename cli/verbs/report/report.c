@@ -3,7 +3,6 @@
  */
 #include "report.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -42,8 +41,6 @@ static cli_exit write_file(const report_run *run, const char *path)
         lab_output_abandon(&output);
         return no_memory();
     }
-    if (ferror(output.file))
-        output.reason = EIO; /* the stream does not keep the error number */
     status = lab_output_commit(&output, &error);
     if (status != HEED_OK)
         return cli_fail_error(status, &error);

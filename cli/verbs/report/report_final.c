@@ -3,7 +3,6 @@
  */
 #include "report_final.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,8 +125,6 @@ static cli_exit write_one(folder *all, const report_final *final, size_t i)
 {
     if (!files[i].write(final, all->outputs[i].file, &all->any[i]))
         return no_memory();
-    if (ferror(all->outputs[i].file))
-        all->outputs[i].reason = EIO; /* the stream does not keep the error number */
     return CLI_OK;
 }
 

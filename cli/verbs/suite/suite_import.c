@@ -1,7 +1,6 @@
 /*
  * suite_import.c - `heed suite import`: the attention in the tasks of a suite
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -185,8 +184,6 @@ static cli_exit write_shapes(importing *it)
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
     write_tasks(it, output.file);
-    if (ferror(output.file))
-        output.reason = EIO; /* the stream does not keep the error number */
     status = lab_output_commit(&output, &error);
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
