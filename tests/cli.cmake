@@ -9,7 +9,7 @@ function(heed_program_tests)
     endforeach()
 endfunction()
 if(TARGET heed_cli)
-    heed_tests(cli options verbs)
+    heed_tests(cli options progress verbs)
     heed_program_tests(bench bench_rivals board board_forged cli cuda_doctor evidence evolve gate gate_rebuild
         insight inspect_code own profile_program report report_final report_refusals rerun roofline_verb run
         run_append run_append_refusals run_sequences selftest suite sweep tune verify)
@@ -19,7 +19,7 @@ if(TARGET heed_cli)
     foreach(name bench bench_rivals gate)
         add_dependencies(test_${name} naive_peer)
     endforeach()
-    foreach(name gate_rebuild insight options selftest verbs)
+    foreach(name gate_rebuild insight options progress selftest verbs)
         target_link_libraries(test_${name} PRIVATE heed_verbs)
     endforeach()
     # The last lines of `make test`, as on a machine without vector instructions.

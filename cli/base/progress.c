@@ -27,7 +27,7 @@ static void look_at_stderr(lab_progress *progress)
     progress->last_ns = progress->start_ns - (progress->shown ? REDRAW_NS : 0);
 }
 
-/* "3 of 9, 1:05 left ", "0:12 of 1:00 ", or "3 " if the total is unknown. */
+/* "3 of 9, 1:05 left", "3 of 9", "0:12 of 1:00", or "3" if the total is unknown. */
 static void print_amount(const lab_progress *progress, size_t done, int64_t now, char *text,
                          size_t size)
 {
@@ -41,7 +41,7 @@ static void print_amount(const lab_progress *progress, size_t done, int64_t now,
         snprintf(text, size, "%zu", done);
         return;
     }
-    if (done > 0) {
+    if (done > 0 && !progress->uneven) {
         double elapsed = (double)(now - progress->start_ns) * 1e-9;
         double rest = elapsed * (double)(progress->total - done) / (double)done;
         snprintf(left, sizeof left, ", %s left", lab_format_duration(rest, one));

@@ -53,6 +53,7 @@ struct lab_progress {
     const char *title;
     size_t total;     /* 0: not known */
     bool timed;       /* done and total are seconds */
+    bool uneven;      /* steps differ too much to estimate the remaining time */
     int64_t start_ns; /* by heed_clock_ns() */
     int64_t last_ns;  /* for the sink: the time when it was last shown, ... */
     bool shown;       /* ... whether on a display that can redraw it, ... */

@@ -38,6 +38,15 @@ static void test_exit_codes_and_words(void **state)
         { "b2 h4/2 s70/64 d32 f32 window=9:4 align=br --cpu scalar --inputs sizes",
           0,
           { "1 passed, 0 failed" } },
+        /* A sequence alone has other sizes. */
+        { "'b3 h1 s9/40 d8 f32 varlen=20/90 score=s/float(keys) invariant' --cpu scalar --inputs "
+          "normal",
+          0,
+          { "1 passed, 0 failed" } },
+        { "'b3 h1 s9/40 d8 f32 varlen=20/90 visible=2*q<queries invariant' --cpu scalar --inputs "
+          "normal",
+          0,
+          { "1 passed, 0 failed" } },
         { "--list", 0, { "canaries", "needle" } },
         { "b1 h1 s4 d8 f32 --inputs masked", 4, { "nothing was verified", "sees every key" } },
         { "b1 h4 s2048 d64 f32 --time-limit 0.001 --inputs normal --cpu scalar",

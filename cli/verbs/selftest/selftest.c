@@ -254,6 +254,7 @@ static void progress(void *data, size_t done, size_t total)
 static cli_exit try_suite(const lab_selftest_options *options, lab_selftest_result *result)
 {
     lab_progress line = lab_progress_start(&cli_sink, "selftest", 1);
+    line.uneven = true; /* sources are compiled, other kernels are functions */
     lab_selftest_options shown = *options;
     shown.stop = cli_interrupted;
     shown.progress = progress;

@@ -197,6 +197,16 @@ static bool find_single(const lab_check *check, int64_t batch, heed_problem *sin
     return single->seq_q > 0 && single->seq_k > 0;
 }
 
+/* The size that an expression reads and a packed sequence alone has not; NULL: none. */
+static const char *packed_size(const heed_problem *problem)
+{
+    static const char *const sizes[] = { "queries", "keys" };
+    for (int i = 0; i < 2 && lab_packed(problem); i++)
+        if (strstr(problem->score, sizes[i]) || strstr(problem->visible, sizes[i]))
+            return sizes[i];
+    return NULL;
+}
+
 /* The first batch element, the last, and one between. */
 void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
 {
@@ -205,6 +215,11 @@ void lab_gate_batch(const lab_check *check, lab_verdict *verdict)
     lab_worst worst = { 0 };
     if (strstr(problem->score, "batch") || strstr(problem->visible, "batch")) {
         lab_verdict_skip(verdict, "expressions may depend on the batch index");
+        return;
+    }
+    if (packed_size(problem)) {
+        lab_verdict_skip(verdict, "expressions may depend on %s, which a sequence alone changes",
+                         packed_size(problem));
         return;
     }
     if (problem->batch == 1) {
