@@ -664,6 +664,8 @@ typedef enum heed_effort {
 
 /* heed_plan_create() makes a plan for @problem on the device of @context. The problem is copied.
  *
+ * On a CPU it takes up to 128 KiB of the calling thread's stack, and an execution up to 64 KiB.
+ *
  * HEED_MEASURE and HEED_PATIENT allocate tensors of the problem's extent while they measure, and
  * add the result to the context's wisdom. The choice of HEED_ESTIMATE depends only on the problem
  * and the machine, unless wisdom has a line for the problem.
@@ -828,12 +830,13 @@ typedef struct heed_buffers {
  *
  * Pointers are checked for NULL, for alignment and, on a CUDA device unless @buffers are trusted,
  * for the device that owns the memory. Device memory must be that of the plan's device, even where
- * the device could access another's; managed memory and pinned host memory are accepted too. Sizes
- * and overlap of the memory are the caller's responsibility. On a CPU, lengths, cumulative lengths,
- * page numbers and starts are checked, and the message names the first one that is wrong. On a CUDA
- * device they are the caller's responsibility too, unless HEED_CHECK=1 was in the environment of
- * heed_context_create(): then each execution, and each launch of a heed_graph, waits for the device
- * and reads them; an execution that a stream captures does not.
+ * the device could access another's; managed memory and pinned host memory are accepted too. O or
+ * LSE at the address of Q, K or V is refused; otherwise sizes and overlap of the memory are the
+ * caller's responsibility. On a CPU, lengths, cumulative lengths, page numbers and starts are
+ * checked, and the message names the first one that is wrong. On a CUDA device they are the
+ * caller's responsibility too, unless HEED_CHECK=1 was in the environment of heed_context_create():
+ * then each execution, and each launch of a heed_graph, waits for the device and reads them; an
+ * execution that a stream captures does not.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a pointer that is NULL, misaligned or not memory that the
  * device can access, or a workspace that is too small: nothing was written then; HEED_ERR_DEVICE if

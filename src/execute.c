@@ -19,6 +19,22 @@ static heed_status check_address(const char *name, const void *address, size_t e
     return HEED_OK;
 }
 
+/* Refuses an output at the address of an input: the mistake of a caller that wants to save memory.
+ * Whether they overlap otherwise is not checked. */
+static heed_status check_apart(const heed_buffers *buffers)
+{
+    static const heed_role inputs[] = { HEED_ROLE_Q, HEED_ROLE_K, HEED_ROLE_V };
+    static const heed_role outputs[] = { HEED_ROLE_O, HEED_ROLE_LSE };
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 2; j++) {
+            const void *address = heed_buffer(buffers, outputs[j]);
+            if (address && address == heed_buffer(buffers, inputs[i]))
+                return heed_fail(HEED_ERR_INVALID, "%s is %p, and so is %s; they must not overlap",
+                                 heed_roles[outputs[j]].name, address, heed_roles[inputs[i]].name);
+        }
+    return HEED_OK;
+}
+
 static heed_status check_tensor(heed_role role, const void *address, size_t element)
 {
     if (!address && heed_roles[role].optional)
@@ -124,6 +140,8 @@ heed_status heed_execute(const heed_plan *plan, const heed_buffers *buffers)
         if (heed_problem_has(problem, i))
             status = check_tensor((heed_role)i, heed_buffer(buffers, (heed_role)i),
                                   i < HEED_ALL_TENSORS ? element : sizeof(float));
+    if (status == HEED_OK)
+        status = check_apart(buffers);
     if (status == HEED_OK && plan->operands)
         status = check_operands(problem, buffers);
     if (status == HEED_OK)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
 
@@ -414,6 +414,13 @@ def require_writable(name: str, x: View) -> None:
         raise InvalidError(f"{name}: the array is read-only; pass a writable one")
     if _is_jax(x.array):
         raise ArgumentTypeError(f"{name}: arrays of JAX cannot be written; pass one of NumPy")
+
+
+def require_apart(name: str, x: View, inputs: Mapping[str, View]) -> None:
+    """Raise if the array begins where one of the inputs does. Other overlap is not noticed."""
+    for other in ("q", "k", "v"):
+        if other in inputs and inputs[other].pointer == x.pointer:
+            raise InvalidError(f"{name}: it begins where {other} does; pass an array that does not overlap it")
 
 
 def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:

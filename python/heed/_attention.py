@@ -15,6 +15,7 @@ from ._arrays import (
     View,
     empty,
     fast_of,
+    require_apart,
     require_writable,
     result_for,
     view,
@@ -141,6 +142,7 @@ def compute(
     if o.dtype != like.dtype:
         raise ArgumentTypeError(f"out: dtype is {o.dtype}, that of q {like.dtype}; pass one of that")
     require_writable("out", o)
+    require_apart("out", o, views)
     lse = None
     if words.return_lse:
         lse_size = (o_size[0], o_size[2], fields.tokens_q or o_size[1])
@@ -348,8 +350,8 @@ def attention(
         layout: "bshd", "bhsd" or "sbhd": the order of dimensions in q, k, v and out.
         return_lse: also return the natural log-sum-exp, float32 (batch, query heads, queries).
         out: an array for the result, (batch, queries, query heads, head dim of v) in the layout;
-            None: a new array of q's library (for JAX, on a CPU only). It must not overlap the others,
-            which is not checked.
+            None: a new array of q's library (for JAX, on a CPU only). It must not overlap the others;
+            only one that begins where q, k or v does is refused.
         dim_v: the head dim of V, only with v=None.
         k_new, v_new: (batch, new keys, key/value heads, head dim) in the layout: new keys for the
             cache k and v. They are written in place, at keys lengths - new keys to lengths - 1 of

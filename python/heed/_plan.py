@@ -20,6 +20,7 @@ from ._arrays import (
     memory_pointer,
     part_of,
     require_dense,
+    require_apart,
     require_writable,
     result_for,
     stream_of,
@@ -374,6 +375,7 @@ class Plan(Handle):
         views["o"] = view("out", out)
         self._check("out", views["o"], problem.o_shape, fields.o)
         require_writable("out", views["o"])
+        require_apart("out", views["o"], views)
         if lse is not None:
             views["lse"] = self._check_lse(lse)
         arrays = self._check_operands(views, {} if operands is None else operands)

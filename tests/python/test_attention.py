@@ -114,7 +114,7 @@ class Attention(Case):
                             self.refused(heed.InvalidError, f"{'qkv'[at]}: strides are (0, 0, 0, 1)",
                                          lambda: heed.attention(*arrays))
                 with self.subTest(shape=shape, strides=strides, at="out"):
-                    self.refused(heed.InvalidError, "strides", lambda: heed.attention(x, x, x, out=one))
+                    self.refused(heed.InvalidError, "strides", lambda: heed.attention(x + 0, x + 0, x + 0, out=one))
 
     def test_sinks_and_starts(self):
         q, k, v = self.tensors()
@@ -394,6 +394,8 @@ class Mistakes(Case):
             (invalid, "visible", lambda: heed.attention(q, k, v, visible="q<" * 150)),
             (invalid, "out: sequence is 36", lambda: heed.attention(q, k, v, out=np.zeros((2, 36, 4, 40), np.float32))),
             (invalid, "read-only", lambda: heed.attention(q, k, v, out=self.frozen())),
+            (invalid, "out: it begins where q does; pass", lambda: heed.attention(q, k, k, out=q)),
+            (invalid, "out: it begins where k does; pass", lambda: heed.attention(q + 0, q, q, out=q)),
             (wrong, "batch_invariant: str", lambda: heed.attention(q, k, v, batch_invariant="no")),
             (wrong, "mask: dtype is int64; convert it to bool",
              lambda: heed.attention(q, k, v, mask=np.ones((37, 53), np.int64))),

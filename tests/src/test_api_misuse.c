@@ -307,6 +307,25 @@ static void test_buffer_pointers(void **state)
     heed_context_destroy(context);
 }
 
+/* An output at the address of an input, as to save memory. */
+static void test_outputs_are_apart(void **state)
+{
+    heed_context *context = host_context(2);
+    tensors *t = make_tensors(context);
+    const void *const inputs[] = { t->buffers.q, t->buffers.k, t->buffers.v };
+    static const char *const names[] = { "q", "k", "v" };
+    for (int i = 0; i < 3; i++) {
+        heed_buffers bad = t->buffers;
+        bad.o = (void *)(uintptr_t)inputs[i];
+        expect_bad_buffers(t, &bad, WORDS("o is", names[i], "overlap"));
+        bad = t->buffers;
+        bad.lse = (float *)(uintptr_t)inputs[i];
+        expect_bad_buffers(t, &bad, WORDS("lse is", names[i], "overlap"));
+    }
+    free_tensors(t);
+    heed_context_destroy(context);
+}
+
 /* After a heed_plan_create() whose status was ignored, the next call is heed_execute(), which
  * reports the error. */
 static void test_nothing_to_ask(void **state)
@@ -395,4 +414,5 @@ static void test_wisdom_paths(void **state)
 
 RUN_TESTS(test_options, test_environment, test_plan_arguments, test_kernel_names,
           test_unsupported_kernels, test_kernel_listing, test_candidates, test_buffer_pointers,
-          test_nothing_to_ask, test_workspace_size, test_wisdom_arguments, test_wisdom_paths)
+          test_outputs_are_apart, test_nothing_to_ask, test_workspace_size, test_wisdom_arguments,
+          test_wisdom_paths)
