@@ -5,7 +5,10 @@
  */
 #include "run_tests.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/verbs/board/board.h"
 #include "cli/verbs/selftest/selftest.h"
@@ -70,6 +73,19 @@ static void test_json(void **state)
     json_decref(json);
 }
 
+/* The documents show the output of the whole suite. */
+static void expect_in_docs(const char *name, size_t mutants, size_t controls)
+{
+    static char text[200000];
+    char path[SCRATCH_PATH_SIZE], line[80];
+    snprintf(path, sizeof path, HEED_SOURCE_DIR "/docs/%s", name);
+    snprintf(line, sizeof line, "killed %zu/%zu, accepted %zu/%zu\n", mutants, mutants, controls,
+             controls);
+    text[scratch_read(path, text, sizeof text - 1)] = '\0';
+    if (!strstr(text, line))
+        fail_msg("docs/%s does not have \"%s\"", name, line);
+}
+
 static void test_json_list(void **state)
 {
     size_t mutants = 0, controls = 0;
@@ -80,8 +96,18 @@ static void test_json_list(void **state)
     json_t *json = run_heed_answer(state, &way, "selftest", "--list --json", 0);
     assert_int_equal(json_array_size(json_object_get(json, "mutants")), mutants);
     assert_int_equal(json_array_size(json_object_get(json, "controls")), controls);
-    assert_true(json_array_size(json_object_get(json, "sources")) > 30);
+    const json_t *sources = json_object_get(json, "sources"), *source;
+    size_t i;
+    assert_true(json_array_size(sources) > 30);
+    json_array_foreach(sources, i, source)
+    {
+        const bool bad = json_is_string(json_object_get(source, "gate"));
+        mutants += bad;
+        controls += !bad;
+    }
     json_decref(json);
+    expect_in_docs("gates.md", mutants, controls);
+    expect_in_docs("command-line.md", mutants, controls);
 }
 
 /* A result that cannot be saved is reported at the start. */
