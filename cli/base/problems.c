@@ -123,7 +123,7 @@ const char *cli_find_list(const char *folder, const char *name, char *path, size
 {
     static const char *const ends[] = { "", ".txt" };
     char place[256];
-    if (strchr(name, '/') || access(name, F_OK) == 0)
+    if (!*name || strchr(name, '/') || access(name, F_OK) == 0)
         return name;
     for (size_t i = 0; i < 4; i++) {
         int length = snprintf(place, sizeof place, "%s/%s/%s%s", places[i / 2], folder, name,

@@ -100,6 +100,8 @@ static void slips_are_told(void **state)
           "sed 's/.*per line; //; s/ come with heed.*/\\n/; s/ and /, /' | diff lists.txt - && "
           "heed plan --shapes nosuch 2>&1 | sed 's/.*heed come //' | diff lists.txt -",
           0, "", "" },
+        { "heed sweep '' 'b1 h1 s8 d8 f32'", 3, "",
+          "heed: error: : No such file or directory; with heed come cpu_few" },
         { "heed sweep nosuch 'b1 h1 s8 d8 f32'", 3, "",
           "; with heed come cpu_few, cpu_tile, mma, sweep90, wgmma" },
         { "heed sweep cpu_fwe 'b1 h1 s8 d8 f32'", 3, "", "did you mean 'cpu_few'?" },

@@ -143,6 +143,7 @@ static void test_arguments(void **state)
         { BENCH DATA "plain.c --record r " SPEC, 2, "", "leave out --source" },
         { BENCH DATA "plain.c --calibrate " SPEC, 2, "", "leave out --source" },
         { "HEED_CC=/none " VERIFY DATA "plain.c " SPEC, 3, "", "there is no C compiler" },
+        { "TMPDIR=/none " VERIFY DATA "plain.c " SPEC, 3, "", "cannot write to TMPDIR" },
         { VERIFY DATA "plain.c --device cuda " SPEC, 2, "", "is for the CPU" },
         { VERIFY DATA "null.cu --device cpu " SPEC, 2, "", "is for a CUDA device" },
         { "HEED_DEVICE=auto HEED_LIBCUDA=/none " VERIFY HEED_SOURCE_DIR

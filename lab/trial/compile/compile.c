@@ -138,8 +138,8 @@ static bool compile(job *it)
             "there is no C compiler that may be run: HEED_CC or one of "
             "cc, gcc, clang in PATH; scripts only in the system's folders");
     if (!make_folder(it))
-        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot make a folder: %s",
-                                     strerror(errno));
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM,
+                                     "cannot write to TMPDIR, or /tmp: %s", strerror(errno));
     return run_compiler(it);
 }
 

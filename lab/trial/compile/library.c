@@ -222,8 +222,8 @@ static bool make_folder(job *it)
     bool written = true;
 
     if (!lab_folder_make(it->folder, sizeof it->folder, "library"))
-        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot make a folder: %s",
-                                     strerror(errno));
+        return lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM,
+                                     "cannot write to TMPDIR, or /tmp: %s", strerror(errno));
     for (size_t i = 0; i < it->count && written; i++)
         written = write_text(it, it->files[i].path, it->files[i].text);
     return written && write_interface(it);
