@@ -86,8 +86,7 @@ static inline const float *keys_in_place(const tile_state *t, int64_t j)
 }
 
 /* The end of the part of a sum over a tile's keys that number @at is in. Parts begin at multiples
- * of
- * @size, a power of two, so that the bits of a row do not depend on the first key of its strip. */
+ * of @size, a power of two, so that the bits of a row do not depend on its strip's first key. */
 static inline int64_t part_end(int64_t at, int64_t size)
 {
     return (at | (size - 1)) + 1;
