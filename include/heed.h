@@ -142,11 +142,11 @@
  *  - LSE, when asked for, is the natural logarithm of the sum of exp(logit) over the visible
  *    keys: float32, dense [batch, heads_q, seq_q].
  *  - In a batch-invariant problem the bits of a row depend only on the queries, keys and operands
- *    of its own batch element or sequence, and on a CPU not on the other queries. They are the same
- *    in all plans that a context makes with the same effort and the same wisdom for problems that
- *    differ only in batch, tokens and pages: kernel, config and splits are chosen as if the batch
- *    had HEED_INVARIANT_BATCH elements. On a CUDA device the condition of heed_plan_deterministic()
- *    applies. A plan by name has the config that it names.
+ *    of its own batch element or sequence; on a CPU, with finite values, not on the other queries.
+ *    They are the same in all plans that a context makes with the same effort and the same wisdom
+ *    for problems that differ only in batch, tokens and pages: kernel, config and splits are chosen
+ *    as if the batch had HEED_INVARIANT_BATCH elements. On a CUDA device the condition of
+ *    heed_plan_deterministic() applies. A plan by name has the config that it names.
  *  - A NaN or an infinity in a masked position never reaches an output; one in a visible
  *    position makes the outputs that depend on it non-finite, as IEEE arithmetic would.
  *
