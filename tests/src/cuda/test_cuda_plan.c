@@ -463,9 +463,11 @@ static void test_strides_that_break_16_bytes(void **state)
             fail_msg("%s: %s", cases[i].text, heed_message());
         trial t = { .context = context, .plan = plan };
         void *memory = trial_room(context, (size_t)1 << 20), *space = trial_room(context, 1 << 20);
-        heed_buffers buffers = {
-            .size = sizeof buffers, .q = memory, .k = memory, .v = memory, .o = memory
-        };
+        heed_buffers buffers = { .size = sizeof buffers,
+                                 .q = memory,
+                                 .k = memory,
+                                 .v = memory,
+                                 .o = (char *)memory + (1 << 19) };
         buffers.workspace = space;
         buffers.workspace_size = heed_plan_workspace_size(plan);
         trial_execute(&t, &buffers);
