@@ -300,8 +300,8 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "tiles of a bias have a multiple of 64 keys";
     if (v[BIAS_TILES] == 2 &&
         !(heed_cuda_needs_of(problem).stages && heed_cuda_bias_mapped(problem).fits))
-        return "tiles are of a bias of 16 bits along queries and keys, whose strides are multiples "
-               "of 8, with heads if there are groups, and of one that is read first";
+        return "tiles need a bias of 16 bits with queries, keys and, if query heads share keys, "
+               "heads, whose strides are multiples of 8, and no bytes that are read before it";
     return NULL;
 }
 

@@ -77,9 +77,9 @@
 #define LEFT_ROW (V_COLUMNS * 4 + 32)
 #define LEFT_BYTES (TEAMS == 1 ? 0 : TEAMS * LEFT_ROWS * (LEFT_ROW + 8))
 
-/* Shared memory: the stages of K, V and maybe the bias, which later hold the sums that teams store; Q of each row
- * group, which later holds O; the first bad key; barriers. Sums from another block may arrive while
- * tiles are processed, so they have separate memory. */
+/* Shared memory: the stages of K and V, and of the bias if its tiles are copied, which later hold
+ * the sums that teams store; Q of each row group, which later holds O; the first bad key; barriers.
+ * Sums from another block may arrive while tiles are processed, so they have separate memory. */
 #define K_BYTES (HEED_TILE_KEYS * QK_PANELS * PANEL_ROW)
 #define V_BYTES (HEED_TILE_KEYS * V_PANELS * PANEL_ROW)
 #define BIAS_PANELS (HEED_TILE_KEYS / PANEL_COLUMNS)
