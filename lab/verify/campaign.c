@@ -177,6 +177,76 @@ static void run_together(campaign_state *state, lab_campaign_result *results, si
     release(state);
 }
 
+static void record_endings(lab_campaign_result *results, const lab_ending *endings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        results[i].ended = endings[i].how;
+        if (endings[i].how == LAB_CRASHED)
+            conclude_failed(&results[i].report, "crashed", endings[i].text);
+        if (endings[i].how == LAB_TIMED_OUT)
+            conclude_failed(&results[i].report, "too slow", endings[i].text);
+    }
+}
+
+/* Runs @isolation, whose pieces are verifications. */
+static heed_status isolate(const lab_isolation *isolation, lab_campaign_result *results)
+{
+    lab_ending *endings = calloc(isolation->count, sizeof *endings);
+    if (!endings)
+        return HEED_ERR_NO_MEMORY;
+    heed_status status = lab_isolate(isolation, results, endings);
+    if (status == HEED_OK)
+        record_endings(results, endings, isolation->count);
+    free(endings);
+    return status;
+}
+
+/* Some of the verifications. */
+typedef struct selection {
+    campaign_state *state;
+    size_t *index;
+    size_t count;
+} selection;
+
+static void verify_selected(void *data, size_t index, lab_trace *trace, void *result)
+{
+    const selection *selected = data;
+    verify_one(selected->state, selected->index[index], trace, result);
+}
+
+static heed_status run_selected(selection *selected, lab_campaign_result *results)
+{
+    const lab_campaign *campaign = selected->state->campaign;
+    const lab_isolation isolation = { .run = verify_selected,
+                                      .data = selected,
+                                      .count = selected->count,
+                                      .result_size = sizeof *results,
+                                      .deadline_s = campaign->deadline_s,
+                                      .stop = campaign->stop };
+    lab_campaign_result *again = calloc(selected->count, sizeof *again);
+    heed_status status = again ? isolate(&isolation, again) : HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < selected->count && status == HEED_OK; i++)
+        if (again[i].ended != LAB_NOT_RUN)
+            results[selected->index[i]] = again[i];
+    free(again);
+    return status;
+}
+
+/* Repeats the verifications that memory or the system cut short, one at a time: other children may
+ * have had what they lacked. */
+static heed_status run_again(campaign_state *state, lab_campaign_result *results, size_t count)
+{
+    selection cut = { .state = state, .index = calloc(count, sizeof *cut.index) };
+    if (!cut.index)
+        return HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        if (results[i].ended == LAB_COMPLETED && lab_report_kept_by(&results[i].report) != HEED_OK)
+            cut.index[cut.count++] = i;
+    heed_status status = cut.count > 0 ? run_selected(&cut, results) : HEED_OK;
+    free(cut.index);
+    return status;
+}
+
 /* Runs the verifications in child processes, several in each. The state that a child keeps ends
  * with it. */
 static heed_status run_apart(campaign_state *state, lab_campaign_result *results, size_t count)
@@ -192,18 +262,9 @@ static heed_status run_apart(campaign_state *state, lab_campaign_result *results
         .stop = state->campaign->stop,
         .progress = state->campaign->progress ? report_progress : NULL,
     };
-    lab_ending *endings = calloc(count, sizeof *endings);
-    if (!endings)
-        return HEED_ERR_NO_MEMORY;
-    heed_status status = lab_isolate(&isolation, results, endings);
-    for (size_t i = 0; i < count && status == HEED_OK; i++) {
-        results[i].ended = endings[i].how;
-        if (endings[i].how == LAB_CRASHED)
-            conclude_failed(&results[i].report, "crashed", endings[i].text);
-        if (endings[i].how == LAB_TIMED_OUT)
-            conclude_failed(&results[i].report, "too slow", endings[i].text);
-    }
-    free(endings);
+    heed_status status = isolate(&isolation, results);
+    if (status == HEED_OK && isolation.jobs > 1)
+        status = run_again(state, results, count);
     return status;
 }
 

@@ -55,8 +55,9 @@ typedef struct lab_campaign_result {
 
 /* lab_campaign_run() verifies every contender in every case, and goes on with the next after a
  * crash or a lost device. Contexts are made in child processes, and serve as many cases as
- * possible. @results has room for case_count * contender_count, [case][contender]. Returns as
- * lab_isolate() does; also HEED_ERR_NO_MEMORY. */
+ * possible. With several jobs, those that ran out of memory beside others are repeated alone.
+ * @results has room for case_count * contender_count, [case][contender]. Returns as lab_isolate()
+ * does; also HEED_ERR_NO_MEMORY. */
 heed_status lab_campaign_run(const lab_campaign *campaign, lab_campaign_result *results);
 
 #endif /* LAB_CAMPAIGN_H */

@@ -5,9 +5,12 @@
 #include "run_tests.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "lab/verify/campaign.h"
 #include "lab/verify/mutants/steps.h"
 #include "lab/verify/proof.h"
 #include "lab/verify/reference/reference.h"
@@ -226,13 +229,14 @@ static void test_refusals(void **state)
 /* A laboratory without memory                                                                    */
 /* ---------------------------------------------------------------------------------------------- */
 
-static int runs_left = -1; /* that find memory; negative: all */
+static int runs_left = -1;   /* that find memory; negative: all */
+static atomic_int *refusals; /* of this process and its children, before runs find memory */
 
 heed_status __real_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
 heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
 heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running)
 {
-    if (runs_left == 0) {
+    if (runs_left == 0 || (refusals && atomic_fetch_sub(refusals, 1) > 0)) {
         memset(run, 0, sizeof *run);
         return HEED_ERR_NO_MEMORY;
     }
@@ -259,7 +263,54 @@ static void test_no_memory_is_no_proof(void **state)
     assert_int_equal(report.outcome, LAB_PASS);
     lab_actor_destroy(actor);
 }
+/* Runs two cases, @jobs at a time, when @shortages runs find no memory. Returns how many were
+ * judged by all gates. */
+static int judged_with(int jobs, int shortages)
+{
+    const lab_behaviour behaviour = { .row = mutant_plain_row };
+    lab_actor *actor = lab_actor_create(&behaviour);
+    assert_non_null(actor);
+    const lab_subject subject = lab_actor_subject(actor);
+    const lab_contender contender = { .threads = 1, .subject = &subject };
+    const lab_proof proof = proof_of(SPEC, 1);
+    lab_campaign_case cases[2];
+    for (int i = 0; i < 2; i++)
+        cases[i] = (lab_campaign_case){ .problem = proof.problem,
+                                        .inputs = lab_inputs_at((size_t)i),
+                                        .gates = UINT32_MAX };
+    const lab_campaign campaign = { .cases = cases,
+                                    .case_count = 2,
+                                    .contenders = &contender,
+                                    .contender_count = 1,
+                                    .options = lab_verify_standard(),
+                                    .jobs = jobs,
+                                    .deadline_s = 60 };
+    lab_campaign_result results[2];
+    atomic_store(refusals, shortages);
+    assert_int_equal(lab_campaign_run(&campaign, results), HEED_OK);
+    lab_actor_destroy(actor);
+    int judged = 0;
+    for (int i = 0; i < 2; i++)
+        judged += results[i].report.outcome == LAB_PASS &&
+                  lab_report_kept_by(&results[i].report) == HEED_OK;
+    return judged;
+}
+
+/* Cases that ran out of memory beside others are repeated alone. */
+static void test_cases_are_repeated_alone(void **state)
+{
+    refusals = mmap(NULL, sizeof *refusals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                    0);
+    assert_true(refusals != MAP_FAILED);
+    assert_int_equal(judged_with(2, 0), 2);
+    assert_int_equal(judged_with(2, 1), 2);
+    assert_int_equal(judged_with(2, 2), 2);
+    assert_int_equal(judged_with(1, 1), 1);
+    assert_int_equal(judged_with(2, 100000), 0);
+    munmap(refusals, sizeof *refusals);
+    refusals = NULL;
+}
 
 RUN_TESTS(test_all_kinds_are_tried, test_neighbours, test_one_row_of_800_is_found,
           test_other_sizes_are_tried, test_other_values_are_tried, test_refusals,
-          test_no_memory_is_no_proof)
+          test_no_memory_is_no_proof, test_cases_are_repeated_alone)
