@@ -85,7 +85,8 @@ typedef struct heed_wgmma_costs {
     double ahead;      /* saved where a block begins while the preceding launch still runs */
     double combine;    /* of a launch that merges the parts of split keys, */
     double parts_rate; /* and the share of the bandwidth at which these are written and read */
-    double exposed;    /* the share of loads before the first tiles of blocks that nothing hides */
+    double exposed;    /* the share of loads before the first tiles of blocks that nothing hides, */
+    double lookups;    /* and that of the L1's lookups of a bias that lanes read */
     struct {
         double wait;         /* of a warpgroup per tile */
         double stretch;      /* factor of its products and softmax relative to running alone */

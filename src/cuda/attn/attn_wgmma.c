@@ -89,9 +89,16 @@ static const shipped split[] = {
     { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
     { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
 };
+
+/* Those with tiles of a bias. */
+static const shipped tiled[] = {
+    { 1, 64, { 2, 1, 128, 3, 3, 3, 1, 2 }, ANY },
+    { 65, 128, { 2, 1, 64, 3, 1, 2, 1, 2 }, ANY },
+};
 /* clang-format on */
 #define WHOLE ((int)(sizeof whole / sizeof *whole))
 #define SPLIT ((int)(sizeof split / sizeof *split))
+#define TILED ((int)(sizeof tiled / sizeof *tiled))
 
 /* The values of the knob SPLITS, without 1. */
 #define SPLIT_VALUES 10
@@ -99,13 +106,14 @@ static const int splits[SPLIT_VALUES] = { 2, 3, 4, 5, 6, 8, 11, 16, 32, 64 };
 
 static void config_at(int index, heed_config *config)
 {
-    const bool is_whole = index < WHOLE;
-    index -= is_whole ? 0 : WHOLE;
-    const shipped *row = is_whole ? &whole[index] : &split[index / SPLIT_VALUES];
+    const int part = index - WHOLE, of_tiled = part - SPLIT * SPLIT_VALUES;
+    const shipped *row = part < 0        ? &whole[index]
+                         : of_tiled >= 0 ? &tiled[of_tiled]
+                                         : &split[part / SPLIT_VALUES];
     for (int i = 0; i < SPLITS; i++)
         config->value[i] = row->value[i];
-    config->value[SPLITS] = is_whole ? 1 : splits[index % SPLIT_VALUES];
-    config->value[BIAS_TILES] = 1;
+    config->value[SPLITS] = part < 0 || of_tiled >= 0 ? 1 : splits[part % SPLIT_VALUES];
+    config->value[BIAS_TILES] = of_tiled >= 0 ? 2 : 1;
 }
 
 /* The fallback for unaligned addresses is the small config of attn_mma.cu, or that one's
@@ -217,10 +225,8 @@ static int registers_of(const heed_problem *problem, const int *v)
  * NULL; NULL if there is none. */
 static const shipped *next_row(const int *v, const shipped *row)
 {
-    const shipped *table = v[SPLITS] > 1 ? split : whole;
-    const shipped *end = table + (v[SPLITS] > 1 ? SPLIT : WHOLE);
-    if (v[BIAS_TILES] == 2) /* not planned */
-        return NULL;
+    const shipped *table = v[BIAS_TILES] == 2 ? tiled : v[SPLITS] > 1 ? split : whole;
+    const shipped *end = table + (table == tiled ? TILED : table == split ? SPLIT : WHOLE);
     for (row = row ? row + 1 : table; row < end; row++)
         if (memcmp(v, row->value, sizeof row->value) == 0)
             return row;
@@ -399,7 +405,7 @@ const heed_algorithm heed_algorithm_cuda_wgmma = {
                { 'b', "BIAS_TILES", { 1, 2 } } },
     .quiet = 1u << SPLITS | 1u << BIAS_TILES,
     .config_at = config_at,
-    .config_count = WHOLE + SPLIT * SPLIT_VALUES,
+    .config_count = WHOLE + SPLIT * SPLIT_VALUES + TILED,
     .modifies = true,
     .legal = legal,
     .worthwhile = worthwhile,

@@ -11,6 +11,7 @@
 #include "attn_wgmma.h"
 
 #define LANES 128.0 /* of a multiprocessor, each of which issues one instruction per clock */
+#define LOOKED_UP 8 /* elements of a bias per lookup */
 
 /* Seconds of a warpgroup's tile: its products, and its softmax, each running alone on the
  * multiprocessor. */
@@ -151,6 +152,20 @@ static double exposed_seconds(const heed_problem *problem, const heed_gpu *gpu, 
     return gpu->costs->wgmma->exposed * bare * (1 - 1 / rounds) * memory;
 }
 
+/* Seconds of lookups in the L1 that nothing hides: lanes that read a bias for which there could be
+ * tiles read 16 bytes of a row at a time. */
+static double lookup_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    const heed_wgmma_costs *costs = gpu->costs->wgmma;
+    if (v[BIAS_TILES] == 2 || !heed_cuda_needs_of(problem).stages ||
+        !heed_cuda_bias_mapped(problem).fits)
+        return 0;
+    double scores = (double)problem->batch * (double)problem->heads_q * (double)problem->seq_q *
+                    (double)problem->seq_k * heed_problem_share(problem);
+    return costs->lookups * scores / LOOKED_UP /
+           (gpu->multiprocessors * costs->clock_share * gpu->clock);
+}
+
 /* Seconds to write the parts of split keys, and of the launch that merges them. */
 static double combine_seconds(const heed_problem *problem, const heed_gpu *gpu, int splits)
 {
@@ -180,6 +195,6 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     bool ahead = v[SPLITS] == 1 && 2 * heed_wgmma_pair(v) * items <=
                                        (double)heed_wgmma_resident(v) * gpu->multiprocessors;
     return costs->launch - (ahead ? costs->ahead : 0) + heed_gpu_beside(gpu, compute, memory) +
-           exposed_seconds(problem, gpu, v, rounds, memory) +
+           exposed_seconds(problem, gpu, v, rounds, memory) + lookup_seconds(problem, gpu, v) +
            combine_seconds(problem, gpu, v[SPLITS]);
 }
