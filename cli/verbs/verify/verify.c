@@ -109,8 +109,8 @@ static cli_exit conclude(const verify_job *job)
         return CLI_VERIFY_FAILED;
     if (job->unjudged) {
         cli_error("%zu case%s could not be judged by all gates, as memory ran out or the system "
-                  "refused a call; try smaller problems, or fewer --jobs",
-                  job->unjudged, lab_plural(job->unjudged));
+                  "refused a call; try smaller problems, or fewer --jobs. The first: %s",
+                  job->unjudged, lab_plural(job->unjudged), job->first_unjudged);
         return CLI_ENVIRONMENT;
     }
     if (job->refused) {

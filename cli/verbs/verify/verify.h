@@ -69,11 +69,12 @@ typedef struct verify_job {
     verify_tally *tallies; /* by contender */
     verify_gate_tally gates[LAB_GATES];
     verify_tally total;
-    int64_t rows;            /* in all problems ... */
-    int64_t rows_compared;   /* ... and those compared with the reference */
-    size_t problems;         /* begun */
-    size_t unproved;         /* skipped cases, without neighbours of a --proof */
-    size_t unjudged;         /* cases of which memory or the system kept gates from judging */
+    int64_t rows;          /* in all problems ... */
+    int64_t rows_compared; /* ... and those compared with the reference */
+    size_t problems;       /* begun */
+    size_t unproved;       /* skipped cases, without neighbours of a --proof */
+    size_t unjudged; /* cases of which memory or the system kept gates from judging; the first: */
+    char first_unjudged[HEED_SPEC_SIZE + LAB_TEXT_SIZE];
     size_t half_problems;    /* those that permit half-precision accumulation */
     size_t rounded_problems; /* and those that permit products of rounded operands */
     char last_skip[LAB_TEXT_SIZE];

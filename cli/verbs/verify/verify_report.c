@@ -135,6 +135,20 @@ static void add_item(verify_job *job, const verify_item *item, size_t contender)
     }
 }
 
+static void add_unjudged(verify_job *job, const verify_item *item)
+{
+    char spec[HEED_SPEC_SIZE];
+    size_t gate = 0;
+    if (job->unjudged++ > 0)
+        return;
+    while (item->report->verdicts[gate].kept_by == HEED_OK)
+        gate++;
+    heed_problem_print(item->problem, spec, sizeof spec);
+    snprintf(job->first_unjudged, sizeof job->first_unjudged, "%s: %s, %s inputs: %s: %s", spec,
+             kernel_of(item), item->inputs->name, lab_gate_at(gate)->name,
+             item->report->verdicts[gate].reason);
+}
+
 void verify_report_add(verify_job *job, const lab_campaign *campaign,
                        const lab_campaign_result *results)
 {
@@ -147,7 +161,7 @@ void verify_report_add(verify_job *job, const lab_campaign *campaign,
                 continue;
             add_item(job, &item, c);
             if (lab_report_kept_by(&result->report) != HEED_OK) {
-                job->unjudged++;
+                add_unjudged(job, &item);
                 continue;
             }
             bool skipped = result->report.outcome == LAB_SKIP && !campaign->cases[i].optional;
