@@ -87,6 +87,7 @@ typedef struct heed_wgmma_costs {
     double parts_rate; /* and the share of the bandwidth at which these are written and read */
     double exposed;    /* the share of loads before the first tiles of blocks that nothing hides, */
     double lookups;    /* and that of the L1's lookups of a bias that lanes read */
+    double staged;     /* instructions per score that tiles of a bias save */
     struct {
         double wait;         /* of a warpgroup per tile */
         double stretch;      /* factor of its products and softmax relative to running alone */
