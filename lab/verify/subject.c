@@ -8,6 +8,7 @@
 
 #include "lab/base/planner.h"
 #include "src/device.h"
+#include "src/message.h"
 
 static bool same_problem(const heed_problem *a, const heed_problem *b)
 {
@@ -33,11 +34,28 @@ static heed_status make_plan(lab_planned *planned, const heed_problem *problem)
     return status;
 }
 
+/* The host allocates no memory for gaps that nothing touches; a device does. */
+static heed_status fit_device(const lab_planned *planned, const heed_problem *problem)
+{
+    size_t memory = heed_device_memory(planned->context), total = 0;
+    if (!planned->mirror || memory == 0)
+        return HEED_OK;
+    for (int role = 0; role < LAB_ROLES; role++) {
+        lab_view view = lab_view_of(problem, (lab_role)role);
+        if (__builtin_add_overflow(total, lab_view_bytes(&view), &total))
+            total = SIZE_MAX;
+    }
+    if (total <= memory)
+        return HEED_OK;
+    return heed_fail(HEED_ERR_UNSUPPORTED, "the tensors take %zu MiB, the device has %zu MiB",
+                     total >> 20, memory >> 20);
+}
+
 static heed_status prepare(void *data, const heed_problem *problem, lab_needs *needs)
 {
     lab_planned *planned = data;
-    heed_status status = HEED_OK;
-    if (planned->worthwhile && planned->kernel)
+    heed_status status = fit_device(planned, problem);
+    if (status == HEED_OK && planned->worthwhile && planned->kernel)
         status = heed_plan_considers_named(planned->context, problem, planned->kernel);
     if (status == HEED_OK)
         status = make_plan(planned, problem);

@@ -268,11 +268,32 @@ static void test_no_such_device(void **state)
     assert_int_equal(results[1].report.outcome, LAB_PASS);
 }
 
+/* A case whose tensors are larger than the device is skipped; that is not a lack of memory. */
+static void test_larger_than_the_device(void **state)
+{
+    const lab_contender contender = { .device = "cuda", .kernel = "honest" };
+    lab_campaign_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+    lab_campaign_result result;
+    assert_int_equal(heed_problem_parse(&verified.problem, "b2 h2 s5 d8 f16 q=100000000000:24:8"),
+                     HEED_OK);
+    const lab_campaign campaign = { .cases = &verified,
+                                    .case_count = 1,
+                                    .contenders = &contender,
+                                    .contender_count = 1,
+                                    .options = lab_verify_standard() };
+    assert_int_equal(lab_campaign_run(&campaign, &result), HEED_OK);
+    assert_int_equal(result.report.outcome, LAB_SKIP);
+    assert_int_equal(lab_report_kept_by(&result.report), HEED_OK);
+    assert_string_equal(result.report.verdicts[0].reason,
+                        "the tensors take 190734 MiB, the device has 65536 MiB");
+}
+
 int main(void)
 {
     setenv("HEED_LIBCUDA", FAKE_CUDA, 1);
     setenv("HEED_NVRTC", FAKE_CUDA, 1);
     return run_test_list(TEST_LIST(test_one_process_after_another, test_several_processes,
-                                   test_exact_tensors, test_no_such_device),
+                                   test_exact_tensors, test_no_such_device,
+                                   test_larger_than_the_device),
                          NULL, NULL);
 }

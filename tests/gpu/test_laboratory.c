@@ -421,13 +421,25 @@ static int try_space(void)
     return WIFEXITED(ending) ? WEXITSTATUS(ending) : -1;
 }
 
+/* The step named @name; STEPS if there is none. */
+static size_t find_step(const char *name)
+{
+    size_t i = 0;
+    while (i < STEPS && strcmp(steps[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Steps may need what earlier ones left; "a naive kernel leads" and those after it need none of the
+ * steps before it. */
 int main(int count, char **arguments)
 {
     const scene *where = find_scene();
     char folder[] = "/tmp/heed-laboratory-XXXXXX", line[100];
     tally counts = { 0 };
-    if (count != 2 || !where) {
-        fprintf(stderr, "usage: HEED_DEVICE=cpu|cuda[:N] %s HEED\n", arguments[0]);
+    size_t first = count == 3 ? find_step(arguments[2]) : 0;
+    if (count < 2 || count > 3 || !where || first == STEPS) {
+        fprintf(stderr, "usage: HEED_DEVICE=cpu|cuda[:N] %s HEED [FIRST STEP]\n", arguments[0]);
         return 2;
     }
     if (!prepare(where, arguments[1], folder)) {
@@ -442,7 +454,7 @@ int main(int count, char **arguments)
         tally_judge(&counts, false, "%s cannot be tried: exit status %d", where->space, code);
     if (code != 0)
         print_errors();
-    for (size_t i = 0; i < STEPS && code == 0; i++)
+    for (size_t i = first; i < STEPS && code == 0; i++)
         take(&counts, &steps[i]);
     snprintf(line, sizeof line, "rm -rf '%s'", folder);
     if (chdir("/") != 0 || system(line) != 0) /* NOLINT(cert-env33-c) */
