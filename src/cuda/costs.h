@@ -88,6 +88,7 @@ typedef struct heed_wgmma_costs {
     double exposed;    /* the share of loads before the first tiles of blocks that nothing hides, */
     double lookups;    /* and that of the L1's lookups of a bias that lanes read */
     double staged;     /* instructions per score that tiles of a bias save */
+    double spare;      /* factor where blocks that share keys leave some multiprocessors free */
     struct {
         double wait;         /* of a warpgroup per tile */
         double stretch;      /* factor of its products and softmax relative to running alone */
