@@ -408,6 +408,9 @@ static void plans(void **state)
     EXPECT(state, lines);
 }
 
+/* 254 zeros. */
+#define NAME "$(printf %0254d 0)"
+
 static void keeps_wisdom(void **state)
 {
     static const run_heed_row lines[] = {
@@ -436,6 +439,14 @@ static void keeps_wisdom(void **state)
           "grep -c heed.manifest/1 got.txt",
           0, "1\n", "hash" },
         { "heed doctor --lock - | grep -c heed.manifest/1", 0, "1\n", "" },
+        /* A name has at most 255 bytes. */
+        { "for i in 1 2; do heed doctor --lock $PWD/" NAME "5; done; ls | grep -c ^0", 0, "1\n",
+          "hash" },
+        { "heed doctor --lock " NAME "56", 3, "",
+          "File name too long; a name has at most 255 bytes" },
+        { "heed plan -e measure -w " NAME "6 b1 h1 s4 d8 f32 && heed plan -e wisdom -w " NAME "6 "
+          "b1 h1 s4 d8 f32; ls | grep -c ^0",
+          0, "2\n", "" },
         { "heed doctor --lock l.json --json", 0, "heed.doctor-lock/1", "" },
         { "ln -s l.json link; heed doctor --lock link && test -h link", 0, "", "hash" },
         { "heed plan --effort measure --wisdom no/such/folder b1 h1 s4 d8 f32", 3, "fwd_",
