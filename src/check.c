@@ -12,6 +12,7 @@
 
 #include "cuda/driver/device.h"
 #include "device.h"
+#include "number.h"
 #include "problem/operand.h"
 
 static bool has(const heed_problem *p, int index)
@@ -47,11 +48,13 @@ typedef struct numbers {
 static heed_status check_pages(const heed_problem *p, const int32_t *table, int64_t b,
                                int64_t length)
 {
+    char range[HEED_NUMBER_SIZE];
     for (int64_t n = b > 0 && table ? p->prefix / p->page : 0; table && n * p->page < length; n++) {
         int32_t page = table[b * p->table.strides.batch + n];
         if (page < 0 || page >= p->pages)
-            return heed_fail(HEED_ERR_INVALID, "table[%lld][%lld] is %d; it must be 0 to %lld",
-                             (long long)b, (long long)n, (int)page, (long long)p->pages - 1);
+            return heed_fail(HEED_ERR_INVALID, "table[%lld][%lld] is %d; it must be %s",
+                             (long long)b, (long long)n, (int)page,
+                             heed_number_print_range(range, 0, p->pages - 1));
     }
     return HEED_OK;
 }
@@ -68,13 +71,15 @@ static heed_status check_cumulative(const heed_problem *p, const void *cu, int i
                                     int64_t tokens)
 {
     const char *name = heed_operand_rows[index].name;
+    char range[HEED_NUMBER_SIZE];
     for (int64_t b = 0; cu && b <= p->batch; b++) {
         int64_t at = cumulative(p, cu, index, b);
         int64_t least = b > 0 ? cumulative(p, cu, index, b - 1) : 0;
         int64_t most = b > 0 && least + seq < tokens ? least + seq : b > 0 ? tokens : 0;
         if (at < least || at > most)
-            return heed_fail(HEED_ERR_INVALID, "%s[%lld] is %lld; it must be %lld to %lld", name,
-                             (long long)b, (long long)at, (long long)least, (long long)most);
+            return heed_fail(HEED_ERR_INVALID, "%s[%lld] is %lld; it must be %s", name,
+                             (long long)b, (long long)at,
+                             heed_number_print_range(range, least, most));
     }
     return HEED_OK;
 }
@@ -115,10 +120,11 @@ static heed_status check_length(const heed_problem *p, const numbers *all, int64
                                 int64_t length)
 {
     const int64_t least = least_length(p, all, b);
+    char range[HEED_NUMBER_SIZE];
     if (length >= least && length <= p->seq_k)
         return HEED_OK;
-    return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be %lld to %lld%s",
-                     (long long)b, (long long)length, (long long)least, (long long)p->seq_k,
+    return heed_fail(HEED_ERR_INVALID, "lengths[%lld] is %lld; it must be %s%s", (long long)b,
+                     (long long)length, heed_number_print_range(range, least, p->seq_k),
                      p->prefix > 0   ? ": it includes the prefix, and the keys that must follow it"
                      : p->append > 0 ? ": it includes new keys"
                                      : "");

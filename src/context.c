@@ -11,6 +11,7 @@
 #include "cuda/gpu.h"
 #include "cuda/jit.h"
 #include "cuda/shipped.h"
+#include "device.h"
 #include "internal.h"
 #include "later.h"
 #include "measure.h"
@@ -33,17 +34,15 @@ static heed_status check_options(const heed_options *options)
     return HEED_OK;
 }
 
-/* Reads @text, such as "cuda:1"; the ordinal is 0 where there is none. */
-static bool parse_device(const char *text, heed_backend *backend, int *ordinal)
+bool heed_device_parse(const char *text, int *ordinal)
 {
     char *end;
-    *backend = HEED_BACKEND_CPU;
-    *ordinal = 0;
+    *ordinal = -1;
     if (strcmp(text, "cpu") == 0)
         return true;
     if (strncmp(text, "cuda", 4) != 0)
         return false;
-    *backend = HEED_BACKEND_CUDA;
+    *ordinal = 0;
     if (text[4] == '\0')
         return true;
     if (text[4] != ':' || text[5] < '0' || text[5] > '9')
@@ -54,7 +53,7 @@ static bool parse_device(const char *text, heed_backend *backend, int *ordinal)
 }
 
 /* The device that @options or the environment selects. */
-static heed_status find_device(const heed_options *options, heed_backend *backend, int *ordinal)
+static heed_status find_device(const heed_options *options, int *ordinal)
 {
     const char *field = "device";
     const char *text = options->device;
@@ -64,7 +63,7 @@ static heed_status find_device(const heed_options *options, heed_backend *backen
     }
     if (!text || !*text)
         text = "cpu";
-    if (!parse_device(text, backend, ordinal))
+    if (!heed_device_parse(text, ordinal))
         return heed_fail(HEED_ERR_INVALID, "%s is \"%.40s\"; it must be cpu, cuda or cuda:N", field,
                          text);
     return HEED_OK;
@@ -100,13 +99,12 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
         return heed_fail(HEED_ERR_INVALID, "context is NULL; it must point to a heed_context *");
     *context = NULL;
     heed_options own = { .size = sizeof own };
-    heed_backend backend;
     int ordinal;
     heed_status status = options ? heed_sized_read(&heed_sized_options, &own, options) : HEED_OK;
     if (status == HEED_OK)
         status = check_options(&own);
     if (status == HEED_OK)
-        status = find_device(&own, &backend, &ordinal);
+        status = find_device(&own, &ordinal);
     if (status != HEED_OK)
         return status;
 
@@ -118,8 +116,7 @@ heed_status heed_context_create(heed_context **context, const heed_options *opti
     made->check = getenv("HEED_CHECK") && strcmp(getenv("HEED_CHECK"), "1") == 0;
     status = heed_machine_detect(&made->machine, own.cpu, own.threads);
     if (status == HEED_OK)
-        status = backend == HEED_BACKEND_CPU ? open_cpu(made, &own)
-                                             : open_cuda(made, ordinal, &own);
+        status = ordinal < 0 ? open_cpu(made, &own) : open_cuda(made, ordinal, &own);
     if (status == HEED_OK)
         status = heed_wisdom_create(&made->wisdom);
     if (status != HEED_OK) {

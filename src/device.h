@@ -13,6 +13,10 @@
 
 #include "heed.h"
 
+/* heed_device_parse() reads "cpu", "cuda" or "cuda:N". *@ordinal is that of the GPU, -1 for the
+ * CPU. Returns false for any other text. */
+bool heed_device_parse(const char *text, int *ordinal);
+
 /* heed_device_allocate() allocates @size bytes, aligned to 256, on the device of @context. Returns
  * HEED_OK; HEED_ERR_NO_MEMORY; HEED_ERR_LOST. heed_device_free() frees them; NULL is ignored. */
 heed_status heed_device_allocate(heed_context *context, size_t size, void **memory);

@@ -137,3 +137,12 @@ void heed_number_print_float(char *text, float value)
             return;
     }
 }
+
+const char *heed_number_print_range(char *text, int64_t least, int64_t most)
+{
+    if (least == most)
+        snprintf(text, HEED_NUMBER_SIZE, "%lld", (long long)least);
+    else
+        snprintf(text, HEED_NUMBER_SIZE, "%lld to %lld", (long long)least, (long long)most);
+    return text;
+}

@@ -38,4 +38,8 @@ void heed_number_print_double(char *text, double value);
 /* heed_number_print_float() is like heed_number_print_double(), for a float. */
 void heed_number_print_float(char *text, float value);
 
+/* heed_number_print_range() writes "2 to 5", or only "2" if @most is @least, for messages. Returns
+ * @text, which has room for HEED_NUMBER_SIZE bytes. */
+const char *heed_number_print_range(char *text, int64_t least, int64_t most);
+
 #endif /* HEED_NUMBER_H */

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,18 +88,21 @@ heed_status heed_wisdom_load(heed_context *context, const char *path, size_t *ta
 
 /* An earlier process with the same ID may have left files behind, so a few names are tried. */
 #define NAMES_TRIED 100
+#define SUFFIX_SIZE 48
 
-/* Makes a new file in the directory of @path. The caller frees *@name, its name, also on
- * failure. */
+/* Makes a new file in the directory of @path; its name begins with as much of @path's as fits. The
+ * caller frees *@name, its name, also on failure. */
 static heed_status open_beside(const char *path, char **name, int *file)
 {
-    size_t size = strlen(path) + 48;
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    size_t size = strlen(path) + SUFFIX_SIZE;
     *file = -1;
     *name = malloc(size);
     if (!*name)
         return heed_fail(HEED_ERR_NO_MEMORY, "%s: no memory to save it", path);
     for (int i = 0; i < NAMES_TRIED && *file < 0; i++) {
-        snprintf(*name, size, "%s.%ld.%d.tmp", path, (long)getpid(), i);
+        snprintf(*name, size, "%.*s%.*s.%ld.%d.tmp", (int)(last - path), path,
+                 NAME_MAX - SUFFIX_SIZE, last, (long)getpid(), i);
         *file = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (*file < 0 && errno != EEXIST)
             break;

@@ -202,6 +202,10 @@ extern const cli_option cli_device_options[], cli_machine_options[];
  * "auto". With --cpu or a --source in C, "auto" is "cpu". Nothing is checked. */
 const char *cli_device(const cli_args *args);
 
+/* cli_device_check() returns HEED_ERR_INVALID, with the option or variable that it is from in
+ * heed_message(), if @device, from cli_device(), is not such a word. NULL is permitted. */
+heed_status cli_device_check(const char *device);
+
 /* cli_machine() returns the values of --device, --threads and --cpu, as far as the verb has
  * them. */
 heed_options cli_machine(const cli_args *args);

@@ -9,7 +9,9 @@
 #include "base/file.h"
 #include "base/plural.h"
 #include "cli.h"
+#include "src/device.h"
 #include "src/measure.h"
+#include "src/message.h"
 
 #define WISDOM_MAX ((int64_t)64 << 20)
 
@@ -74,6 +76,16 @@ const char *cli_device(const cli_args *args)
     return cpu && strcmp(device, "auto") == 0 ? "cpu" : device;
 }
 
+/* Words from HEED_DEVICE are told from those of --device by their place in memory. */
+heed_status cli_device_check(const char *device)
+{
+    int ordinal;
+    if (!device || strcmp(device, "auto") == 0 || heed_device_parse(device, &ordinal))
+        return HEED_OK;
+    return heed_fail(HEED_ERR_INVALID, "%s is \"%.40s\"; it must be cpu, cuda, cuda:N or auto",
+                     device == getenv("HEED_DEVICE") ? "HEED_DEVICE" : "device", device);
+}
+
 /* Creates a context in which Ctrl-C ends measurements. */
 static heed_status create(heed_context **context, const heed_options *options)
 {
@@ -85,10 +97,13 @@ static heed_status create(heed_context **context, const heed_options *options)
 
 heed_status cli_context_create(heed_context **context, heed_options *options)
 {
+    heed_status status = cli_device_check(options->device);
+    if (status != HEED_OK)
+        return status;
     if (!options->device || strcmp(options->device, "auto") != 0)
         return create(context, options);
     options->device = "cuda";
-    heed_status status = create(context, options);
+    status = create(context, options);
     if (status == HEED_OK || status == HEED_ERR_INVALID) /* bad options: the CPU refuses them too */
         return status;
     options->device = "cpu";

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "src/number.h"
 #include "tensor/convert.h"
 
 #define PACKED_RANK 3
@@ -201,13 +202,14 @@ static cli_exit check_cumulative(const cli_inputs *inputs, int side, int64_t tok
                                  int64_t *longest)
 {
     const cli_operand_file *cu = operand_of(inputs, sides[side].role);
+    char range[HEED_NUMBER_SIZE];
     int64_t before = 0;
     *longest = 0;
     for (int64_t b = 0; b <= inputs->sequences.batch; b++) {
         const int64_t at = entry(&cu->tensor, b), most = b > 0 ? tokens : 0;
         if (at < before || at > most) {
-            cli_error("--%s: %s: entry %lld is %lld; it must be %lld to %lld", sides[side].option,
-                      cu->path, (long long)b, (long long)at, (long long)before, (long long)most);
+            cli_error("--%s: %s: entry %lld is %lld; it must be %s", sides[side].option, cu->path,
+                      (long long)b, (long long)at, heed_number_print_range(range, before, most));
             return CLI_USAGE;
         }
         *longest = at - before > *longest ? at - before : *longest;
@@ -304,21 +306,23 @@ cli_exit cli_sequences_check(const heed_problem *problem, const cli_inputs *inpu
 {
     const cli_operand_file *lengths = operand_of(inputs, LAB_LENGTHS);
     const cli_operand_file *table = operand_of(inputs, LAB_TABLE);
+    char range[HEED_NUMBER_SIZE];
     for (int64_t b = 0; b < problem->batch; b++) {
         const int64_t length = lengths->path ? entry(&lengths->tensor, b) : problem->seq_k;
         const int64_t least = least_length(problem, inputs, b);
         if (length < least || length > problem->seq_k) {
-            cli_error("--lengths: %s: entry %lld is %lld; it must be %lld to %lld", lengths->path,
-                      (long long)b, (long long)length, (long long)least, (long long)problem->seq_k);
+            cli_error("--lengths: %s: entry %lld is %lld; it must be %s", lengths->path,
+                      (long long)b, (long long)length,
+                      heed_number_print_range(range, least, problem->seq_k));
             return CLI_USAGE;
         }
         const int64_t first = b > 0 && table->path ? problem->prefix / problem->page : 0;
         for (int64_t n = first; table->path && n * problem->page < length; n++) {
             const int64_t page = entry(&table->tensor, b * table->tensor.shape[1] + n);
             if (page < 0 || page >= problem->pages) {
-                cli_error("--table: %s: entry [%lld, %lld] is %lld; it must be 0 to %lld",
-                          table->path, (long long)b, (long long)n, (long long)page,
-                          (long long)problem->pages - 1);
+                cli_error("--table: %s: entry [%lld, %lld] is %lld; it must be %s", table->path,
+                          (long long)b, (long long)n, (long long)page,
+                          heed_number_print_range(range, 0, problem->pages - 1));
                 return CLI_USAGE;
             }
         }

@@ -135,16 +135,21 @@ static heed_status output_failed(lab_output *output, const char *path, int reaso
     return HEED_ERR_SYSTEM;
 }
 
-/* Opens "<path>.XXXXXX" with the permissions of the file it will replace. */
+#define SUFFIX ".XXXXXX"
+
+/* Opens "<path>.XXXXXX" with the permissions of the file it will replace. The end of a long name is
+ * left out, so that the new one is not too long. */
 static heed_status open_temporary(lab_output *output, mode_t mode, lab_error *error)
 {
-    size_t size = strlen(output->path) + sizeof ".XXXXXX";
+    const char *slash = strrchr(output->path, '/'), *name = slash ? slash + 1 : output->path;
+    const size_t size = strlen(output->path) + sizeof SUFFIX;
     output->temporary = malloc(size);
     if (!output->temporary) {
         lab_output_abandon(output);
         return lab_fail(error, HEED_ERR_NO_MEMORY, "not enough memory for the name of a file");
     }
-    snprintf(output->temporary, size, "%s.XXXXXX", output->path);
+    snprintf(output->temporary, size, "%.*s%.*s" SUFFIX, (int)(name - output->path), output->path,
+             (int)(NAME_MAX - strlen(SUFFIX)), name);
     int fd = mkstemp(output->temporary);
     if (fd < 0) {
         int reason = errno;
@@ -166,6 +171,10 @@ heed_status lab_output_begin(lab_output *output, const char *path, lab_error *er
     bool exists = stat(path, &facts) == 0, regular = !exists || S_ISREG(facts.st_mode);
 
     memset(output, 0, sizeof *output);
+    if (!exists && errno == ENAMETOOLONG)
+        return lab_fail(error, HEED_ERR_SYSTEM,
+                        "%.60s...: %s; a name has at most %d bytes, a path %d", path,
+                        strerror(ENAMETOOLONG), NAME_MAX, PATH_MAX - 1);
     output->path = exists && regular ? realpath(path, NULL) : strdup(path);
     if (!output->path)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: %s", path, strerror(errno));

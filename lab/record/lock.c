@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,8 +42,17 @@ static void read_owner(int file, char owner[OWNER_SIZE])
         snprintf(owner, OWNER_SIZE, "another process");
 }
 
+/* SQLite appends "-journal" to the name of a board. */
+#define BOARD_NAME_MAX (NAME_MAX - 8)
+
 heed_status lab_record_lock(const char *path, int *lock, lab_error *error)
 {
+    const char *slash = strrchr(path, '/');
+    const size_t length = strlen(slash ? slash + 1 : path);
+    if (length > BOARD_NAME_MAX)
+        return lab_fail(error, HEED_ERR_SYSTEM,
+                        "the name of a board has at most %d bytes, and this one has %zu: %s",
+                        BOARD_NAME_MAX, length, path);
     char name[LAB_RECORD_PATH_SIZE + 8], owner[OWNER_SIZE];
     snprintf(name, sizeof name, "%s.lock", path);
     *lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);

@@ -97,10 +97,30 @@ DTYPES = {
 }
 
 
+#: The dtypes that an argument may have; others: those of q.
+_OF_Q = ("float32", "float16", "bfloat16")
+_OF_OTHERS = {
+    "mask": ("bool",),
+    "slopes": ("float32",),
+    "sinks": ("float32",),
+    "lse": ("float32",),
+    "starts": ("int32",),
+    "lengths": ("int32",),
+    "table": ("int32",),
+    "cu_seqlens_q": ("int32", "int64"),
+    "cu_seqlens_k": ("int32", "int64"),
+}
+
+
+def dtypes_of(name: str) -> Tuple[str, ...]:
+    """The dtypes that the argument @name may have."""
+    return ("float32", "int32", "bool") if name.startswith("arrays[") else _OF_OTHERS.get(name, _OF_Q)
+
+
 def refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
-    return ArgumentTypeError(
-        f"{name}: dtype {dtype} is not one of float32, float16, bfloat16, int32 and bool; convert it"
-    )
+    *others, last = dtypes_of(name)
+    choices = f"{', '.join(others)} or {last}" if others else last
+    return ArgumentTypeError(f"{name}: dtype {dtype} is not {choices}; convert it")
 
 
 _known_types: Dict[Any, str] = {}  # by NumPy's dtype: its name takes a microsecond to make

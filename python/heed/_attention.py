@@ -15,6 +15,7 @@ from ._arrays import (
     View,
     empty,
     fast_of,
+    refuse_dtype,
     require_apart,
     require_writable,
     result_for,
@@ -118,7 +119,7 @@ def compute(
     views["v"] = values_of(views["k"], own, dim_v)
     like = views["q"]
     if like.dtype not in TYPES:
-        raise ArgumentTypeError(f"q: dtype {like.dtype} is not float32, float16 or bfloat16; convert it")
+        raise refuse_dtype("q", like.dtype)
     operands = {
         name: view("mask" if name == "shown" else name, x)
         for name, x in zip(OPERANDS, given)

@@ -8,7 +8,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _library as c
 from . import _values
-from ._arrays import DTYPES, View, part_of, require_dense, require_writable, view
+from ._arrays import DTYPES, View, dtypes_of, part_of, require_dense, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError, refuse_other, type_error
 from ._problem import NEW, TYPES
 
@@ -247,22 +247,13 @@ def _operand(name: str, x: View, sizes: Tuple[Tuple[int, int], ...]) -> c.Operan
     return operand
 
 
-_FLOATS = ("f32", "f16", "bf16")
-_OPERAND_TYPES = {
-    "bias": _FLOATS,
-    "mask": ("bool",),
-    "slopes": ("f32",),
-    "sinks": ("f32",),
-    "cu_seqlens_q": ("i32", "i64"),
-    "cu_seqlens_k": ("i32", "i64"),
-}  # of others: i32
 _NAMES = {short: name for name, short in DTYPES.items()}
 
 
-def _require_type(name: str, x: View, allowed: Tuple[str, ...]) -> None:
-    if x.dtype not in allowed:
-        choices = " or ".join(_NAMES[dtype] for dtype in allowed)
-        raise ArgumentTypeError(f"{name}: dtype is {_NAMES[x.dtype]}; convert it to {choices}")
+def _require_type(name: str, x: View) -> None:
+    dtype, allowed = _NAMES[x.dtype], dtypes_of(name)
+    if dtype not in allowed:
+        raise ArgumentTypeError(f"{name}: dtype is {dtype}; convert it to {' or '.join(allowed)}")
 
 
 def fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
@@ -283,7 +274,7 @@ def fill_operands(fields: c.Problem, views: Dict[str, View]) -> None:
     names = {"shown": "mask"}
     for name, x in views.items():
         public = names.get(name, name)
-        _require_type(public, x, _OPERAND_TYPES.get(public, ("i32",)))
+        _require_type(public, x)
         setattr(fields, name, _operand(public, x, dims[name]))
     if "table" in views:
         if fields.batch > 1 and views["table"].strides[0] == 0:
@@ -302,7 +293,7 @@ def fill_arrays(
         raise InvalidError(f"arrays: {len(arrays)}; pass at most {c.ARRAYS_MAX}")
     for i, (name, array) in enumerate(arrays.items()):
         x = view(f"arrays[{name!r}]", array)
-        _require_type(f"arrays[{name!r}]", x, ("f32", "i32", "bool"))
+        _require_type(f"arrays[{name!r}]", x)
         if not 1 <= len(x.shape) <= c.ARRAY_RANK_MAX:
             raise InvalidError(
                 f"arrays[{name!r}]: shape is {x.shape}; pass 1 to {c.ARRAY_RANK_MAX} dimensions"

@@ -395,6 +395,6 @@ def attention(
                 "numbers in native byte order, and array.filled() of a masked array"
             ) from None
     if str(arrays[0].dtype) not in ("float32", "float16", "bfloat16"):
-        raise ArgumentTypeError(f"q: dtype {arrays[0].dtype} is not float32, float16 or bfloat16; convert it")
+        raise refuse_dtype("q", arrays[0].dtype)
     found = _differentiable(_Call(words, tuple(given)))(*arrays)
     return found if words.return_lse else found[0]

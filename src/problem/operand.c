@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../number.h"
+
 #define PAIRS (HEED_ALONG_BATCH | HEED_ALONG_HEAD | HEED_ALONG_QUERY | HEED_ALONG_KEY)
 #define TABLE (HEED_ALONG_BATCH | HEED_ALONG_PAGE)
 #define SEQUENCE HEED_ALONG_SEQUENCE
@@ -414,6 +416,7 @@ static bool packed_fault(const heed_operand_row *row, const heed_operand *cu, in
                          int64_t batch, int64_t seq, heed_fault *fault)
 {
     const char side = row->part == HEED_PART_CU_Q ? 'q' : 'k';
+    char range[HEED_NUMBER_SIZE];
     int64_t most;
     if (__builtin_mul_overflow(batch, seq, &most) || most > HEED_SIZE_MAX - 1)
         most = HEED_SIZE_MAX - 1;
@@ -426,8 +429,8 @@ static bool packed_fault(const heed_operand_row *row, const heed_operand *cu, in
                               "%s.type is 0 (none); with tokens_%c it must be 4 (i32) or 7 (i64)",
                               row->name, side);
     if (tokens == 0 && cu->type != HEED_DATA_NONE)
-        return heed_fault_set(fault, row->part, "tokens_%c is 0; with %s it must be 1 to %lld",
-                              side, row->name, (long long)most);
+        return heed_fault_set(fault, row->part, "tokens_%c is 0; with %s it must be %s", side,
+                              row->name, heed_number_print_range(range, 1, most));
     return false;
 }
 

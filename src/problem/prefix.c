@@ -1,6 +1,7 @@
 /*
  * prefix.c - shared key prefix: when a problem may have one, and its split into two problems
  */
+#include "../number.h"
 #include "problem.h"
 
 /* -------------------------------------------------------------------------- */
@@ -137,6 +138,7 @@ bool heed_prefix_fault(const heed_problem *problem, heed_fault *fault)
 {
     const heed_problem *p = problem;
     const bool causal = p->mask != HEED_MASK_NONE, append = p->append > 0;
+    char range[HEED_NUMBER_SIZE];
     int64_t least = causal && p->seq_q > p->append ? p->seq_q : append ? p->append : 1;
     if (p->prefix == 0)
         return false;
@@ -144,8 +146,9 @@ bool heed_prefix_fault(const heed_problem *problem, heed_fault *fault)
         return true;
     if (p->prefix > p->seq_k - least)
         return heed_fault_set(
-            fault, HEED_PART_PREFIX, "prefix is %lld; it must be 0 to %lld, which is seq_k - %s",
-            (long long)p->prefix, (long long)(p->seq_k > least ? p->seq_k - least : 0),
+            fault, HEED_PART_PREFIX, "prefix is %lld; it must be %s, which is seq_k - %s",
+            (long long)p->prefix,
+            heed_number_print_range(range, 0, p->seq_k > least ? p->seq_k - least : 0),
             causal && least == p->seq_q ? "seq_q under a causal mask"
             : append                    ? "append"
                                         : "1");

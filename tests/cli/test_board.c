@@ -149,6 +149,9 @@ static void adds_problems_with_lengths(void **state)
           "heed board add --board n.db false.json",
           7, "", "flops_per_second is" },
         { "heed board add --board n.db n/*/*/*.json", 0, "", "1 trial added" },
+        { "heed board add --board $PWD/$(printf %0247d 0) n/*/*/*.json", 0, "", "1 trial added" },
+        { "heed board add --board $(printf %0248d 1) n/*/*/*.json", 3, "",
+          "at most 247 bytes, and this one has 248" },
     };
     EXPECT(state, lines);
 }

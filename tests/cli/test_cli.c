@@ -119,7 +119,8 @@ static void slips_are_told(void **state)
           "'heed plan --list --json' lists them" },
         { "heed board lisst", 2, "", "did you mean 'list'?" },
         { "heed wisdom exprt", 2, "", "did you mean 'export'?" },
-        { "heed plan --device cdua 'b1 h1 s8 d8 f32'", 2, "", "it must be cpu, cuda or cuda:N" },
+        { "heed plan --device cdua 'b1 h1 s8 d8 f32'", 2, "",
+          "device is \"cdua\"; it must be cpu, cuda, cuda:N or auto" },
         { "echo b1 h1 s8 d8 f32 | heed plan --shapes -", 0, "b1 h1 s8 d8 f32", "" },
         { "heed plan --shapes /dev/fd/3 3<<E\nb1 h1 s8 d8 f32\nE\n", 0, "b1 h1 s8 d8 f32", "" },
     };
@@ -396,12 +397,19 @@ static void plans(void **state)
         { "HEED_LIBCUDA=/nowhere heed plan --device auto b1 h2 s4 d8 f32", 0, " (cpu)", "" },
         { "HEED_LIBCUDA=/nowhere heed plan --device cuda b1 h2 s4 d8 f32", 3, "", "cuda" },
         { "heed plan --device cuda:x b1 h2 s4 d8 f32", 2, "", "device is \"cuda:x\"" },
-        { "HEED_DEVICE=gpu heed plan b1 h2 s4 d8 f32", 2, "", "is \"gpu\"" },
+        { "HEED_DEVICE=gpu heed plan b1 h2 s4 d8 f32", 2, "",
+          "HEED_DEVICE is \"gpu\"; it must be cpu, cuda, cuda:N or auto" },
+        { "HEED_DEVICE=gpu heed plan --device gpu b1 h2 s4 d8 f32", 2, "", ": device is \"gpu\"" },
+        { "HEED_DEVICE=cuda:x heed verify b1 h2 s4 d8 f32", 2, "", ": HEED_DEVICE is \"cuda:x\"" },
+        { "HEED_DEVICE=gpu heed evolve --board b.db b1 h2 s4 d8 f32", 2, "", ": HEED_DEVICE is" },
         { "HEED_CPU=sse heed plan b1 h2 s4 d8 f32", 2, "", "HEED_CPU is \"sse\"" },
         { "heed plan --effort wisdom b1 h2 s4 d8 f32", 1, "", "b1 h2 s4 d8 f32: " },
     };
     EXPECT(state, lines);
 }
+
+/* 254 zeros. */
+#define NAME "$(printf %0254d 0)"
 
 static void keeps_wisdom(void **state)
 {
@@ -410,6 +418,10 @@ static void keeps_wisdom(void **state)
         { "grep -c 'b1 h1 s4 d8 f32' w.txt", 0, "1\n", "" },
         { "heed plan --threads 1 --effort wisdom --wisdom w.txt b1 h1 s4 d8 f32", 0, "fwd_", "" },
         { "heed doctor --no-rivals --wisdom w.txt | grep wisdom", 0, "wisdom", "" },
+        { "HEED_DEVICE=auto heed doctor --no-rivals --wisdom w.txt | grep wisdom", 0,
+          "w.txt: ", "" },
+        { "HEED_DEVICE=gpu heed doctor --no-rivals --wisdom w.txt | grep -A1 wisdom", 0,
+          "HEED_DEVICE is \"gpu\"", "" },
         /* Lines for another number of threads are kept. */
         { "heed plan --threads 3 --effort measure --wisdom w.txt b1 h1 s8 d8 f32", 0, "fwd_",
           "is not changed" },
@@ -427,6 +439,14 @@ static void keeps_wisdom(void **state)
           "grep -c heed.manifest/1 got.txt",
           0, "1\n", "hash" },
         { "heed doctor --lock - | grep -c heed.manifest/1", 0, "1\n", "" },
+        /* A name has at most 255 bytes. */
+        { "for i in 1 2; do heed doctor --lock $PWD/" NAME "5; done; ls | grep -c ^0", 0, "1\n",
+          "hash" },
+        { "heed doctor --lock " NAME "56", 3, "",
+          "File name too long; a name has at most 255 bytes" },
+        { "heed plan -e measure -w " NAME "6 b1 h1 s4 d8 f32 && heed plan -e wisdom -w " NAME "6 "
+          "b1 h1 s4 d8 f32; ls | grep -c ^0",
+          0, "2\n", "" },
         { "heed doctor --lock l.json --json", 0, "heed.doctor-lock/1", "" },
         { "ln -s l.json link; heed doctor --lock link && test -h link", 0, "", "hash" },
         { "heed plan --effort measure --wisdom no/such/folder b1 h1 s4 d8 f32", 3, "fwd_",

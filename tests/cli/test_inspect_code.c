@@ -311,6 +311,29 @@ static void test_shipped_kernels_have_no_fault(void **state)
     json_decref(all);
 }
 
+/* Problems that are not supported do not keep the others from being inspected. */
+static void test_unsupported_problems_are_left_out(void **state)
+{
+    static const char line[] = "printf 'b1 h1 s64 d64 f%s\\n' 32 16 32 >three.txt; "
+                               "heed inspect --no-code -a sm_90 --shapes three.txt -k";
+    run(state, "%s fwd_any_scalar_row", line);
+    assert_int_equal(result.code, 4);
+    assert_said(result.err, "none of the problems is supported; the last: fwd_any_scalar_row is");
+    run(state, "%s fwd_16bit_sm90_wgmma", line);
+    if (strstr(result.err, "NVRTC, CUDA")) {
+        print_message("skipped: %s", result.err);
+        skip();
+    }
+    assert_int_equal(result.code, 0);
+    assert_said(result.out, "b1 h1 s64 d64 f16");
+    assert_said(result.err, "warning: b1 h1 s64 d64 f32: left out on sm_90: fwd_16bit_sm90_wgmma");
+    assert_null(strstr(result.err, "error"));
+    run(state, "heed inspect --no-code -a sm_80 -a sm_90 -k fwd_16bit_sm90_wgmma "
+               "b1 h1 s64 d64 f16");
+    assert_int_equal(result.code, 0);
+    assert_said(result.err, "left out on sm_80");
+}
+
 /* The kernel of the plan, for the architecture of the device. */
 static void test_a_device_has_its_plan(void **state)
 {
@@ -332,6 +355,6 @@ static void test_a_device_has_its_plan(void **state)
 
 RUN_TESTS_EACH(scratch_open, scratch_close, test_counts_are_printed, test_counts_are_in_json,
                test_tools_that_do_not_work, test_without_a_tool, test_severities_decide,
-               test_a_device_has_its_plan, test_each_is_found_when_compiled,
-               test_how_threads_lie_is_said, test_kernels_are_judged_together,
-               test_shipped_kernels_have_no_fault)
+               test_unsupported_problems_are_left_out, test_a_device_has_its_plan,
+               test_each_is_found_when_compiled, test_how_threads_lie_is_said,
+               test_kernels_are_judged_together, test_shipped_kernels_have_no_fault)

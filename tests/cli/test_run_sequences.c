@@ -106,7 +106,7 @@ static void refuses_what_does_not_fit(void **state)
         { PACKED "--cu-seqlens-q cu_falls.npy", 2, "",
           "--cu-seqlens-q: cu_falls.npy: entry 2 is 8; it must be 9 to 30" },
         { PACKED "--cu-seqlens-q cu_q.npy --cu-seqlens-k cu_late.npy", 2, "",
-          "--cu-seqlens-k: cu_late.npy: entry 0 is 1; it must be 0 to 0" },
+          "--cu-seqlens-k: cu_late.npy: entry 0 is 1; it must be 0" },
         { PACKED "--cu-seqlens-q cu_q.npy --cu-seqlens-k cu_far.npy", 2, "",
           "entry 4 is 51; it must be 30 to 50" },
         { PACKED "--cu-seqlens-q cu_deep.npy", 2, "",

@@ -126,6 +126,23 @@ static void test_interrupted(void **state)
                   3, "left:0");
 }
 
+/* A run removes the folders of killed ones, but not those of others that still run. */
+static void test_killed(void **state)
+{
+    run_heed_says(
+        state, &way,
+        "export TMPDIR=$PWD/u; mkdir -p u/heed-selftest-left00/deep u/heed-selftest-held00;"
+        "touch u/heed-selftest-left00/lock u/heed-selftest-left00/deep/file; "
+        "flock u/heed-selftest-held00/lock '" HEED_PROGRAM "' selftest split-keys && "
+        "rm u/heed-selftest-held00/lock && rmdir u/heed-selftest-held00 u",
+        0, "accepted 1/1");
+    run_heed_says(state, &way,
+                  "mkdir v; TMPDIR=$PWD/v '" HEED_PROGRAM "' selftest -j 2 >said.txt 2>&1 & "
+                  "for i in $(seq 300); do ls v/*/lock 2>/dev/null && break; sleep 0.1; done; "
+                  "flock -n v/*/lock true || echo locked; kill $!; wait; rmdir v",
+                  0, "locked");
+}
+
 /* Trials rely on the newest selftest of this version; if there is none, one is run, which needs the
  * device. */
 static void test_trust(void **state)
@@ -150,6 +167,6 @@ int main(void)
 {
     setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */
     return run_test_list(TEST_LIST(test_exit_codes_and_words, test_json, test_json_list,
-                                   test_record, test_interrupted, test_trust),
+                                   test_record, test_interrupted, test_killed, test_trust),
                          scratch_open, scratch_close);
 }

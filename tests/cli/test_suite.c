@@ -215,6 +215,7 @@ static void test_judge_refusals(void **state)
         { "judge nowhere --tasks suite", 3, { "nowhere" } },
         { "judge suite --tasks suite", 2, { "there are no solutions" } },
         { "judge solutions --tasks nowhere", 3, { "nowhere" } },
+        { "judge solutions --tasks suite --device gpu", 2, { "device is \"gpu\"" } },
         { "judge solutions --tasks suite --device cpu --json",
           0,
           { "its name has no task", "ReLU stands where a softmax would", "dim_qk is 4096" } },

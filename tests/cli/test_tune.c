@@ -154,26 +154,55 @@ static void test_nothing_to_search(void **state)
     json_decref(json);
 }
 
+/* The number of offspring of all spaces; 0 as well if one was not searched. */
+static json_int_t bred_of(const json_t *spaces)
+{
+    json_int_t bred = 0;
+    for (size_t i = 0; i < json_array_size(spaces); i++) {
+        if (integer_of(json_array_get(spaces, i), "launched") == 0)
+            return 0;
+        bred += integer_of(json_array_get(spaces, i), "bred");
+    }
+    return bred;
+}
+
+/* Searches all spaces. A run that a busy machine may have cut short is repeated with more time. */
+static json_t *tune_all(void **state)
+{
+    json_t *json = NULL;
+    for (int seconds = 15; seconds < 1000; seconds *= 4) {
+        char line[300];
+        snprintf(line, sizeof line,
+                 "rm -f all.db*; heed tune --board all.db --cpu avx2 'b1 h2 s32/256 d32 f32' "
+                 "--seconds %d --trials 12 " QUICK,
+                 seconds);
+        json_decref(json);
+        json = run_heed_json(state, &way, line, 0);
+        const json_t *shape = shape_of(json);
+        bool whole = bred_of(json_object_get(shape, "spaces")) > 0 &&
+                     strcmp(text_of(shape, "gates"), "all") == 0;
+        if (whole || number_of(json, "took") < seconds / 3.0)
+            break;
+    }
+    return json;
+}
+
 /* All kernels that support a problem are searched, then evolved, and the leader is verified. */
 static void test_all_spaces(void **state)
 {
     if (!has_avx2(state))
         skip();
-    json_t *json = run_heed_json(state, &way,
-                                 "heed tune --board all.db --cpu avx2 'b1 h2 s32/256 d32 f32' "
-                                 "--seconds 15 --trials 12 " QUICK,
-                                 0);
+    json_t *json = tune_all(state);
     const json_t *shape = shape_of(json), *spaces = json_object_get(shape, "spaces");
-    json_int_t bred = 0, launched = 0;
+    json_int_t launched = 0;
     assert_int_equal(json_array_size(spaces), 2);
     assert_string_not_equal(text_of(json_array_get(spaces, 0), "kernel"),
                             text_of(json_array_get(spaces, 1), "kernel"));
     for (size_t i = 0; i < 2; i++) {
         assert_true(integer_of(json_array_get(spaces, i), "launched") > 0);
         launched += integer_of(json_array_get(spaces, i), "launched");
-        bred += integer_of(json_array_get(spaces, i), "bred");
     }
-    assert_true(bred > 0);
+    assert_true(bred_of(spaces) > 0);
     assert_in_range(launched, 3, 12);
     assert_string_equal(text_of(shape, "gates"), "all");
     json_decref(json);

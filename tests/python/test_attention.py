@@ -354,7 +354,8 @@ class Mistakes(Case):
         invalid, wrong = heed.InvalidError, heed.ArgumentTypeError
         cases = [
             (wrong, "q: list is not an array", lambda: heed.attention([1], k, v)),
-            (wrong, "q: dtype float64", lambda: heed.attention(q.astype(float), k, v)),
+            (wrong, "q: dtype float64 is not float32, float16 or bfloat16; convert it",
+             lambda: heed.attention(q.astype(float), k, v)),
             (wrong, "q: dtype object", lambda: heed.attention(q.astype(object), k, v)),
             (wrong, "dtype >f4", lambda: heed.attention(q.astype(">f4"), k, v)),
             (wrong, "k: dtype is f16, that of q f32",
@@ -401,6 +402,10 @@ class Mistakes(Case):
              lambda: heed.attention(q, k, v, mask=np.ones((37, 53), np.int64))),
             (wrong, "lengths: dtype is int64; convert it to int32",
              lambda: heed.attention(q, k, v, lengths=np.array([5, 5]))),
+            (wrong, "lengths: dtype float64 is not int32; convert it",
+             lambda: heed.attention(q, k, v, lengths=np.array([5.0, 5.0]))),
+            (wrong, "arrays['a']: dtype float64 is not float32, int32 or bool",
+             lambda: heed.attention(q, k, v, score="s+a[head]", arrays={"a": np.zeros(4)})),
             (wrong, "cu_seqlens_q: dtype is float32; convert it to int32 or int64",
              lambda: heed.attention(q[0], k, v, cu_seqlens_q=np.float32([0, 3, 37]))),
             (wrong, "arrays['a']: dtype is float16; convert it to float32 or int32 or bool",

@@ -139,7 +139,8 @@ class Empty(Case):
             ("value: sequence is 1, that of key 0", (q, none, q[:, :, :1]), {}),
             ("key: head dim is 7, that of query 8", (none, q[..., :7], q), {}),
             ("key: dtype is f16, that of query f32", (q, half, none), {}),
-            ("query: dtype torch.float64 is not one of float32", (q.double(), none.double(), none.double()), {}),
+            ("query: dtype torch.float64 is not float32, float16 or bfloat16; convert it",
+             (q.double(), none.double(), none.double()), {}),
             ("attn_mask: shape is (2, 1, 4, 0), which does not broadcast to (2, 4, 5, 0)",
              (q, none, none, draw_mask(4, 1)), {}),
         )

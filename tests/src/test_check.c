@@ -57,7 +57,8 @@ static const struct {
 } packed_cases[] = {
     { { 0, 3, 3, 7 }, NULL },
     { { 0, 0, 0, 0 }, NULL },
-    { { 1, 3, 4, 7 }, "cu_seqlens_k[0] is 1; it must be 0 to 0" },
+    { { 1, 3, 4, 7 }, "cu_seqlens_k[0] is 1; it must be 0" },
+    { { 0, 3, 7, 8 }, "cu_seqlens_k[3] is 8; it must be 7" },
     { { 0, 3, 2, 7 }, "cu_seqlens_k[2] is 2; it must be 3 to 7" },
     { { 0, 3, 4, 8 }, "cu_seqlens_k[3] is 8; it must be 4 to 7" },
     { { 0, 5, 6, 7 }, "cu_seqlens_k[1] is 5; it must be 0 to 4" },

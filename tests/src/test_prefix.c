@@ -317,6 +317,7 @@ static void test_lengths_of_packed_queries(void **state)
 
 static const bad_spec wrong[] = {
     { "b2 h1 s1/8 d4 f32 prefix=0", "prefix is 0; it must be 1 to" },
+    { "b2 h1 s1/1 d4 f32 prefix=1", "prefix is 1; it must be 0, which is seq_k - 1" },
     { "b2 h1 s1/8 d4 f32 prefix=8", "prefix is 8; it must be 0 to 7, which is seq_k - 1" },
     { "b2 h1 s3/8 d4 f32 causal=br prefix=6",
       "prefix is 6; it must be 0 to 5, which is seq_k - seq_q under a causal mask" },

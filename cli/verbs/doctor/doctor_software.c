@@ -106,11 +106,14 @@ void doctor_check_wisdom(doctor_report *report)
     if (!path)
         return;
     lab_error error;
-    heed_status status = heed_context_create(&context, NULL);
-    if (status != HEED_OK)
-        lab_fail(&error, status, "%s", heed_message());
-    else
-        status = cli_wisdom_load(context, path, &taken, &skipped, &error);
+    heed_options options = cli_machine(report->args);
+    heed_status status = cli_context_create(&context, &options);
+    if (status != HEED_OK) {
+        doctor_say(report, DOCTOR_FAIL, "wisdom", "Correct or unset HEED_DEVICE and HEED_CPU",
+                   "no context: %s", heed_message());
+        return;
+    }
+    status = cli_wisdom_load(context, path, &taken, &skipped, &error);
     if (status != HEED_OK)
         doctor_say(report, DOCTOR_FAIL, "wisdom",
                    "Remove the file and measure again: heed plan --effort measure --wisdom FILE",

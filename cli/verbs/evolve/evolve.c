@@ -22,6 +22,9 @@ static bool means_host(const cli_args *args, cli_exit *code)
 {
     const char *device = cli_device(args);
     heed_context *context = NULL;
+    heed_status status = cli_device_check(device);
+    if (status != HEED_OK)
+        *code = cli_fail(status, NULL);
     if (strcmp(device, "auto") != 0)
         return strcmp(device, "cpu") == 0;
     *code = cli_context_open(&context, args);

@@ -149,12 +149,13 @@ const cli_verb cli_verb_inspect = {
         "\n"
         "For a SPEC, as in 'heed plan', heed's kernels that support it on the architecture "
         "are compiled; the predicted time is that of the cost model, the roofline that of "
-        "the data sheet. A FILE is a cubin, or a CUDA source, which ends in .cu or comes "
-        "through a pipe.",
+        "the data sheet. Problems that are not supported are left out, with a warning. A FILE "
+        "is a cubin, or a CUDA source, which ends in .cu or comes through a pipe.",
     .examples = "  heed inspect --arch sm_89 'b2 h8 s512 d64 f16 causal'\n"
                 "  heed inspect --arch sm_89 mine.cu -D TILE=64\n"
                 "  heed inspect --threads 128 --smem 49152 --grid 64 mine.cubin",
-    .status = "The exit status is 1 if a kernel has a fault, or with --strict a warning.",
+    .status = "The exit status is 1 if a kernel has a fault, or with --strict a warning, "
+              "and 4 if none of the problems is supported.",
     .options = options,
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include "src/cuda/facts.h"
 #include "src/cuda/gpu.h"
 #include "src/device.h"
+#include "src/message.h"
 
 /* The compilation in progress. */
 typedef struct compilation {
@@ -15,7 +16,8 @@ typedef struct compilation {
     char spec[HEED_SPEC_SIZE];
     int arch;
     heed_context *context; /* of --device; NULL: compiles for an architecture */
-    bool named;            /* by --kernel: then it is an error if it is not supported */
+    bool named;            /* by --kernel: then a problem that is not supported is refused */
+    bool only;             /* there is no other problem or architecture */
     size_t rows;
 } compilation;
 
@@ -51,6 +53,15 @@ static cli_exit compile(compilation *work, const heed_cuda_facts *facts)
     return result;
 }
 
+/* A problem that is not supported is an error if it is the only one; else it is left out. */
+static cli_exit refuse(const compilation *work, heed_status status)
+{
+    if (status != HEED_ERR_UNSUPPORTED || work->only)
+        return cli_fail(status, work->spec);
+    cli_warning("%s: left out on sm_%d: %s", work->spec, work->arch, heed_message());
+    return CLI_OK;
+}
+
 /* Inspects a kernel, with or without a config. A kernel that was not requested by name is skipped
  * if it does not support the problem. */
 static cli_exit inspect_kernel(compilation *work, const char *name)
@@ -59,7 +70,7 @@ static cli_exit inspect_kernel(compilation *work, const char *name)
     heed_status status = heed_cuda_facts_find(name, work->problem, work->arch, &facts);
     if (!work->named && (status == HEED_ERR_UNSUPPORTED || (status == HEED_OK && facts.unworthy)))
         return CLI_OK;
-    return status == HEED_OK ? compile(work, &facts) : cli_fail(status, work->spec);
+    return status == HEED_OK ? compile(work, &facts) : refuse(work, status);
 }
 
 /* Inspects all configs of the @index-th kernel that planning would consider. */
@@ -83,7 +94,7 @@ static cli_exit inspect_plan(compilation *work)
     char name[HEED_NAME_SIZE];
     heed_status status = heed_plan_create(&plan, work->context, work->problem, HEED_ESTIMATE);
     if (status != HEED_OK)
-        return cli_fail(status, work->spec);
+        return refuse(work, status);
     snprintf(name, sizeof name, "%s", heed_plan_name(plan));
     heed_plan_destroy(plan);
     work->named = true;
@@ -109,12 +120,12 @@ static cli_exit inspect_problem(compilation *work)
         return code;
     heed_gpu gpu;
     if (!heed_gpu_arch(&gpu, work->arch))
-        cli_error("%s: heed knows no device of sm_%d to choose configs for; sm_80, sm_86, sm_89, "
-                  "sm_90 and sm_100 have one, and sources are compiled for others too",
-                  work->spec, work->arch);
+        heed_note("heed knows no device of sm_%d to choose configs for; sm_80, sm_86, sm_89, sm_90 "
+                  "and sm_100 have one, and sources are compiled for others too",
+                  work->arch);
     else
-        cli_error("%s: no CUDA kernel supports it on sm_%d", work->spec, work->arch);
-    return CLI_UNSUPPORTED;
+        heed_note("no CUDA kernel supports it on sm_%d", work->arch);
+    return refuse(work, HEED_ERR_UNSUPPORTED);
 }
 
 static cli_exit inspect_problems(inspect_job *job, const lab_problems *problems,
@@ -126,13 +137,17 @@ static cli_exit inspect_problems(inspect_job *job, const lab_problems *problems,
         compilation work = { .job = job,
                              .problem = &problems->items[i / count],
                              .context = context,
-                             .arch = archs[i % count] };
+                             .arch = archs[i % count],
+                             .only = problems->count * count == 1 };
         heed_problem_print(work.problem, work.spec, sizeof work.spec);
         lab_progress_step(&progress, i, work.spec);
         code = cli_interrupted() ? CLI_INTERRUPTED : inspect_problem(&work);
     }
     lab_progress_end(&progress);
-    return code;
+    if (code != CLI_OK || job->list.count > 0)
+        return code;
+    cli_error("none of the problems is supported; the last: %s", heed_message());
+    return CLI_UNSUPPORTED;
 }
 
 static cli_exit inspect_device(inspect_job *job, const lab_problems *problems)

@@ -1,9 +1,13 @@
 /*
  * selftest_sources.c - the suite's candidates in C, tried like sources of `heed evolve`
  */
+#include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,6 +124,48 @@ const lab_selftest_sources *selftest_sources(void)
 /* ---- A folder for what is compiled ---- */
 
 #define TRIES 50
+#define LOCK "/lock"
+
+/* Makes a folder with a locked file; the system releases the lock once this process and its
+ * children have ended. Another run may have removed the folder before it was locked. Writes -1 to
+ * *@lock if there is none. */
+static bool make_folder(char *folder, size_t size, int *lock)
+{
+    char path[LAB_FOLDER_SIZE];
+    struct stat facts = { .st_nlink = 1 };
+    do {
+        *lock = -1;
+        if (!lab_folder_make(folder, size, "selftest"))
+            return false;
+        snprintf(path, sizeof path, "%s" LOCK, folder);
+        *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    } while (*lock >= 0 && flock(*lock, LOCK_EX) == 0 && fstat(*lock, &facts) == 0 &&
+             facts.st_nlink == 0 && close(*lock) == 0);
+    return true;
+}
+
+/* Removes the folders beside @folder that killed runs left: nobody holds their locks. */
+static void remove_left(const char *folder)
+{
+    char pattern[LAB_FOLDER_SIZE];
+    struct stat facts;
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%.*s/heed-selftest-??????" LOCK,
+             (int)(strrchr(folder, '/') - folder), folder);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char *path = found.gl_pathv[i];
+        int lock = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        bool left = lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
+        *strrchr(path, '/') = '\0';
+        if (left && lstat(path, &facts) == 0 && facts.st_uid == geteuid())
+            lab_folder_remove(path);
+        if (lock >= 0)
+            close(lock);
+    }
+    globfree(&found);
+}
 
 /* A child that is killed while it compiles leaves a folder, so all such folders are in one. */
 heed_status selftest_run(const lab_selftest_options *options, lab_selftest_result *result)
@@ -127,9 +173,12 @@ heed_status selftest_run(const lab_selftest_options *options, lab_selftest_resul
     const char *base = getenv("TMPDIR");
     char *before = base ? strdup(base) : NULL;
     char folder[LAB_FOLDER_SIZE - 24]; /* the candidates' folders are in it */
-    bool made = lab_folder_make(folder, sizeof folder, "selftest");
-    if (made)
+    int lock;
+    bool made = make_folder(folder, sizeof folder, &lock);
+    if (made) {
         setenv("TMPDIR", folder, 1);
+        remove_left(folder);
+    }
     heed_status status = lab_selftest_run(options, result);
     /* A compiler that is being killed may still write a file. */
     for (int i = 0; made && i < TRIES && access(folder, F_OK) == 0; i++) {
@@ -141,6 +190,8 @@ heed_status selftest_run(const lab_selftest_options *options, lab_selftest_resul
         setenv("TMPDIR", before, 1);
     else if (made)
         unsetenv("TMPDIR");
+    if (lock >= 0)
+        close(lock);
     free(before);
     return status;
 }

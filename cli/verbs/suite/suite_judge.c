@@ -138,6 +138,9 @@ static cli_exit judge_one(solution *one, lab_judging *how)
 static cli_exit judge_all(judging *it)
 {
     const char *device = cli_device(it->args);
+    heed_status status = cli_device_check(device);
+    if (status != HEED_OK)
+        return cli_fail(status, NULL);
     long threads = sysconf(_SC_NPROCESSORS_ONLN);
     lab_judging how = {
         .python = &it->python,
