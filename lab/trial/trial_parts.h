@@ -24,6 +24,7 @@ struct lab_trial {
     heed_problem home; /* that it was made for, if any */
     bool pinned;       /* to @cpu */
     int cpu;
+    int walls_unseen; /* blocks timed since the walls were checked */
     int opened_count; /* sets whose rooms the process has opened ... */
     lab_wire_set opened[LAB_WIRE_SETS];
 };

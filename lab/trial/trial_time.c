@@ -18,9 +18,10 @@
 /* A tensor begins at a multiple of this many bytes, unless it ends at the wall. */
 #define LINE ((size_t)64)
 
-/* The walls are checked in one block of this many, since that takes a millisecond for many slots.
- */
+/* The walls are checked in one block of this many, since that takes a millisecond for many slots,
+ * and after as many blocks as WALLS_UNSEEN without a check. */
 #define WALLS_ONE_IN 8
+#define WALLS_UNSEEN 16
 
 /* The initial pattern of outputs and of memory around tensors: NaN in every type. */
 #define POISON 0xff
@@ -147,6 +148,15 @@ static bool look_around(lab_trial *trial, int call, int index, size_t size,
     return true;
 }
 
+/* Checks the walls in some blocks, which @lot chooses. */
+static bool look_at_walls_at_times(lab_trial *trial, uint64_t lot, lab_trial_outcome *outcome)
+{
+    if (lot % WALLS_ONE_IN != 0 && ++trial->walls_unseen < WALLS_UNSEEN)
+        return true;
+    trial->walls_unseen = 0;
+    return lab_trial_look_at_walls(trial, outcome);
+}
+
 bool lab_trial_time(lab_trial *trial, lab_calls *calls, lab_trial_outcome *outcome)
 {
     uint64_t lots[LAB_SPANS + 1];
@@ -165,7 +175,7 @@ bool lab_trial_time(lab_trial *trial, lab_calls *calls, lab_trial_outcome *outco
     for (int i = 0; i < calls->count; i++)
         fill(trial, calls, i);
     if (!lab_trial_compute(trial, 0, outcome) ||
-        (lots[LAB_SPANS] % WALLS_ONE_IN == 0 && !lab_trial_look_at_walls(trial, outcome)))
+        !look_at_walls_at_times(trial, lots[LAB_SPANS], outcome))
         return false;
     for (int i = 0; i < calls->count; i++)
         for (int index = LAB_WIRE_FIRST_OUTPUT; index < LAB_SPANS; index++)
