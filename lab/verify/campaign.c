@@ -214,7 +214,8 @@ static void verify_selected(void *data, size_t index, lab_trace *trace, void *re
     verify_one(selected->state, selected->index[index], trace, result);
 }
 
-static heed_status run_selected(selection *selected, lab_campaign_result *results)
+/* Leaves the results as they are if it fails. */
+static void run_selected(selection *selected, lab_campaign_result *results)
 {
     const lab_campaign *campaign = selected->state->campaign;
     const lab_isolation isolation = { .run = verify_selected,
@@ -224,27 +225,24 @@ static heed_status run_selected(selection *selected, lab_campaign_result *result
                                       .deadline_s = campaign->deadline_s,
                                       .stop = campaign->stop };
     lab_campaign_result *again = calloc(selected->count, sizeof *again);
-    heed_status status = again ? isolate(&isolation, again) : HEED_ERR_NO_MEMORY;
-    for (size_t i = 0; i < selected->count && status == HEED_OK; i++)
-        if (again[i].ended != LAB_NOT_RUN)
-            results[selected->index[i]] = again[i];
+    if (again && isolate(&isolation, again) == HEED_OK)
+        for (size_t i = 0; i < selected->count; i++)
+            if (again[i].ended != LAB_NOT_RUN)
+                results[selected->index[i]] = again[i];
     free(again);
-    return status;
 }
 
 /* Repeats the verifications that memory or the system cut short, one at a time: other children may
  * have had what they lacked. */
-static heed_status run_again(campaign_state *state, lab_campaign_result *results, size_t count)
+static void run_again(campaign_state *state, lab_campaign_result *results, size_t count)
 {
     selection cut = { .state = state, .index = calloc(count, sizeof *cut.index) };
-    if (!cut.index)
-        return HEED_ERR_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && cut.index; i++)
         if (results[i].ended == LAB_COMPLETED && lab_report_kept_by(&results[i].report) != HEED_OK)
             cut.index[cut.count++] = i;
-    heed_status status = cut.count > 0 ? run_selected(&cut, results) : HEED_OK;
+    if (cut.count > 0)
+        run_selected(&cut, results);
     free(cut.index);
-    return status;
 }
 
 /* Runs the verifications in child processes, several in each. The state that a child keeps ends
@@ -264,7 +262,7 @@ static heed_status run_apart(campaign_state *state, lab_campaign_result *results
     };
     heed_status status = isolate(&isolation, results);
     if (status == HEED_OK && isolation.jobs > 1)
-        status = run_again(state, results, count);
+        run_again(state, results, count);
     return status;
 }
 
