@@ -52,7 +52,7 @@ FORMS = ("kernel", "library")
 STUBS = ("openai", "litellm", "dotenv", "modal")
 ARCHITECTURES = {7: "Turing", 8: "Ampere", 9: "Hopper", 10: "Blackwell", 12: "Blackwell"}
 TARGETS = (0.0, 1.0, 1.5, 2.0)
-SCHEMA = "heed.kernelbench/1"
+SCHEMA = "heed.kernelbench/2"
 
 
 # ---- In the process of an evaluation ----
@@ -443,12 +443,21 @@ def brief(own):
     return {**own, "bench": kept}
 
 
-def public(entry):
+def public(entry, measured):
+    """Returns what the report says of an entry. Appends heed's own measurement to @measured, once for all entries that
+    share it, and puts its index in place of it."""
     shown = {key: value for key, value in entry.items() if not key.startswith("_")}
-    return {**shown, "own": brief(shown["own"])} if "own" in shown else shown
+    if "own" in shown:
+        own = brief(shown["own"])
+        if own not in measured:
+            measured.append(own)
+        shown["own"] = measured.index(own)
+    return shown
 
 
 def write_report(args, entries):
+    measured = []
+    evaluations = [public(entry, measured) for entry in entries]
     report = {
         "schema": SCHEMA, "suite": "KernelBench", "suite_commit": commit_of(args.checkout),
         "heed": version_of(args.heed), "time": now(),
@@ -461,7 +470,7 @@ def write_report(args, entries):
             "float32 tensors and copies are in rest_ms, which attention cannot make shorter. heed's own figure is of "
             "attention alone, in 16 bits where the row says so, with outputs that exist."],
         "fast_p": {} if args.dry_run else scores(args.checkout, entries),
-        "evaluations": [public(entry) for entry in entries]}
+        "own": measured, "evaluations": evaluations}
     write_whole(args.out / "kernelbench_report.json", json.dumps(report, separators=(",", ":")) + "\n")
 
 
@@ -476,8 +485,12 @@ def known(args):
         raise SystemExit(f"kernelbench: {path} is not JSON: {error}; --again replaces it") from None
     if not isinstance(report, dict) or report.get("schema") != SCHEMA:
         raise SystemExit(f"kernelbench: {path} is not a report of this script")
-    return {(e["task"], e["row"], e["form"]): {"time": report["time"], **e} for e in report["evaluations"]
-            if "result" in e and "failed" not in e}
+    done = [e for e in report["evaluations"] if "result" in e and "failed" not in e]
+    for entry in done:
+        entry.setdefault("time", report["time"])
+        if "own" in entry:
+            entry["own"] = report["own"][entry["own"]]
+    return {(e["task"], e["row"], e["form"]): e for e in done}
 
 
 def parse(arguments):
