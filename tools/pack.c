@@ -95,7 +95,7 @@ static void add_both(item_list *list, const heed_kernel *kernel, const heed_prob
                      const heed_machine *machine, const heed_config *config)
 {
     const heed_cuda_code *code = kernel->code;
-    const heed_cuda_cut cut = code->cut(problem, config);
+    const heed_cuda_cut cut = code->cut(problem, machine->gpu, config);
     add_config(list, kernel, problem, machine, config);
     if (cut.launch.aligned)
         add_config(list, cut.fallback_kernel ? cut.fallback_kernel : kernel, problem, machine,

@@ -163,7 +163,7 @@ static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
         return lab_fail(it->error, HEED_ERR_UNSUPPORTED, "%s", heed_message());
     for (size_t i = 0; !asked && (name = heed_kernel_name(i)); i++) {
         if (heed_cuda_facts_for(name, &it->problem, it->how->gpu, &found) != HEED_OK ||
-            found.launch.splits > 1 || (any && found.seconds >= facts->seconds))
+            heed_launch_merges(&found.launch) || (any && found.seconds >= facts->seconds))
             continue;
         *facts = found;
         any = true;

@@ -191,7 +191,7 @@ char *lab_launch_source(const heed_cuda_facts *facts, const heed_problem *proble
     char *text = NULL;
     size_t size = 0;
     *status = HEED_ERR_UNSUPPORTED;
-    if (facts->launch.splits > 1 || facts->launch.list_keys > 0 || facts->steps) {
+    if (heed_launch_merges(&facts->launch) || facts->launch.list_keys > 0 || facts->steps) {
         lab_fail(error, *status, "%s is launched in more than one step", facts->name);
         return NULL;
     }

@@ -108,7 +108,8 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
         .heads = (unsigned)heads,
         .heads_kv = heed_cuda_divide_by((unsigned)problem->heads_kv),
         .group = heed_cuda_divide_by((unsigned)heed_problem_group(problem)),
-        .splits = heed_cuda_divide_by((unsigned)launch->splits),
+        .splits = heed_cuda_divide_by(
+            (unsigned)(launch->spread > 0 ? launch->spread : launch->splits)),
         .section = heed_cuda_divide_by((unsigned)section),
         .rest = heed_cuda_divide_by((unsigned)rest),
         .work = heed_cuda_divide_by((unsigned)(section * blocks)),

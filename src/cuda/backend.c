@@ -36,6 +36,7 @@ typedef struct program {
     unsigned threads;
     unsigned smem;
     bool window;
+    bool merges;
 } program;
 
 /* plan->code */
@@ -52,25 +53,26 @@ typedef struct cuda_plan {
 } cuda_plan;
 
 static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *problem,
-                            const heed_config *config)
+                            const heed_gpu *gpu, const heed_config *config)
 {
     const heed_cuda_code *code = kernel->code;
-    return code->cut(problem, config);
+    return code->cut(problem, gpu, config);
 }
 
-/* Rows of the partial results of a launch, for all splits: with spread keys (spread.cuh) each batch
- * element has room for the most rows, else packed sequences have room for their own. */
+/* Rows of the partial results of a launch: with spread keys a part for each block and batch element
+ * (spread.cuh), of the most rows; else one for each split, of all rows. */
 static int64_t part_rows(const heed_problem *problem, const heed_launch_facts *launch)
 {
-    bool packed = problem->tokens_q > 0 && !launch->spread;
-    int64_t queries = packed ? problem->tokens_q : problem->batch * problem->seq_q;
+    if (launch->spread > 0)
+        return problem->heads_q * problem->seq_q * (launch->spread + problem->batch);
+    int64_t queries = problem->tokens_q > 0 ? problem->tokens_q : problem->batch * problem->seq_q;
     return problem->heads_q * queries * launch->splits;
 }
 
 /* Bytes of the partial results: O and LSE of each row. */
 static size_t parts_size(const heed_problem *problem, const heed_launch_facts *launch)
 {
-    if (launch->splits == 1)
+    if (!heed_launch_merges(launch))
         return 0;
     return (size_t)(part_rows(problem, launch) * (problem->dim_v + 1)) * sizeof(float);
 }
@@ -91,13 +93,13 @@ static size_t lists_size(const heed_problem *problem, const heed_gpu *gpu,
 static size_t workspace_of(const heed_kernel *kernel, const heed_problem *problem,
                            const heed_machine *machine, const heed_config *config)
 {
-    const heed_cuda_cut main = cut_of(kernel, problem, config);
+    const heed_cuda_cut main = cut_of(kernel, problem, machine->gpu, config);
     size_t size = parts_size(problem, &main.launch) +
                   lists_size(problem, machine->gpu, &main.launch);
     if (!main.launch.aligned)
         return size;
     kernel = main.fallback_kernel ? main.fallback_kernel : kernel;
-    const heed_cuda_cut fallback = cut_of(kernel, problem, &main.fallback);
+    const heed_cuda_cut fallback = cut_of(kernel, problem, machine->gpu, &main.fallback);
     size_t other = lists_size(problem, machine->gpu, &fallback.launch);
     return size > other ? size : other;
 }
@@ -202,6 +204,7 @@ static heed_status load(program *made, const compilation *from)
     made->threads = (unsigned)launch->threads;
     made->smem = (unsigned)launch->smem;
     made->window = launch->window;
+    made->merges = heed_launch_merges(launch);
     status = heed_cuda_load(plan->context->cuda, &from->cubin, launch->entry, launch->smem,
                             &made->function);
     if (status == HEED_OK && launch->list_keys > 0)
@@ -224,7 +227,7 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
     program *combine = &made->combine;
     const heed_cuda_args *args = &made->main.args;
     const heed_cuda_combine how = heed_cuda_combine_of(from->plan->problem.dim_v,
-                                                       (int)args->splits.value);
+                                                       (int)from->facts.launch.splits);
     heed_status status = how.apart || from->facts.launch.apart
                              ? HEED_OK
                              : heed_cuda_arrivals_create(&made->arrivals, from->plan->context->cuda,
@@ -244,7 +247,7 @@ static heed_status load_main(cuda_plan *made, const compilation *from)
 {
     const heed_launch_facts *launch = &from->facts.launch;
     heed_status status = load(&made->main, from);
-    if (status == HEED_OK && launch->splits > 1)
+    if (status == HEED_OK && heed_launch_merges(launch))
         status = load_combine(made, from);
     if (status == HEED_OK && launch->window)
         status = heed_cuda_allow_window(from->plan->context->cuda);
@@ -253,7 +256,8 @@ static heed_status load_main(cuda_plan *made, const compilation *from)
 
 static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
 {
-    heed_cuda_cut cut = cut_of(plan->kernel, &plan->problem, &plan->config);
+    heed_cuda_cut cut = cut_of(plan->kernel, &plan->problem, plan->context->machine.gpu,
+                               &plan->config);
     bool aligned = cut.launch.aligned;
     made->parts = part_rows(&plan->problem, &cut.launch);
     made->strides_aligned = main_can(&plan->problem, &cut.launch);
@@ -318,7 +322,7 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
                            name);
     else if (!heed_cuda_fits(p, launch->rows, launch->splits, &why))
         status = heed_fail(HEED_ERR_UNSUPPORTED, "%s: %s", name, why);
-    else if ((launch->splits > 1 || launch->mapped) && !launch->aligned)
+    else if ((heed_launch_merges(launch) || launch->mapped) && !launch->aligned)
         status = heed_fail(HEED_ERR_INVALID, "%s: splits and maps need aligned tensors", name);
     const compilation from = { .plan = *plan, .facts = { .launch = *launch }, .cubin = *cubin };
     if (status == HEED_OK)
@@ -329,8 +333,7 @@ heed_status heed_plan_create_foreign(heed_plan **plan, heed_context *context,
         return status;
     }
     snprintf((*plan)->name, sizeof(*plan)->name, "%s", name);
-    if (launch->splits > 1)
-        (*plan)->workspace_size = parts_size(p, launch);
+    (*plan)->workspace_size = parts_size(p, launch);
     return HEED_OK;
 }
 
@@ -463,14 +466,13 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
     args.o = buffers->o;
     args.lse = buffers->lse;
     place_operands(&args.changes, plan, buffers);
-    if (args.splits.value > 1) {
+    if (what->merges) {
         args.partial = buffers->workspace;
         args.partial_lse = args.partial + made->parts * plan->problem.dim_v;
         args.arrived = arrived;
     }
     if (what->list) {
-        size_t parts = args.splits.value > 1 ? (size_t)(made->parts * (plan->problem.dim_v + 1))
-                                             : 0;
+        size_t parts = what->merges ? (size_t)(made->parts * (plan->problem.dim_v + 1)) : 0;
         args.changes.lists = (void *)((float *)buffers->workspace + parts);
         heed_status status = start_list(plan, what, &args, buffers->stream);
         if (status != HEED_OK)

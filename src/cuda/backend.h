@@ -17,14 +17,15 @@ extern const heed_algorithm heed_algorithm_cuda_wide32;
 
 /* How a config splits a problem into blocks. */
 typedef struct heed_cuda_cut {
-    heed_launch_facts launch; /* from rows on: depends only on the config */
+    heed_launch_facts launch; /* from rows on: from the config, and the device */
     heed_config fallback;     /* if aligned: the fallback config for other addresses ... */
     const heed_kernel *fallback_kernel; /* ... of this kernel, or of the same one if NULL */
 } heed_cuda_cut;
 
 /* The backend's view of a kernel; the code of a CUDA kernel points to one. */
 typedef struct heed_cuda_code {
-    heed_cuda_cut (*cut)(const heed_problem *problem, const heed_config *config);
+    heed_cuda_cut (*cut)(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_config *config);
 } heed_cuda_code;
 
 extern const heed_cuda_code heed_cuda_naive_code;

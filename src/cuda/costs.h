@@ -45,8 +45,8 @@ typedef struct heed_mma_costs {
     double spill_clocks;       /* and its latency */
     double page_clocks;        /* latency of a step whose keys are in pages, */
     double share_clocks;       /* and of one with rows shared by warps */
-    double spread;             /* seconds of a multiprocessor for a block to find its share, */
-    double spread_uneven;      /* relative increase with N splits, divided by N squared */
+    double spread;             /* seconds of a block from one sequence of its share to the next, */
+    double spread_uneven;      /* relative increase, since blocks do not end at once; */
     double block_clocks;       /* to begin and end a block */
     double merge_clocks;       /* per group */
     double clock_share;        /* of the highest clock, under load */

@@ -39,7 +39,7 @@ heed_status heed_cuda_facts_of(const heed_kernel *kernel, const heed_problem *pr
 {
     static const char *const entries[] = { [HEED_FORWARD] = "heed_attend" };
     const heed_cuda_code *code = kernel->code;
-    facts->launch = code->cut(problem, config).launch;
+    facts->launch = code->cut(problem, machine->gpu, config).launch;
     facts->launch.entry = entries[kernel->pass];
     return kernel->algorithm->facts(kernel, problem, machine, config, facts);
 }
@@ -134,7 +134,7 @@ heed_status heed_cuda_facts_define(heed_cuda_facts *facts, const heed_problem *p
         { { "HEED_MODIFIES", needs.modifies }, false },
         { { "HEED_HIDES", needs.hides }, false },
         { { "HEED_LISTS", facts->launch.list_keys > 0 }, false },
-        { { "HEED_SPREAD", facts->launch.spread }, false },
+        { { "HEED_SPREAD", facts->launch.spread > 0 }, false },
         { { "HEED_STARTS", needs.starts }, false },
         { { "HEED_LENGTHS", needs.lengths }, false },
         { { "HEED_PACKED_Q", needs.packed_q }, false },

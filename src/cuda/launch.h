@@ -27,7 +27,8 @@ typedef struct heed_launch_facts {
     bool bias_tiles; /* if mapped: the bias is mapped too; only for built-in kernels */
     bool rows_apart; /* if mapped: only k and v are mapped; the kernel addresses rows of any heads
                         itself */
-    bool spread;     /* keys are split into shares of equal size (spread.cuh) */
+    int64_t spread;  /* blocks of a key/value head that share the keys of all its batch elements
+                        (spread.cuh); 0: a batch element has @splits blocks of its own */
     bool apart; /* heed_combine() always runs after it, as with rows of more than 256 columns */
     int64_t list_keys; /* heed_list(), which is in the code too, runs first and lists tiles of this
                           many keys (tile_list.cuh); 0: no lists */
@@ -38,5 +39,11 @@ typedef struct heed_launch_facts {
                      several items */
     bool paired;  /* two blocks, a cluster, share the work of one */
 } heed_launch_facts;
+
+/* True if blocks store parts of results, which are merged. */
+static inline bool heed_launch_merges(const heed_launch_facts *launch)
+{
+    return launch->splits > 1 || launch->spread > 0;
+}
 
 #endif /* HEED_CUDA_LAUNCH_H */

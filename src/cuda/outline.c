@@ -13,7 +13,8 @@ void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *proble
                                                               : *problem;
     heed_cuda_args *args = &outline->args;
     heed_cuda_fill_args(args, &seen, gpu, launch);
-    unsigned grid = heed_cuda_item_count(args) * args->splits.value;
+    unsigned items = launch->spread > 0 ? (unsigned)seen.heads_kv : heed_cuda_item_count(args);
+    unsigned grid = items * args->splits.value;
     grid *= launch->paired ? 2 : 1;
     if (launch->in_turn && grid > (unsigned)gpu->multiprocessors)
         grid = (unsigned)gpu->multiprocessors;

@@ -100,6 +100,9 @@ static heed_cuda_args args_of(const emulated *it, const heed_buffers *buffers,
                            .costs = heed_cost_rows };
     const heed_launch_facts launch = { .rows = kernel->rows,
                                        .splits = it->splits,
+                                       .spread = it->spread && it->splits > 1
+                                                     ? it->problem.batch * it->splits - 1
+                                                     : 0,
                                        .list_keys = kernel->list ? kernel->list_keys : 0 };
     const heed_problem problem = kernel->mapped && !kernel->rows_apart
                                      ? heed_cuda_mapped_problem(&it->problem)
@@ -191,7 +194,9 @@ static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_
 {
     heed_cuda_mapped_args mapped;
     uint32_t cluster = kernel->cluster ? kernel->cluster : 1;
-    uint32_t blocks = heed_cuda_item_count(args) * it->splits * cluster;
+    uint32_t items = it->spread && it->splits > 1 ? args->heads_kv.value
+                                                  : heed_cuda_item_count(args);
+    uint32_t blocks = items * args->splits.value * cluster;
     emulator_launch launch = { .kernel = kernel->run,
                                .args = args,
                                .grid = { blocks, 1, 1 },
@@ -351,7 +356,8 @@ static heed_status run_kernel(emulated *it, const emulated_kernel *kernel,
 {
     const heed_problem *p = &it->problem;
     heed_cuda_args args = args_of(it, buffers, kernel);
-    size_t rows = (size_t)args.heads * it->splits * args.rows;
+    size_t rows = (size_t)args.heads * (it->splits + it->spread) *
+                  args.rows; /* one more if spread */
     args.partial = test_calloc(rows * (size_t)p->dim_v, sizeof *args.partial);
     args.partial_lse = test_calloc(rows, sizeof *args.partial_lse);
     memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);

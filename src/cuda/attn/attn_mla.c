@@ -27,8 +27,10 @@ static void config_at(int index, heed_config *config)
 }
 
 /* The fallback for unaligned addresses is the simple kernel. */
-static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_config *config)
 {
+    (void)gpu;
     (void)problem;
     return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS,
                                         .splits = config->value[SPLITS],

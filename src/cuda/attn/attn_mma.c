@@ -46,8 +46,9 @@ static const shipped table[] = {
     { 96, 128, 32, 64, { 16, 32, 1, 4, 3, 1, 1, 1, 1, 1, 1, 1 } },
     { 96, 128, 32, 64, { 16, 32, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
     { 96, 128, 32, 128, { 64, 32, 4, 1, 2, 1, 1, 2, 1, 1, 1, 1 } },
-    { 96, 128, 0, 0, { 16, 32, 1, 2, 3, 2, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, 0, 0, { 16, 16, 1, 2, 3, 1, 1, 1, 1, 1, 1, 1 } },
     { 96, 128, 0, 0, { 16, 16, 1, 4, 3, 1, 1, 1, 1, 1, 1, 1 } },
+    { 96, 128, 0, 0, { 16, 16, 1, 4, 2, 1, 1, 3, 1, 1, 1, 1 } },
     { 96, 1024, 32, 64, { 16, 16, 1, 4, 2, 1, 1, 1, 1, 1, 1, 1 } },
     { 160, 256, 0, 0, { 128, 64, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
     { 160, 256, 32, 128, { 128, 32, 8, 1, 2, 1, 1, 1, 1, 1, 1, 1 } },
@@ -111,18 +112,33 @@ static bool is_narrow(const heed_problem *problem)
     return problem->dim_qk <= most && problem->dim_v <= most;
 }
 
-/* Each warp searches all batch elements. */
+/* Each warp looks at all batch elements, and counts their tiles. */
 #define SPREAD_BATCH_MAX 1024
+#define SPREAD_ROWS 16
+#define SPREAD_GROUPS 4
 
 bool heed_mma_spreads(const heed_problem *problem, const int *v)
 {
     return v[SPLITS] > 1 && heed_problem_varies_k(problem) && !problem->invariant &&
            problem->batch <= SPREAD_BATCH_MAX &&
+           problem->seq_k <= INT_MAX / SPREAD_BATCH_MAX * v[TILE_KEYS] &&
            problem->seq_q * heed_problem_group(problem) <= v[BLOCK_ROWS] &&
            heed_cuda_list_keys(problem, v[BLOCK_ROWS], v[TILE_KEYS]) == 0;
 }
 
-static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+int64_t heed_mma_spread_blocks(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+{
+    if (!heed_mma_spreads(problem, v))
+        return 0;
+    int64_t wanted = problem->batch * v[SPLITS] * problem->heads_kv;
+    int64_t at_once = (int64_t)heed_mma_resident(problem, gpu, v) * gpu->multiprocessors;
+    int64_t rounds = (wanted + at_once / 2) / at_once,
+            blocks = rounds * at_once / problem->heads_kv;
+    return blocks > 0 ? blocks : problem->batch * v[SPLITS];
+}
+
+static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_config *config)
 {
     const bool narrow = is_narrow(problem);
     const bool takes_over = narrow && memcmp(config, &fallback, sizeof fallback) == 0;
@@ -131,7 +147,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
                     .list_keys = heed_cuda_list_keys(problem, config->value[BLOCK_ROWS],
                                                      config->value[TILE_KEYS]),
                     .splits = config->value[SPLITS],
-                    .spread = heed_mma_spreads(problem, config->value),
+                    .spread = heed_mma_spread_blocks(problem, gpu, config->value),
                     .aligned = !takes_over,
                     .window = config->value[L2_WINDOW] == 2 },
         .fallback = narrow ? fallback : (heed_config){ { 0 } },
@@ -313,6 +329,15 @@ static bool lags(const heed_problem *problem, const heed_gpu *gpu, const int *v)
            heed_mma_spreads(problem, split.value);
 }
 
+/* True if keys are spread for few rows by blocks with fewer than four groups: these took up to 20 %
+ * longer on an H200, which the cost model does not see. */
+static bool spreads_thinly(const heed_problem *problem, const int *v)
+{
+    return heed_mma_spreads(problem, v) && !is_single(problem) &&
+           problem->seq_q * heed_problem_group(problem) <= SPREAD_ROWS &&
+           (v[BLOCK_ROWS] > SPREAD_ROWS || v[KEY_GROUPS] < SPREAD_GROUPS);
+}
+
 static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
@@ -347,6 +372,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: spills registers there";
     else if (v[SPLITS] > 1 && busy(problem, gpu, v) && !heed_mma_spreads(problem, v))
         *why = "not worthwhile: enough blocks without splitting keys";
+    else if (spreads_thinly(problem, v))
+        *why = "not worthwhile: for spread keys, four groups of 16 rows are faster";
     else if (lags(problem, gpu, v))
         *why = "not worthwhile: the longest sequence would take longer than all others";
     return !*why;

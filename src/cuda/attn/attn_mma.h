@@ -85,8 +85,16 @@ int64_t heed_mma_smem(const heed_problem *problem, const int *v);
 /* Estimated registers per thread: sums, scores, Q, weights, addresses and loops. */
 int heed_mma_registers(const heed_problem *problem, const int *v);
 
+/* Resident blocks per multiprocessor, by shared memory and the config's registers. */
+int heed_mma_resident(const heed_problem *problem, const heed_gpu *gpu, const int *v);
+
 /* True if keys are split into shares of equal size (spread.cuh). */
 bool heed_mma_spreads(const heed_problem *problem, const int *v);
+
+/* Blocks of a key/value head if keys are spread, else 0: about as many as splits of all batch
+ * elements, but if that is at least half of those that the device runs at once, a multiple of
+ * these: all take equally long, and a device that is not full distributes them unevenly. */
+int64_t heed_mma_spread_blocks(const heed_problem *problem, const heed_gpu *gpu, const int *v);
 
 /* attn_mma_cost.c: predicted seconds of one execution. */
 double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,

@@ -91,8 +91,7 @@ static step_cost cost_of_step(const heed_problem *problem, const heed_gpu *gpu, 
                         .busy = busy };
 }
 
-/* Resident blocks per multiprocessor, by shared memory and the config's registers. */
-static int resident_of(const heed_problem *problem, const heed_gpu *gpu, const int *v)
+int heed_mma_resident(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     int64_t by_smem = gpu->smem / (heed_mma_smem(problem, v) + gpu->smem_reserved);
     int by_threads = gpu->threads / heed_mma_threads(v);
@@ -101,6 +100,8 @@ static int resident_of(const heed_problem *problem, const heed_gpu *gpu, const i
     if (heed_mma_cap(v) && registers > heed_mma_cap(v))
         registers = heed_mma_cap(v);
     int by_registers = gpu->registers / (heed_mma_threads(v) * (registers > 255 ? 255 : registers));
+    if (!heed_mma_cap(v) && by_registers < v[BLOCKS_PER_SM])
+        by_registers = v[BLOCKS_PER_SM]; /* the compiler leaves room for them */
     resident = resident < by_registers ? resident : by_registers;
     return resident < 1 ? 1 : resident;
 }
@@ -176,7 +177,7 @@ double heed_cuda_merge_apart_seconds(const heed_problem *problem, const heed_gpu
  * them. A warp merges one or four rows at a time, and as many of their parts as combine.cuh has
  * room for. It takes at least as long as writing and reading all parts. */
 static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, const int *v,
-                            int64_t rows, double rounds)
+                            int splits, int64_t rows, double rounds)
 {
     const heed_mma_costs *costs = gpu->costs->mma;
     int warps = v[GROUP_WARPS] * v[KEY_GROUPS];
@@ -185,12 +186,12 @@ static double merge_seconds(const heed_problem *problem, const heed_gpu *gpu, co
     int batch = across <= 4 ? 16 : across <= 8 ? 8 : across <= 16 ? 4 : 2;
     int64_t turns = heed_div_up(rows < v[BLOCK_ROWS] ? rows : v[BLOCK_ROWS],
                                 (int64_t)warps * at_once);
-    if (v[SPLITS] == 1)
+    if (splits == 1)
         return 0;
-    double waiting = costs->batch * (double)(turns * heed_div_up(v[SPLITS], batch));
-    double moving = moving_seconds(problem, gpu, v[SPLITS]);
+    double waiting = costs->batch * (double)(turns * heed_div_up(splits, batch));
+    double moving = moving_seconds(problem, gpu, splits);
     if (problem->dim_v > COMBINE_LONG)
-        return heed_cuda_merge_apart_seconds(problem, gpu, v[SPLITS]);
+        return heed_cuda_merge_apart_seconds(problem, gpu, splits);
     return costs->combine + costs->round * (rounds - 1) + (waiting > moving ? waiting : moving);
 }
 
@@ -212,8 +213,10 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     (void)kernel;
     double heads = (double)problem->batch * (double)problem->heads_kv;
     int64_t all_rows = problem->seq_q * heed_problem_group(problem);
-    double blocks = (double)heed_div_up(all_rows, v[BLOCK_ROWS]) * heads * v[SPLITS];
-    double tiles = (double)heed_div_up(heed_div_up(problem->seq_k, v[TILE_KEYS]), v[SPLITS]);
+    double spread = (double)heed_mma_spread_blocks(problem, gpu, v);
+    double splits = spread > 0 ? spread / (double)problem->batch : v[SPLITS];
+    double blocks = (double)heed_div_up(all_rows, v[BLOCK_ROWS]) * heads * splits;
+    double tiles = ceil((double)heed_div_up(problem->seq_k, v[TILE_KEYS]) / splits);
     int64_t most = heed_div_up(heed_problem_most_keys(problem), v[TILE_KEYS]);
     double seen = heed_problem_share(problem);
 
@@ -221,14 +224,14 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
     int edges = heed_problem_hides_first(problem) ? 2 : 1;
     double cut_through = seen < 1 ? edges * (double)heed_div_up(v[BLOCK_ROWS], v[TILE_KEYS]) : 0;
     double masked = costs->mask_steps * (double)heed_div_up((int64_t)cut_through, v[KEY_GROUPS]);
-    double longest = (double)heed_div_up(most, v[SPLITS]) / v[KEY_GROUPS] + masked;
+    double longest = ceil((double)most / splits) / v[KEY_GROUPS] + masked;
     double steps = (tiles * seen + cut_through / 2) / v[KEY_GROUPS] + masked;
     if (v[KEY_GROUPS] > 1)
         steps += 0.5; /* tiles are not distributed evenly among groups */
 
     /* Full rounds, then a last one with fewer blocks per multiprocessor. */
     step_cost step = cost_of_step(problem, gpu, v);
-    int resident = resident_of(problem, gpu, v);
+    int resident = heed_mma_resident(problem, gpu, v);
     double slots = (double)gpu->multiprocessors * resident;
     double rounds = (double)(int64_t)(blocks / slots);
     double rest = blocks - rounds * slots;
@@ -242,10 +245,10 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                                     clocks / (costs->clock_share * gpu->clock),
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
-    if (heed_mma_spreads(problem, v))
-        seconds = seconds * (1 + costs->spread_uneven / (v[SPLITS] * v[SPLITS])) +
-                  costs->spread * blocks / gpu->multiprocessors;
+    if (spread > 0)
+        seconds = seconds * (1 + costs->spread_uneven) + costs->spread * heads / slots;
     else
         seconds *= heed_cuda_unequal(problem, blocks / slots);
-    return seconds + launch + merge_seconds(problem, gpu, v, all_rows, ceil(blocks / slots));
+    int parts = spread > 0 ? 1 + (int)ceil(splits) : v[SPLITS];
+    return seconds + launch + merge_seconds(problem, gpu, v, parts, all_rows, ceil(blocks / slots));
 }

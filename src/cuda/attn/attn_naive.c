@@ -7,8 +7,10 @@
 #define WARPS 4
 #define WARP 32
 
-static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_config *config)
 {
+    (void)gpu;
     (void)problem;
     (void)config;
     return (heed_cuda_cut){ .launch = { .rows = WARPS, .splits = 1 } };

@@ -118,12 +118,13 @@ static void config_at(int index, heed_config *config)
 
 /* The fallback for unaligned addresses is the small config of attn_mma.cu, or that one's
  * fallback. */
-static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_config *config)
 {
     const int64_t rows = (int64_t)HEED_WGMMA_ROWS * config->value[ROW_GROUPS];
     heed_config any;
     heed_config_at(&heed_algorithm_cuda_mma, 0, &any);
-    const heed_cuda_cut other = heed_cuda_mma_code.cut(problem, &any);
+    const heed_cuda_cut other = heed_cuda_mma_code.cut(problem, gpu, &any);
     return (heed_cuda_cut){
         .launch = { .rows = rows,
                     .splits = config->value[SPLITS],

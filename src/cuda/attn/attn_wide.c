@@ -58,8 +58,10 @@ static sizes sizes_of(const heed_problem *problem, const int *v)
 }
 
 /* The fallback for unaligned addresses is the simple kernel. */
-static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_config *config)
 {
+    (void)gpu;
     return (heed_cuda_cut){ .launch = { .rows = HEED_PAIR_ROWS,
                                         .splits = config->value[SPLITS],
                                         .aligned = true,

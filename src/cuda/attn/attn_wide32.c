@@ -48,8 +48,10 @@ static int64_t smem_of(const int *v)
 }
 
 /* The fallback for unaligned addresses is the simple kernel. */
-static heed_cuda_cut cut(const heed_problem *problem, const heed_config *config)
+static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
+                         const heed_config *config)
 {
+    (void)gpu;
     (void)problem;
     return (heed_cuda_cut){ .launch = { .rows = ROWS,
                                         .splits = config->value[SPLITS],

@@ -325,7 +325,7 @@ HEED_DEVICE void store(const walk *w, const place *at, state *st, const int alig
         own = given_up(st);
     store_o(w->args, at, st, w->q_smem, aligned);
     if (ptx_vote_any(own))
-        remake_own(w->args, own);
+        remake_own(w->args, own, at->batch);
 }
 
 HEED_DEVICE void finish(walk *w, state *st, const int aligned)
@@ -350,7 +350,7 @@ HEED_DEVICE void finish(walk *w, state *st, const int aligned)
 #endif
 #if !COMBINE_APART
     if (w->args->arrived)
-        merge_parts(w->args);
+        merge_parts(w->args, &at);
 #endif
 }
 
@@ -364,27 +364,42 @@ HEED_DEVICE void even_out(const walk *w)
         group_barrier(&w->at);
 }
 
-HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
+/* Processes the rows and keys of the block, or, if keys are spread, of a part of its share. */
+HEED_DEVICE void attend_part(walk *w, const heed_cuda_args *args, const int aligned)
 {
-    walk w;
     state st;
-    if (FOUND_LATE) /* the place depends on data in memory */
-        ptx_griddepcontrol_wait();
-    locate(&w, args);
+    locate(w, args);
     if (!FOUND_LATE)
         ptx_griddepcontrol_wait();
     ptx_griddepcontrol_launch();
-    if (HEED_PACKED_Q && w.at.row >= rows_of(args, &w.at))
-        return;
-    if (HEED_SPREAD && splits_of(args, &w.at) == 0)
+    if (HEED_PACKED_Q && w->at.row >= rows_of(args, &w->at))
         return;
     u32 begin = delay_begin();
-    fill_pipeline(&w, aligned);
+    fill_pipeline(w, aligned);
     clear(&st);
-    walk_tiles(&w, &st, aligned);
-    even_out(&w);
-    finish(&w, &st, aligned);
+    walk_tiles(w, &st, aligned);
+    even_out(w);
+    finish(w, &st, aligned);
     delay_end(begin);
+}
+
+HEED_DEVICE void attend(const heed_cuda_args *args, const int aligned)
+{
+    walk w;
+    if (FOUND_LATE) /* the place depends on data in memory */
+        ptx_griddepcontrol_wait();
+#if HEED_SPREAD
+    int more = find_spread(args, &w.at.spread, divide(ptx_block_x(), args->heads_kv));
+    HEED_NO_UNROLL
+    while (more) {
+        attend_part(&w, args, aligned);
+        more = next_spread(args, &w.at.spread);
+        ptx_cp_async_wait(0);
+        ptx_barrier(); /* shared memory is free */
+    }
+#else
+    attend_part(&w, args, aligned);
+#endif
 }
 
 HEED_ENTRY(THREADS, HEED_BLOCKS_PER_SM) heed_attend(HEED_GRID_CONSTANT const heed_cuda_args args)

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "cuda/arrivals.h"
+#include "cuda/gpu.h"
+#include "cuda/outline.h"
 #include "cuda_trial.h"
 #include "device.h"
 #include "internal.h"
@@ -137,8 +139,56 @@ static void test_invariant(void **state)
         const heed_machine *machine = &t.context->machine;
         heed_cuda_facts facts;
         assert_int_equal(heed_cuda_facts_for(many, &problem, machine->gpu, &facts), HEED_OK);
-        assert_int_equal(facts.launch.spread, facts.launch.splits > 1 && i == 0);
+        assert_int_equal(facts.launch.spread > 0, facts.launch.splits > 1 && i == 0);
     }
+    trial_end(&t);
+}
+
+/* Blocks that share all keys of a head come in rounds of as many as an H200 runs at once, three of
+ * this config on each multiprocessor, unless they are fewer than half of that. Each block and each
+ * batch element may have a part. */
+static void test_spread_keys(void **state)
+{
+    static const struct {
+        int batch, splits, blocks; /* of each of 8 heads */
+    } all[] = {
+        { 2, 2, 4 },   { 2, 8, 16 },   { 12, 2, 24 },  { 13, 2, 49 },     { 16, 2, 49 },
+        { 16, 4, 49 }, { 64, 2, 148 }, { 64, 8, 495 }, { 1000, 2, 1980 },
+    };
+    heed_gpu gpu;
+    (void)state;
+    assert_true(heed_gpu_find(&gpu, "H200"));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char spec[128], name[HEED_NAME_SIZE];
+        heed_cuda_facts facts;
+        snprintf(spec, sizeof spec, "b%d h32/8 s1/4096 d128 f16 lengths", all[i].batch);
+        snprintf(name, sizeof name, "fwd_16bit_sm80_mma__m16n16w1k4s2q1o1b3p%dl1a1", all[i].splits);
+        const heed_problem problem = parsed(spec);
+        if (heed_cuda_facts_for(name, &problem, &gpu, &facts) != HEED_OK)
+            fail_msg("%s", heed_message());
+        assert_int_equal(facts.launch.spread, all[i].blocks);
+        heed_cuda_outline outline;
+        heed_cuda_outline_of(&outline, &problem, &gpu, &facts.launch);
+        assert_int_equal(outline.grid, 8 * all[i].blocks);
+        assert_int_equal(outline.args.splits.value, all[i].blocks);
+    }
+}
+
+/* The workspace has room for a part of each block and each batch element. */
+static void test_spread_parts(void **state)
+{
+    trial t = trial_make("b40 h32/8 s1/4096 d128 f16 lengths");
+    heed_cuda_facts facts;
+    (void)state;
+    assert_int_equal(heed_cuda_facts_for(heed_plan_name(t.plan), &t.plan->problem,
+                                         t.context->machine.gpu, &facts),
+                     HEED_OK);
+    assert_true(facts.launch.spread > 0);
+    assert_int_equal(heed_plan_workspace_size(t.plan),
+                     (facts.launch.spread + 40) * 32 * (128 + 1) * (int64_t)sizeof(float));
+    t.buffers.lengths = t.buffers.k;
+    assert_int_equal(trial_execute(&t, &t.buffers), 1);
+    assert_int_equal(trial_launches[0].grid[0], 8 * facts.launch.spread);
     trial_end(&t);
 }
 
@@ -481,8 +531,8 @@ static void test_strides_that_break_16_bytes(void **state)
 }
 
 RUN_SCENE_TESTS(scene_begin_uncached, test_one_launch, test_trusted_pointers,
-                test_lengths_share_code, test_invariant, test_invariant_lists, test_split_keys,
-                test_not_worthwhile_by_name, test_overlap, test_counters_of_workspaces,
-                test_long_rows, test_counters_among_threads, test_misaligned_pointers,
-                test_lists_of_tiles, test_large_lists_are_left_out, test_masks_have_no_lists,
-                test_lse_at_any_float, test_strides_that_break_16_bytes)
+                test_lengths_share_code, test_invariant, test_invariant_lists, test_spread_keys,
+                test_spread_parts, test_split_keys, test_not_worthwhile_by_name, test_overlap,
+                test_counters_of_workspaces, test_long_rows, test_counters_among_threads,
+                test_misaligned_pointers, test_lists_of_tiles, test_large_lists_are_left_out,
+                test_masks_have_no_lists, test_lse_at_any_float, test_strides_that_break_16_bytes)

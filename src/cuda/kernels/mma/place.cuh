@@ -30,7 +30,7 @@ typedef struct place {
     u32 split;
     u32 row; /* the block's first row */
 #if HEED_SPREAD
-    spread_place spread;
+    spread_place spread; /* determines the others */
 #endif
 #if HEED_PACKED_Q
     u32 rows; /* of the sequence */
@@ -77,14 +77,14 @@ HEED_DEVICE u32 splits_of(const heed_cuda_args *args, const place *at)
 {
 #if HEED_SPREAD
     (void)args;
-    return at->spread.splits;
+    return spread_splits(&at->spread);
 #else
     (void)at;
     return args->splits.value;
 #endif
 }
 
-/* Blocks are numbered with the split fastest, or by slot and then head. */
+/* Blocks are numbered with the split fastest, or, with spread keys, with the head fastest. */
 HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 {
     u32 number = ptx_keep(ptx_block_x());
@@ -98,8 +98,6 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
 #endif
 #if HEED_SPREAD
     index = divide(number, args->heads_kv);
-    at->spread = find_spread(args, index);
-    at->split = at->spread.split;
     at->head = at->spread.batch * args->heads_kv.value + (number - index * args->heads_kv.value);
     at->row = 0;
 #endif
@@ -138,9 +136,9 @@ HEED_DEVICE void find_keys(const heed_cuda_args *args, place *at)
     at->tile_end = seen.end;
     at->tile_full = seen.full_end;
 #if HEED_SPREAD
-    at->tile_begin = seen.begin + at->split * at->spread.share;
-    u32 behind = at->tile_begin + at->spread.share;
-    at->tile_end = at->tile_end < behind ? at->tile_end : behind;
+    u32 end = seen.begin + spread_end(&at->spread);
+    at->tile_begin = seen.begin + spread_begin(&at->spread);
+    at->tile_end = at->tile_end < end ? at->tile_end : end;
 #else
     if (args->splits.value > 1) {
         u32 last = (args->seq_k + (HEED_TILE_KEYS - 1)) / HEED_TILE_KEYS;

@@ -183,7 +183,8 @@ HEED_DEVICE float row_lse(const state *st, int mt, int h)
 HEED_DEVICE i64 part_base(const heed_cuda_args *args, const place *at)
 {
 #if HEED_SPREAD
-    return place_parts(args, at->head_kv, at->spread.first + at->split, 1).first;
+    part_place parts = place_parts(args, at->head_kv, &at->spread);
+    return parts.first + (at->spread.block - spread_first(&at->spread)) * parts.step;
 #else
     return part_offset(args, at->head, at->split);
 #endif
@@ -219,12 +220,17 @@ HEED_DEVICE void store_partial(const heed_cuda_args *args, const place *at, cons
 
 #if !COMBINE_APART
 
-/* Merges the rows of the block, if it is the last one to arrive among those that share the rows.
- * Called by all threads of the block. */
-HEED_DEVICE void merge_parts(const heed_cuda_args *args)
+/* Merges the rows of the block at @of, if it is the last one to arrive among those that share the
+ * rows. Called by all threads of the block. */
+HEED_DEVICE void merge_parts(const heed_cuda_args *args, const place *of)
 {
     place at;
     u32 smem = ptx_shared_base();
+#if HEED_SPREAD
+    at.spread = of->spread;
+#else
+    (void)of;
+#endif
     find_rows(args, &at); /* computed again, so no registers hold it until here */
     const u32 step = THREADS / 32 * COMBINE_ROWS;
     u32 end = at.row + HEED_BLOCK_ROWS, rows = rows_of(args, &at);
@@ -232,7 +238,7 @@ HEED_DEVICE void merge_parts(const heed_cuda_args *args)
     u32 last = splits_of(args, &at) - 1;
 #if HEED_SPREAD
     u32 counter = at.head;
-    part_place parts = place_parts(args, at.head_kv, at.spread.first, at.spread.splits);
+    part_place parts = place_parts(args, at.head_kv, &at.spread);
     if (last == 0)
         return;
 #else
@@ -319,11 +325,17 @@ HEED_DEVICE u32 given_up(const state *st)
     return own;
 }
 
-/* Recomputes the warp's rows given by @own of each lane, after they have been stored. */
-HEED_RARE void remake_own(const heed_cuda_args *args, u32 own)
+/* Recomputes the warp's rows given by @own of each lane, after they have been stored. @batch: their
+ * batch element. */
+HEED_RARE void remake_own(const heed_cuda_args *args, u32 own, u32 batch)
 {
     place at;
     u32 anew = 0;
+#if HEED_SPREAD
+    at.spread.batch = batch;
+#else
+    (void)batch;
+#endif
     find_rows(args, &at);
     u32 first = at.row + ptx_thread() / 32 * WARP_ROWS; /* of the first group */
     HEED_UNROLL

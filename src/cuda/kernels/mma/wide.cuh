@@ -254,7 +254,7 @@ HEED_DEVICE void store_shared(const heed_cuda_args *args, const place *at, state
         return;
     slices_barrier(at); /* whole rows are stored */
     if (at->slice == 0)
-        remake_own(args, own);
+        remake_own(args, own, at->batch);
 }
 
 #endif
