@@ -75,7 +75,7 @@ double heed_cuda_unequal(const heed_problem *problem, double rounds)
 {
     if (!heed_problem_varies_k(problem))
         return 1;
-    return 1 + 0.35 / (rounds > 1 ? rounds : 1);
+    return 1 + 0.6 / (rounds > 1 ? rounds : 1);
 }
 
 unsigned heed_cuda_item_count(const heed_cuda_args *args)

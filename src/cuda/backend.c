@@ -238,6 +238,7 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
     combine->grid = (unsigned)heed_div_up((int64_t)combine->args.heads * combine->args.rows,
                                           how.rows);
     combine->threads = how.threads;
+    combine->merges = true;
     return heed_cuda_load(from->plan->context->cuda, &from->cubin, "heed_combine", 0,
                           &combine->function);
 }

@@ -32,7 +32,7 @@ static const heed_naive_costs h200_naive = { .flops_per_clock = 12,
 
 /* Clocks of instructions were measured separately. Those of steps and spills are fitted to the
  * recorded sweep of 90 points (tests/lab/inspect/test_roofline.c); those of splits and masks, and
- * the last two, to 1400 times of 146 problems. Those of spreading are from the times of version 14
+ * the last two, to 1400 times of 146 problems. Those of spreading are from the times of version 18
  * (docs/kernels/attn_mma.md), and those of sharing rows and of a merge launch are estimates. */
 static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .other_clocks = 1.1,
@@ -44,7 +44,7 @@ static const heed_mma_costs h200_mma = { .mma_clocks = 7,
                                          .page_clocks = 1800,
                                          .share_clocks = 150,
                                          .spread = 2e-6,
-                                         .spread_uneven = 0.05,
+                                         .spread_unsure = 0.1,
                                          .block_clocks = 3000,
                                          .merge_clocks = 500,
                                          .clock_share = 0.9,

@@ -45,12 +45,12 @@ typedef struct heed_mma_costs {
     double spill_clocks;       /* and its latency */
     double page_clocks;        /* latency of a step whose keys are in pages, */
     double share_clocks;       /* and of one with rows shared by warps */
-    double spread;             /* seconds of a block from one sequence of its share to the next, */
-    double spread_uneven;      /* relative increase, since blocks do not end at once; */
-    double block_clocks;       /* to begin and end a block */
-    double merge_clocks;       /* per group */
-    double clock_share;        /* of the highest clock, under load */
-    double launch;             /* seconds, */
+    double spread;        /* seconds of a block from one sequence of its share to the next, and */
+    double spread_unsure; /* relative increase where no pool of pages tells the mean length */
+    double block_clocks;  /* to begin and end a block */
+    double merge_clocks;  /* per group */
+    double clock_share;   /* of the highest clock, under load */
+    double launch;        /* seconds, */
     double overlap;      /* reduction where a launch may begin before the preceding one has ended */
     double combine;      /* seconds to store a part and be counted, */
     double round;        /* and again for each later round of blocks; */

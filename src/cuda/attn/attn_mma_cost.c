@@ -246,7 +246,8 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
     if (spread > 0)
-        seconds = seconds * (1 + costs->spread_uneven) + costs->spread * heads / slots;
+        seconds = seconds * (problem->page > 0 ? 1 : 1 + costs->spread_unsure) +
+                  costs->spread * heads / slots;
     else
         seconds *= heed_cuda_unequal(problem, blocks / slots);
     int parts = spread > 0 ? 1 + (int)ceil(splits) : v[SPLITS];

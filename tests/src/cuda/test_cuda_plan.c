@@ -254,6 +254,16 @@ static heed_buffers with_workspace(const trial *t, void *memory, int index)
     return buffers;
 }
 
+/* The second launch merges what the first one stores. */
+static void expect_same_parts(const fake_launch *first, const fake_launch *second)
+{
+    heed_cuda_args stored = trial_args(first), merged = trial_args(second);
+    assert_non_null(stored.partial);
+    assert_ptr_equal(merged.partial, stored.partial);
+    assert_ptr_equal(merged.partial_lse, stored.partial_lse);
+    assert_ptr_equal(merged.o, stored.o);
+}
+
 /* Each workspace has separate counters, the same every time. When there are no more counters, the
  * parts are combined by a second launch, which may start before the first one has ended. */
 static void test_counters_of_workspaces(void **state)
@@ -274,6 +284,7 @@ static void test_counters_of_workspaces(void **state)
                 assert_string_equal(trial_launches[0].function, "heed_attend");
                 assert_string_equal(trial_launches[1].function, "heed_combine");
                 assert_true(trial_launches[1].overlap);
+                expect_same_parts(&trial_launches[0], &trial_launches[1]);
                 continue;
             }
             if (turn == 0)
@@ -304,6 +315,7 @@ static void test_long_rows(void **state)
         assert_null(args.arrived);
         assert_string_equal(trial_launches[1].function, "heed_combine");
         assert_int_equal(trial_launches[1].grid[0], cases[i].value);
+        expect_same_parts(&trial_launches[0], &trial_launches[1]);
         trial_end(&t);
     }
 }
