@@ -103,12 +103,14 @@ static void add_fallback(const heed_kernel *kernel, const char *spec, int arch)
 {
     heed_problem problem = parsed(spec);
     heed_config config;
+    heed_gpu gpu;
     char name[HEED_NAME_SIZE];
     const heed_cuda_code *code = kernel->code;
+    assert_true(heed_gpu_arch(&gpu, arch));
     if (!(kernel->types & 1u << problem.type))
         return;
     heed_config_at(kernel->algorithm, 0, &config);
-    const heed_cuda_cut cut = code->cut(&problem, &config);
+    const heed_cuda_cut cut = code->cut(&problem, &gpu, &config);
     if (!cut.launch.aligned || !(kernel->types & 1u << problem.type))
         return;
     heed_config_print(cut.fallback_kernel ? cut.fallback_kernel : kernel, &cut.fallback, name,

@@ -52,10 +52,12 @@ static void name_fallback(char name[HEED_NAME_SIZE])
 {
     const char *text;
     heed_config config;
+    heed_gpu gpu;
     const heed_kernel *kernel = heed_kernel_find(CONFIG, &text);
     const heed_problem problem = scene_problem(PLAIN);
     assert_true(heed_config_parse(kernel->algorithm, text, &config));
-    const heed_cuda_cut cut = heed_cuda_mma_code.cut(&problem, &config);
+    assert_true(heed_gpu_arch(&gpu, 90));
+    const heed_cuda_cut cut = heed_cuda_mma_code.cut(&problem, &gpu, &config);
     heed_config_print(kernel, &cut.fallback, name, HEED_NAME_SIZE);
 }
 
