@@ -682,9 +682,10 @@ typedef enum heed_effort {
  * problem; else as soon as the kernel for tensors that are not aligned to 16 bytes has been
  * compiled, which the plan needs too, and which takes about a second. The plan executes the best of
  * these until a background thread has compiled and loaded the kernel that heed_plan_name() names,
- * and executes that one from then on. Neither this compilation nor a stream capture by another
- * thread disturbs the other. heed_plan_explain() shows which kernel is in use. The workspace is
- * enough for both. The kernel of a batch-invariant problem is compiled at once, since its bits may
+ * and executes that one from then on. An execution on a stream that is being captured waits for
+ * that, so that a graph does not keep the other one. Neither this compilation nor a stream capture
+ * by another thread disturbs the other. heed_plan_explain() shows which kernel is in use. The
+ * workspace is enough for both. The kernel of a batch-invariant problem is compiled at once, since its bits may
  * not change, and so are those that are measured or requested by name. Plans of one context compile
  * one after another. heed_plan_destroy() waits for a compilation that has begun.
  *

@@ -188,17 +188,39 @@ void heed_later_end(heed_plan *plan)
     plan->later = NULL;
 }
 
-static heed_status wait_for(const heed_plan *plan)
+static void wait_for_end(const heed_later *later, heed_turns *turns)
 {
-    heed_later *later = plan->later;
-    heed_turns *turns = plan->context->turns;
-    if (!later)
-        return HEED_OK;
     pthread_mutex_lock(&turns->lock);
     while (atomic_load_explicit(&later->state, memory_order_relaxed) == HEED_LATER_MAKING)
         pthread_cond_wait(&turns->changed, &turns->lock);
     pthread_mutex_unlock(&turns->lock);
+}
+
+static heed_status wait_for(const heed_plan *plan)
+{
+    const heed_later *later = plan->later;
+    if (!later)
+        return HEED_OK;
+    wait_for_end(later, plan->context->turns);
     return later->status == HEED_OK ? HEED_OK : heed_fail(later->status, "%s", later->message);
+}
+
+/* The legacy stream, NULL, cannot be captured. */
+heed_status heed_later_await(const heed_plan *plan, void *stream)
+{
+    heed_cuda *cuda = plan->context->cuda;
+    bool captured = false;
+    if (!stream ||
+        atomic_load_explicit(&plan->later->state, memory_order_acquire) != HEED_LATER_MAKING)
+        return HEED_OK;
+    heed_status status = heed_cuda_enter(cuda);
+    if (status != HEED_OK)
+        return status;
+    status = heed_cuda_is_captured(cuda, stream, &captured);
+    heed_cuda_leave(cuda);
+    if (status == HEED_OK && captured)
+        wait_for_end(plan->later, plan->context->turns);
+    return status;
 }
 
 heed_status heed_plan_wait(const heed_plan *plan)

@@ -55,10 +55,20 @@ static inline const heed_plan *heed_later_serving(const heed_plan *plan)
                : &later->standin;
 }
 
+/* heed_later_await() waits for the background work of @plan to end if @stream is being captured: a
+ * graph should not keep the stand-in. */
+heed_status heed_later_await(const heed_plan *plan, void *stream);
+
 /* heed_later_execute() runs the kernel in use. */
 static inline heed_status heed_later_execute(const heed_plan *plan, const heed_buffers *buffers)
 {
     const heed_plan *serving = heed_later_serving(plan);
+    if (serving != plan) {
+        heed_status status = heed_later_await(plan, buffers->stream);
+        if (status != HEED_OK)
+            return status;
+        serving = heed_later_serving(plan);
+    }
     return serving->kernel->algorithm->plans->execute(serving, buffers);
 }
 
