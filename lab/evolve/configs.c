@@ -234,7 +234,7 @@ static heed_status verify_best(lab_evolve *run, int64_t champion)
     heed_status status = lab_sweep_prove(&run->gates, champion, &run->proven);
     if (run->proven != LAB_PROVEN && run->proven != LAB_REFUTED)
         lab_evolve_has_time(run, "the gates of the champion");
-    for (int i = 0; i < LAB_SWEEP_ISLANDS && status == HEED_OK; i++) {
+    for (int i = 0; i < LAB_ISLANDS && status == HEED_OK; i++) {
         const lab_individual *one = lab_evolution_member(run->bred.evolution, i, 0);
         if (!one || one->point == champion)
             continue;
