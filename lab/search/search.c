@@ -16,22 +16,6 @@
 #define FINALS_SHARE 4 /* finals may take 1/FINALS_SHARE of the time budget in addition */
 #define ANNOUNCED_MAX 64
 
-struct lab_search {
-    const lab_space *space;
-    const lab_evaluator *evaluator;
-    lab_search_options options;
-    lab_rng rng;
-    int64_t *open;
-    size_t open_count;
-    lab_try *tries;
-    size_t count;
-    int64_t *place; /* by point: its try, counted from 1; 0: not tried; -1: not open */
-    int64_t best;   /* as in place; 0: none */
-    int64_t points, refused, launched, evaluations, pruned;
-    int64_t end_ns; /* of the budget; 0: none */
-    lab_search_end end;
-};
-
 static const char *const states[LAB_STATES] = {
     [LAB_STATE_TIMED] = "time",           [LAB_STATE_PRUNED] = "pruned",
     [LAB_STATE_FAILED] = "failed",        [LAB_STATE_WRONG] = "wrong",
@@ -84,27 +68,6 @@ static const lab_strategy *find_strategy(const char *name)
 
 /* ---- Interface for strategies ---- */
 
-size_t lab_search_open(const lab_search *search, const int64_t **indices)
-{
-    *indices = search->open;
-    return search->open_count;
-}
-
-const lab_space *lab_search_space(const lab_search *search)
-{
-    return search->space;
-}
-
-const lab_evaluator *lab_search_evaluator(const lab_search *search)
-{
-    return search->evaluator;
-}
-
-lab_rng *lab_search_rng(lab_search *search)
-{
-    return &search->rng;
-}
-
 bool lab_search_is_open(const lab_search *search, int64_t index)
 {
     return search->place[index] >= 0;
@@ -114,11 +77,6 @@ const lab_try *lab_search_tried(const lab_search *search, int64_t index)
 {
     int64_t place = search->place[index];
     return place > 0 ? &search->tries[place - 1] : NULL;
-}
-
-lab_evolution *lab_search_evolution(const lab_search *search)
-{
-    return search->options.evolution;
 }
 
 int64_t lab_search_trials_left(const lab_search *search)

@@ -317,7 +317,7 @@ static heed_status look_ahead(const lab_evolution *evolution, lab_search *search
     int64_t points[AHEAD];
     size_t bytes = (size_t)lab_space_count(evolution->space) * sizeof *evolution->tried, count = 0;
     lab_individual child;
-    if (!lab_search_evaluator(search)->announce)
+    if (!search->evaluator->announce)
         return HEED_OK;
     lab_evolution *copy = malloc(sizeof *copy);
     bool *tried = malloc(bytes);
@@ -342,7 +342,7 @@ static heed_status evaluate(const lab_evolution *evolution, lab_search *search,
                             lab_individual *child, bool *well)
 {
     const lab_evolution_calls *calls = &evolution->calls;
-    const int shapes = lab_search_evaluator(search)->shapes;
+    const int shapes = search->evaluator->shapes;
     const lab_try *one;
     if (!lab_search_is_open(search, child->point)) /* refused, at no cost */
         return HEED_OK;
@@ -388,13 +388,12 @@ static heed_status evolve(lab_evolution *evolution, lab_search *search)
 /* Without an evolution of the caller's, begins one with the points already tried. */
 static heed_status evolve_own(lab_search *search)
 {
-    const lab_search_result result = lab_search_get(search);
-    const uint64_t seed = (uint64_t)lab_rng_below(lab_search_rng(search), INT64_MAX);
-    lab_evolution *evolution = lab_evolution_create(lab_search_space(search), seed, NULL, NULL, 0);
+    const uint64_t seed = (uint64_t)lab_rng_below(&search->rng, INT64_MAX);
+    lab_evolution *evolution = lab_evolution_create(search->space, seed, NULL, NULL, 0);
     if (!evolution)
         return HEED_ERR_NO_MEMORY;
-    for (size_t i = 0; i < result.count; i++)
-        offer(evolution, result.tries[i].index);
+    for (size_t i = 0; i < search->count; i++)
+        offer(evolution, search->tries[i].index);
     heed_status status = evolve(evolution, search);
     lab_evolution_destroy(evolution);
     return status;
@@ -402,7 +401,7 @@ static heed_status evolve_own(lab_search *search)
 
 heed_status lab_strategy_evolution(lab_search *search)
 {
-    lab_evolution *evolution = lab_search_evolution(search);
+    lab_evolution *evolution = search->options.evolution;
     return evolution ? evolve(evolution, search) : evolve_own(search);
 }
 

@@ -87,11 +87,6 @@ static int64_t next_apart(const learner *self)
     return best;
 }
 
-static int64_t launched(const learner *self)
-{
-    return lab_search_get(self->search).launched;
-}
-
 static int64_t first_points(const learner *self)
 {
     int64_t wanted = FIRST_PER_KNOB * (int64_t)self->space->knob_count;
@@ -169,7 +164,7 @@ static void list_candidates(learner *self, const lab_try *const *ran, size_t cou
     self->list_count = 0;
     if (self->left > CANDIDATES) {
         add_neighbours(self, ran, count);
-        start = (size_t)lab_rng_below(lab_search_rng(self->search), (int64_t)self->left);
+        start = (size_t)lab_rng_below(&self->search->rng, (int64_t)self->left);
     }
     for (size_t i = 0; i < self->left && self->list_count < CANDIDATES; i++)
         add_candidate(self, self->order[(start + i) % self->left]);
@@ -209,21 +204,16 @@ static heed_status next_promising(learner *self, int64_t *next)
     return HEED_OK;
 }
 
-static bool anything_ran(const learner *self)
-{
-    return lab_search_get(self->search).best != NULL;
-}
-
 static heed_status explore(learner *self)
 {
-    const int shapes = lab_search_evaluator(self->search)->shapes;
+    const int shapes = self->search->evaluator->shapes;
     const lab_try *one;
     heed_status status = HEED_OK;
     forget_tried(self);
     int64_t first = first_points(self);
     while (status == HEED_OK && self->left > 0) {
         int64_t next = next_apart(self);
-        if (launched(self) >= first && anything_ran(self))
+        if (self->search->launched >= first && self->search->best > 0)
             status = next_promising(self, &next);
         if (status == HEED_OK)
             status = lab_search_try(self->search, next, shapes, 0, &one);
@@ -237,16 +227,15 @@ static heed_status explore(learner *self)
 heed_status lab_strategy_model(lab_search *search)
 {
     learner *self = calloc(1, sizeof *self);
-    size_t count = 0;
     heed_status status = HEED_ERR_NO_MEMORY;
     if (!self)
         return status;
     self->search = search;
-    self->space = lab_search_space(search);
+    self->space = search->space;
     self->surrogate = lab_surrogate_create(self->space);
-    self->order = lab_shuffled_open(search, &count);
-    self->tried = calloc(count + 1, sizeof *self->tried);
-    self->left = count;
+    self->order = lab_shuffled_open(search);
+    self->tried = calloc(search->open_count + 1, sizeof *self->tried);
+    self->left = search->open_count;
     if (self->surrogate && self->order && self->tried)
         status = explore(self);
     lab_surrogate_destroy(self->surrogate);
