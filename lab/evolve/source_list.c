@@ -71,7 +71,7 @@ void lab_sources_free(lab_sources *all)
     }
     free(all->kernels);
     free(all->origin);
-    lab_proposer_end(all->proposer);
+    lab_peer_end(all->proposer);
 }
 
 /* ---- From the board ---- */

@@ -53,7 +53,7 @@ typedef struct lab_sources {
 
     /* The result. */
     const char *proposer_name; /* on the board */
-    lab_proposer *proposer;
+    lab_peer *proposer;
     lab_sources_kernel *kernels; /* the first one is the origin */
     size_t count;
     size_t champion; /* its number */
