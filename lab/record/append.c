@@ -121,7 +121,7 @@ static heed_status insert_trial(lab_record *record, const lab_record_trial *tria
               cell_positive("seconds", trial->seconds), cell_positive("p90", trial->p90),
               cell_positive("of_roofline", trial->of_roofline)),
         "RETURNING id", error);
-    return statement_one(&s, 0, id);
+    return statement_one(&s, id);
 }
 
 static heed_status add_described(lab_record *record, const lab_record_trial *trial, int64_t *id,
@@ -230,7 +230,7 @@ static heed_status add_refuted(lab_record *record, int64_t run, int64_t trial,
     statement_text(&s, reason);
     statement_text(&s, now);
     statement_integer(&s, trial);
-    heed_status status = statement_one(&s, 0, &id);
+    heed_status status = statement_one(&s, &id);
     return status == HEED_OK && id > 0 ? link_add(record, "trial", id, error) : status;
 }
 
@@ -291,13 +291,10 @@ static heed_status add_promotion(lab_record *record, int64_t trial, int64_t over
     char now[LAB_RECORD_TIME_SIZE];
     int64_t id;
     lab_record_now(now);
-    statement s = statement_insert(record, "promotion",
-                                   CELLS(cell_integer("trial", trial),
-                                         cell_at_least("over", 1, over), cell_text("at", now),
-                                         cell_text("reason", reason)),
-                                   "ON CONFLICT (trial) DO NOTHING RETURNING id", error);
-    heed_status status = statement_one(&s, 0, &id);
-    return status == HEED_OK && id > 0 ? link_add(record, "promotion", id, error) : status;
+    return link_insert(record, "promotion",
+                       CELLS(cell_integer("trial", trial), cell_at_least("over", 1, over),
+                             cell_text("at", now), cell_text("reason", reason)),
+                       "ON CONFLICT (trial) DO NOTHING RETURNING id", &id, error);
 }
 
 heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
@@ -310,7 +307,7 @@ heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, 
         "(SELECT 1 FROM gate WHERE trial = trial.id AND name = 'verify' AND passed)",
         error);
     statement_integer(&look, trial);
-    heed_status status = statement_one(&look, 0, &fit);
+    heed_status status = statement_one(&look, &fit);
     if (status != HEED_OK)
         return status;
     if (!fit)

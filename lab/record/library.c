@@ -68,7 +68,7 @@ static heed_status add_files(lab_record *record, const lab_record_library *libra
     statement s = statement_insert(record, "library",
                                    CELLS(cell_text("build", build), cell_text("sha256", hash)),
                                    "RETURNING id", error);
-    heed_status status = statement_one(&s, 0, &id);
+    heed_status status = statement_one(&s, &id);
     for (size_t i = 0; status == HEED_OK && i < library->count; i++)
         status = add_file(record, id, &files[i], error);
     free(files);
@@ -84,7 +84,7 @@ heed_status library_add(lab_record *record, const lab_record_environment *enviro
         return HEED_OK;
     statement s = statement_make(record, "SELECT count(*) FROM library WHERE build = ?", error);
     statement_text(&s, build);
-    heed_status status = statement_one(&s, 0, &there);
+    heed_status status = statement_one(&s, &there);
     if (status == HEED_OK && !there)
         return add_files(record, environment->library, build, error);
     /* Cached only if it was there before: a row just added may be rolled back. */

@@ -149,7 +149,7 @@ static heed_status must_exist(lab_record *record, int64_t trial, lab_error *erro
     int64_t there;
     statement s = statement_make(record, "SELECT count(*) FROM trial WHERE id = ?", error);
     statement_integer(&s, trial);
-    heed_status status = statement_one(&s, 0, &there);
+    heed_status status = statement_one(&s, &there);
     if (status == HEED_OK && !there)
         status = lab_fail(error, HEED_ERR_INVALID, "%s: there is no trial %lld", record->path,
                           (long long)trial);
