@@ -201,7 +201,7 @@ heed_status lab_record_refute(lab_record *record, int64_t run, int64_t trial,
                               lab_record_verdict verdict, const char *reason, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* library.c, manifest.c: all that is needed to rebuild the code of a trial   */
+/* library.c: all that is needed to rebuild the code of a trial               */
 /* -------------------------------------------------------------------------- */
 
 /* Facts about the code of a trial, if the trial does not have them. */

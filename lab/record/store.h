@@ -154,10 +154,6 @@ void library_describe(lab_record *record, const lab_record_trial *trial,
                       lab_record_described *described);
 heed_status library_check(lab_record *record, lab_error *error);
 
-/* -------------------------------------------------------------------------- */
-/* manifest.c                                                                 */
-/* -------------------------------------------------------------------------- */
-
 /* manifest_add() adds the manifest of @e, if any, to the environment of that number.
  * manifest_check() checks that every manifest is unchanged. */
 heed_status manifest_add(lab_record *record, int64_t environment, const lab_record_environment *e,
