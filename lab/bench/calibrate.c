@@ -25,7 +25,7 @@ static heed_status start_engine(const lab_bench *bench, lab_bench_calibration *r
     if (status != HEED_OK)
         return status;
     snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
-    status = lab_bench_engine_start(engine, tensors, plan);
+    status = lab_bench_engine_start(engine, tensors, plan, NULL);
     engine->behind = bench->behind;
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */
         status = lab_bench_engine_estimate(engine, bench->replay, &seconds);

@@ -348,7 +348,7 @@ heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_
         return status;
     snprintf(match->method, sizeof match->method, "%s", heed_plan_name(plan));
     match->name = match->method;
-    status = lab_bench_engine_start(&other, heed->tensors, plan);
+    status = lab_bench_engine_start(&other, heed->tensors, plan, NULL);
     other.behind = bench->behind;
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(heed->tensors);

@@ -285,7 +285,7 @@ static heed_status measure(lab_bench *bench, lab_bench_row *row, const lab_bench
     lab_sampling rows = { .seed = bench->seed,
                           .work = LAB_BENCH_EXPECT_WORK,
                           .threads = bench->host_threads };
-    heed_status status = lab_bench_engine_start(&engine, tensors, plan);
+    heed_status status = lab_bench_engine_start(&engine, tensors, plan, NULL);
     engine.behind = bench->behind;
     if (status == HEED_OK)
         status = lab_expect_create(&expect, &tensors->problem, &data, &rows);

@@ -76,8 +76,8 @@ static heed_status start_side(lab_bench_pair *pair, const lab_bench *bench,
     heed_status status = plan_side(pair, bench, &tensors->problem, side, &plan);
     if (status != HEED_OK)
         return status;
-    status = lab_bench_engine_start_of(engine, tensors, plan,
-                                       side == 1 && pair->maker ? pair->maker->heed : NULL);
+    status = lab_bench_engine_start(engine, tensors, plan,
+                                    side == 1 && pair->maker ? pair->maker->library : NULL);
     engine->behind = bench->behind;
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(tensors);

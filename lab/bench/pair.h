@@ -30,12 +30,12 @@ typedef struct lab_bench_contender {
 
 /* A source of plans in place of B's. plan() makes one for the problem, normalized; failures have
  * heed's message. */
-struct lab_bench_heed;
+struct lab_library; /* trial/compile/library.h */
 typedef struct lab_bench_maker {
     void *data;
     const char *name;
     heed_status (*plan)(void *data, const heed_problem *problem, heed_plan **plan);
-    const struct lab_bench_heed *heed; /* the libheed that makes the plan; NULL: this program's */
+    const struct lab_library *library; /* the libheed that makes the plan; NULL: this program's */
 } lab_bench_maker;
 
 /* A is side 0 of the comparison, B side 1. */

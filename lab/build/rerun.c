@@ -35,8 +35,8 @@ static heed_status start(void *data, const lab_bench_tensors *tensors, double *s
     lab_rerun *it = data;
     heed_plan *plan = NULL;
     heed_status status = it->maker->plan(it->maker->data, &tensors->problem, &plan);
-    return status == HEED_OK ? lab_bench_engine_begin(&it->engine, tensors, plan, it->maker->heed,
-                                                      it->bench.replay, seconds)
+    return status == HEED_OK ? lab_bench_engine_begin(&it->engine, tensors, plan,
+                                                      it->maker->library, it->bench.replay, seconds)
                              : status;
 }
 
