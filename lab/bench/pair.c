@@ -132,6 +132,7 @@ static heed_status take_turns(lab_bench_pair *pair, lab_bench_engine engines[2],
     heed_status status = contender ? HEED_OK : lab_bench_engine_level(&engines[0], &engines[1]);
     if (status == HEED_OK)
         status = lab_duel_run(&pair->duel, &a, &b, options);
+    pair->calls = engines[0].replay.calls;
     if (status == HEED_OK) {
         pair->seconds[0] = lab_stats_summary_of(pair->duel.a, pair->duel.pairs).p50;
         pair->seconds[1] = lab_stats_summary_of(pair->duel.b, pair->duel.pairs).p50;
@@ -167,7 +168,7 @@ static heed_status meet(lab_bench_pair *pair, const lab_bench *bench,
     bool met = status == HEED_OK && pair->outcome == LAB_BENCH_OK;
     if (met) {
         pair->blame = -1;
-        pair->same = !pair->contender && !pair->maker &&
+        pair->same = !pair->contender && !pair->maker && !pair->itself &&
                      strcmp(pair->planned[0], pair->planned[1]) == 0;
         lab_bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
         engines[0].checker = engines[1].checker = checker;
@@ -196,6 +197,7 @@ heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
     heed_status status = lab_bench_tensors_create(&tensors, bench->context, source, bench->seed,
                                                   lab_bench_rotation_bytes(bench));
     if (status == HEED_OK) {
+        pair->copies = tensors.copies;
         heed_buffers data = lab_bench_tensors_inputs(&tensors);
         status = lab_expect_create(&expect, &tensors.problem, &data, &rows);
         if (status == HEED_OK)
@@ -229,7 +231,7 @@ static double detectable_of(const lab_bench_pair *pair, const lab_comparison *of
             b[i] = pair->duel.b[i] / of->ratio.estimate;
         const lab_series series = { .a = pair->duel.a, .b = b, .pairs = pairs };
         const lab_rules rules = { .margin = margin, .looks = LAB_DUEL_LOOKS };
-        if (pairs == 0 || lab_power_detectable(&series, &rules, 0, seed, &least) != HEED_OK)
+        if (pairs == 0 || lab_power_detectable(&series, &rules, seed, &least) != HEED_OK)
             least = (double)INFINITY;
     }
     free(b);

@@ -49,7 +49,10 @@ typedef struct lab_bench_pair {
     char reason[LAB_PEER_REASON_SIZE];    /* in a sentence */
     double error[2];                      /* see lab_bench_error() */
     double seconds[2];                    /* medians of the blocks; 0: not timed */
-    bool same; /* both are the same kernel and config: only A is timed, briefly */
+    int64_t copies;                       /* of the tensors */
+    int64_t calls;                        /* of a replay; 0: blocks are made of calls */
+    bool itself;                          /* set it for a duel of a kernel with itself */
+    bool same; /* else, if both are the same kernel and config, only A is timed, briefly */
     lab_duel duel;
 } lab_bench_pair;
 
