@@ -134,31 +134,23 @@ typedef struct trial_reader {
     bool other;
 } trial_reader;
 
-static heed_status take_artifact(trial_reader *reader, const lab_record_field *field)
+/* Numbers of a trial, and their source. */
+static void take_number(lab_final_trial *trial, const lab_record_field *field)
 {
-    if (field->kind != LAB_RECORD_INTEGER)
-        return HEED_OK;
-    if (strcmp(field->name, "registers") == 0)
-        reader->trial->registers = field->integer;
-    else if (strcmp(field->name, "spill_bytes") == 0)
-        reader->trial->spills = field->integer;
-    else if (strcmp(field->name, "shared_bytes") == 0)
-        reader->trial->shared = field->integer;
-    return HEED_OK;
-}
-
-static heed_status take_number(trial_reader *reader, const lab_record_field *field)
-{
-    if (strcmp(field->name, "attempt") == 0)
-        reader->trial->attempt = field->integer;
-    return HEED_OK;
-}
-
-static heed_status take_run(trial_reader *reader, const lab_record_field *field)
-{
-    if (strcmp(field->name, "seed") == 0)
-        reader->trial->seed = field->integer;
-    return HEED_OK;
+    const struct {
+        const char *section, *name;
+        int64_t *to;
+    } numbers[] = {
+        { "artifact", "registers", &trial->registers },
+        { "artifact", "spill_bytes", &trial->spills },
+        { "artifact", "shared_bytes", &trial->shared },
+        { "trial", "attempt", &trial->attempt },
+        { "run", "seed", &trial->seed },
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (field->kind == LAB_RECORD_INTEGER && strcmp(field->section, numbers[i].section) == 0 &&
+            strcmp(field->name, numbers[i].name) == 0)
+            *numbers[i].to = field->integer;
 }
 
 /* The side of that name, added if missing; NULL if there is no memory. */
@@ -273,11 +265,11 @@ static heed_status take_field(void *data, const lab_record_field *field)
         const char *section;
         heed_status (*take)(trial_reader *reader, const lab_record_field *field);
     } takers[] = {
-        { "artifact", take_artifact }, { "trial", take_number }, { "run", take_run },
-        { "samples", take_samples },   { "gates", take_gate },   { "comparisons", take_comparison },
-        { "facts", take_fact },        { "events", take_event },
+        { "samples", take_samples }, { "gates", take_gate },   { "comparisons", take_comparison },
+        { "facts", take_fact },      { "events", take_event },
     };
     trial_reader *reader = data;
+    take_number(reader->trial, field);
     for (size_t i = 0; i < TEXTS; i++)
         if (field->kind == LAB_RECORD_TEXT && strcmp(field->section, texts[i].section) == 0 &&
             strcmp(field->name, texts[i].name) == 0 && !*member_of(reader->trial, i) &&
@@ -289,10 +281,11 @@ static heed_status take_field(void *data, const lab_record_field *field)
     return HEED_OK;
 }
 
-/* Takes only the compiler's output. */
+/* Takes only numbers, such as those of the compiler's output. */
 static heed_status take_code(void *data, const lab_record_field *field)
 {
-    return strcmp(field->section, "artifact") == 0 ? take_artifact(data, field) : HEED_OK;
+    take_number(((trial_reader *)data)->trial, field);
+    return HEED_OK;
 }
 
 static heed_status read_trial(lab_record *record, lab_final_trial *trial, bool whole,
