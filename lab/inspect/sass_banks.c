@@ -1,9 +1,13 @@
 /*
- * sass_banks.c - finds shared memory bank conflicts in machine code
+ * sass_banks.c - finds shared memory bank conflicts, and uncoalesced loads from global memory
  *
  * Shared memory has 32 banks of 4 bytes. An access takes passes of at most 128 bytes: 32 lanes of
  * up to 4 bytes, 16 of 8, or 8 of 16, like the rows of a matrix; words in the same bank but
  * different rows take a pass each (CUDA C++ Programming Guide, "Shared Memory").
+ *
+ * A warp's load from global memory moves lines of 128 bytes. If adjacent lanes read adjacent data,
+ * lines are fully used; if each lane reads from a different row of a matrix, a line is moved for
+ * every lane.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +21,19 @@ enum {
     PASS_BYTES = BANKS * BANK_BYTES,
     BLOCKS_MAX = 3000 /* each takes 34 KB */
 };
+
+/* Writes an instruction as text. */
+static void print(const sass_instruction *instruction, char *text, size_t size)
+{
+    snprintf(text, size, "%.*s %.*s", instruction->opcode_length, instruction->opcode,
+             instruction->operand_length, instruction->operands);
+    for (size_t end = strlen(text); end > 0 && text[end - 1] == ' ';)
+        text[--end] = '\0';
+}
+
+/* -------------------------------------------------------------------------- */
+/* Bank conflicts                                                             */
+/* -------------------------------------------------------------------------- */
 
 /* Bytes per lane; 0: not an access with per-lane addresses. */
 static int bytes_of(const sass_instruction *instruction)
@@ -74,8 +91,8 @@ static int ways_of(const sass_value *value, int lanes, int bytes)
     return ways;
 }
 
-static void judge(const sass_state *state, const sass_instruction *instruction, bool in_loop,
-                  lab_sass_banks *banks)
+static void judge_banks(const sass_state *state, const sass_instruction *instruction, bool in_loop,
+                        lab_sass_banks *banks)
 {
     int bytes = bytes_of(instruction);
     if (bytes == 0 || instruction->never)
@@ -91,14 +108,79 @@ static void judge(const sass_state *state, const sass_instruction *instruction, 
     banks->conflicting += ways > 1;
     if (ways < banks->ways || (ways == banks->ways && (banks->in_loop || !in_loop)))
         return;
-    int length = instruction->opcode_length;
     banks->ways = ways;
     banks->address = instruction->address;
     banks->in_loop = in_loop;
-    snprintf(banks->instruction, sizeof banks->instruction, "%.*s %.*s", length,
-             instruction->opcode, instruction->operand_length, instruction->operands);
-    for (size_t end = strlen(banks->instruction); end > 0 && banks->instruction[end - 1] == ' ';)
-        banks->instruction[--end] = '\0';
+    print(instruction, banks->instruction, sizeof banks->instruction);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Uncoalesced loads                                                          */
+/* -------------------------------------------------------------------------- */
+
+enum {
+    LINE_BYTES = 128,
+    LINES_MANY = 16, /* of 32 lanes */
+    TIMES_MANY = 4   /* times the lines needed */
+};
+
+/* Bytes that a lane loads; 0: not a load from global memory. */
+static int loaded_bytes(const sass_instruction *instruction)
+{
+    static const struct {
+        lab_sass_class kind;
+        int bytes;
+    } loads[] = { { LAB_SASS_GLOBAL_LOAD_8, 1 },
+                  { LAB_SASS_GLOBAL_LOAD_16, 2 },
+                  { LAB_SASS_GLOBAL_LOAD_32, 4 },
+                  { LAB_SASS_GLOBAL_LOAD_64, 8 },
+                  { LAB_SASS_GLOBAL_LOAD_128, 16 } };
+    lab_sass_class kind = lab_sass_classify(instruction->opcode);
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+        if (loads[i].kind == kind)
+            return loads[i].bytes;
+    return 0;
+}
+
+/* Lines that the lanes read from, if the lowest address begins one. */
+static int count_lines(const sass_value *address)
+{
+    int64_t least = address->lane[0], seen[SASS_LANES] = { 0 };
+    int count = 0;
+    for (int i = 1; i < SASS_LANES; i++)
+        least = address->lane[i] < least ? address->lane[i] : least;
+    for (int i = 0; i < SASS_LANES; i++) {
+        int64_t line = (address->lane[i] - least) / LINE_BYTES;
+        int k = 0;
+        while (k < count && seen[k] != line)
+            k++;
+        seen[k] = line;
+        count += k == count;
+    }
+    return count;
+}
+
+static void judge_rows(const sass_state *state, const sass_instruction *instruction, bool in_loop,
+                       lab_sass_rows *rows)
+{
+    int bytes = loaded_bytes(instruction);
+    if (bytes == 0 || instruction->never || instruction->guarded)
+        return;
+    const sass_value address = sass_lanes_address(state, instruction);
+    if (address.kind == SASS_UNKNOWN)
+        return;
+    int lines = count_lines(&address);
+    int least = (SASS_LANES * bytes + LINE_BYTES - 1) / LINE_BYTES;
+    bool apart = lines >= LINES_MANY && lines >= TIMES_MANY * least;
+    rows->known++;
+    rows->apart += apart;
+    if (!apart || lines < rows->lines || (lines == rows->lines && (rows->in_loop || !in_loop)))
+        return;
+    rows->lines = lines;
+    rows->least = least;
+    rows->address = instruction->address;
+    rows->in_loop = in_loop;
+    print(instruction, rows->instruction, sizeof rows->instruction);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -165,8 +247,8 @@ static void judge_all(const bank_walk *walk, sass_state *state, int *alone, lab_
         *state = walk->at[b];
         for (int i = block->first; i <= block->last; i++) {
             const sass_instruction *instruction = &walk->code->list[i];
-            judge(state, instruction, block->loop >= 0, &sass->banks);
-            sass_rows_judge(state, instruction, block->loop >= 0, &sass->rows);
+            judge_banks(state, instruction, block->loop >= 0, &sass->banks);
+            judge_rows(state, instruction, block->loop >= 0, &sass->rows);
             sass_single_step(&choice, state, instruction);
             sass_lanes_step(state, instruction, walk->shape);
         }
