@@ -285,6 +285,40 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
     return statement_end(&s);
 }
 
+heed_status lab_record_visit_tried(lab_record *record, int64_t run,
+                                   heed_status (*fn)(void *data, const lab_record_tried *tried),
+                                   void *data, lab_error *error)
+{
+    statement s = statement_make(
+        record,
+        "SELECT kernel, text, coalesce(thought, ''), coalesce((SELECT max(hash) FROM ancestry JOIN "
+        "candidate AS p ON p.id = parent WHERE ancestry.candidate = candidate.id), ''), spec, "
+        "coalesce(reason, ''), verdict, trial.seconds, sample.seconds FROM trial "
+        "JOIN candidate ON candidate.id = candidate JOIN source ON source.id = candidate.source "
+        "JOIN problem ON problem.id = problem "
+        "LEFT JOIN sample ON sample.trial = trial.id AND against = '' AND side = 'self' "
+        "AND kind = timing WHERE run = ? AND attempt = 0 ORDER BY trial.id",
+        error);
+    statement_integer(&s, run);
+    while (statement_row(&s)) {
+        const double least = least_of(&s, 8);
+        const lab_record_tried tried = {
+            .kernel = statement_get_text(&s, 0),
+            .source = statement_get_text(&s, 1),
+            .thought = statement_get_text(&s, 2),
+            .parent = statement_get_text(&s, 3),
+            .problem = statement_get_text(&s, 4),
+            .reason = statement_get_text(&s, 5),
+            .verdict = lab_record_verdict_find(statement_get_text(&s, 6)),
+            .seconds = least > 0 ? least : statement_get_real(&s, 7),
+        };
+        const bool whole = tried.kernel && tried.source && tried.thought && tried.parent &&
+                           tried.problem && tried.reason;
+        s.status = whole ? fn(data, &tried) : HEED_ERR_NO_MEMORY;
+    }
+    return statement_end(&s);
+}
+
 static heed_status add_promotion(lab_record *record, int64_t trial, int64_t over,
                                  const char *reason, lab_error *error)
 {

@@ -169,6 +169,22 @@ typedef struct lab_record_found {
 heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
                             lab_record_found *found, lab_error *error);
 
+/* A trial of a source. Unknown texts are "". */
+typedef struct lab_record_tried {
+    const char *kernel, *source, *thought;
+    const char *parent; /* hash of a candidate */
+    const char *problem, *reason;
+    lab_record_verdict verdict;
+    double seconds; /* minimum of its samples, or its median; 0: not timed */
+} lab_record_tried;
+
+/* lab_record_visit_tried() calls fn(data, tried) for each trial of a source in @run with attempt
+ * number 0, in the order in which they were added, until one returns a status other than HEED_OK.
+ */
+heed_status lab_record_visit_tried(lab_record *record, int64_t run,
+                                   heed_status (*fn)(void *data, const lab_record_tried *tried),
+                                   void *data, lab_error *error);
+
 /* lab_record_append() adds a trial with all that belongs to it, in one transaction, and writes its
  * number to *@id, which may be NULL. HEED_ERR_INVALID also for figures that contradict each other,
  * such as a median that does not match the samples; for an impossible time see lab_record_judge().
