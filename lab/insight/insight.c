@@ -3,13 +3,12 @@
  */
 #include "insight.h"
 
-#include <fcntl.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ablate/ablate.h"
+#include "base/file.h"
 #include "base/plural.h"
 #include "ncu.h"
 #include "src/device.h"
@@ -112,24 +111,14 @@ static heed_status ask(const lab_insight_question *question, const char *path, l
 /* Writes the code to a temporary file for ncu. */
 static heed_status ask_about_code(const lab_insight_question *question, lab_insight *it)
 {
-    const char *folder = getenv("TMPDIR");
     char path[512];
-    int length = snprintf(path, sizeof path, "%s/heed-code-XXXXXX",
-                          folder && *folder ? folder : "/tmp");
-    int file = length < (int)sizeof path ? mkostemp(path, O_CLOEXEC) : -1;
-    FILE *stream = file >= 0 ? fdopen(file, "wb") : NULL;
-    bool written = stream && fwrite(question->code->data, 1, question->code->size, stream) ==
-                                 question->code->size;
-    written = stream && fclose(stream) == 0 && written;
-    if (file >= 0 && !stream)
-        close(file);
-    heed_status status = HEED_OK;
-    if (written)
-        status = ask(question, path, it);
-    else
+    if (lab_file_temporary(path, sizeof path, "heed-code", question->code->data,
+                           question->code->size, NULL) != HEED_OK) {
         snprintf(it->counters_why, sizeof it->counters_why, "%.200s cannot be written", path);
-    if (file >= 0)
-        unlink(path);
+        return HEED_OK;
+    }
+    heed_status status = ask(question, path, it);
+    unlink(path);
     return status;
 }
 
