@@ -368,13 +368,7 @@ heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_
     }
     /* Both write the same O: one more call, for the opponent's output. */
     if (status == HEED_OK)
-        status = lab_bench_tensors_poison(heed->tensors);
-    if (status == HEED_OK)
-        status = lab_bench_engine_call(&other);
-    if (status == HEED_OK)
-        status = lab_bench_engine_error(&other, expect, &match->error);
-    if (!(other.worst <= match->error))
-        match->error = other.worst;
+        status = lab_bench_engine_check(&other, expect, &match->error);
     if (status == HEED_OK && match->error > 1)
         set_outcome(match, LAB_BENCH_WRONG, "its output is wrong");
     lab_bench_engine_stop(&other);

@@ -68,16 +68,6 @@ static bool can_count(const lab_insight_question *question, lab_insight *it)
     return !*it->counters_why;
 }
 
-static void take_counters(const lab_profile *profile, lab_insight *it)
-{
-    lab_clue clues[LAB_CLUE_COUNTERS];
-    size_t count = lab_clues_of_profile(profile, clues);
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < LAB_CLUE_COUNTERS; j++)
-            if (strcmp(clues[i].name, lab_clue_counter(j)) == 0)
-                it->counters[j] = clues[i].value;
-}
-
 /* Runs ncu on heed's kernel, or on the code in the file @path. */
 static heed_status ask(const lab_insight_question *question, const char *path, lab_insight *it)
 {
@@ -101,7 +91,7 @@ static heed_status ask(const lab_insight_question *question, const char *path, l
     if (lab_interrupted(question->sink))
         return HEED_ERR_SYSTEM;
     if (known)
-        take_counters(&profile, it);
+        lab_counters_of_profile(&profile, it->counters);
     else
         snprintf(it->counters_why, sizeof it->counters_why, "%.*s", LAB_INSIGHT_WHY_SIZE - 1,
                  trouble.reason);

@@ -56,7 +56,7 @@ typedef struct lab_brief {
     size_t insight_count;
     const char *const *findings; /* words of lab_finding_name(): the limits of the best source */
     size_t finding_count;
-    const lab_clue *counters; /* of the best source, by the names of lab_clues_of_profile() */
+    const lab_clue *counters; /* of the best source, by the names of lab_clue_counter() */
     size_t counter_count;
     const lab_clue *effects; /* of its ablations, by their names; see lab_clues */
     size_t effect_count;
