@@ -8,13 +8,49 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "lab/bench/engine.h"
 #include "lab/measure/power.h"
 #include "src/measure.h"
 
 /* Calls timed to size blocks, and the time limit for that. */
 #define ESTIMATES_MAX 7
 #define ESTIMATE_SECONDS 20e-3
+
+/* -------------------------------------------------------------------------- */
+/* A plan as a contender                                                      */
+/* -------------------------------------------------------------------------- */
+
+static heed_status start(void *data, const lab_bench_tensors *tensors, double *seconds)
+{
+    lab_bench_player *it = data;
+    const lab_bench_maker *maker = it->maker;
+    heed_plan *plan = NULL;
+    heed_status status = maker ? maker->plan(maker->data, &tensors->problem, &plan)
+                               : heed_plan_create_named(&plan, it->context, &tensors->problem,
+                                                        it->name);
+    return status == HEED_OK
+               ? lab_bench_engine_begin(&it->engine, tensors, plan, maker ? maker->library : NULL,
+                                        it->replay, seconds)
+               : status;
+}
+
+static void stop(void *data)
+{
+    lab_bench_player *it = data;
+    lab_bench_engine_stop(&it->engine);
+}
+
+lab_bench_contender lab_bench_player_contender(lab_bench_player *player)
+{
+    return (lab_bench_contender){ .data = player,
+                                  .name = player->name,
+                                  .start = start,
+                                  .side = lab_bench_engine_side(&player->engine),
+                                  .stop = stop };
+}
+
+/* -------------------------------------------------------------------------- */
+/* A pair                                                                     */
+/* -------------------------------------------------------------------------- */
 
 static void set_outcome(lab_bench_pair *pair, int side, lab_bench_outcome outcome,
                         const char *reason)

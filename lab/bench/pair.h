@@ -11,6 +11,7 @@
 #define LAB_BENCH_PAIR_H
 
 #include "lab/bench/bench.h"
+#include "lab/bench/engine.h"
 
 /* An external side of the comparison. start() makes it ready for the values of @tensors, and writes
  * the seconds of a call; then @side is valid until stop(), which may be called even if start()
@@ -30,13 +31,24 @@ typedef struct lab_bench_contender {
 
 /* A source of plans in place of B's. plan() makes one for the problem, normalized; failures have
  * heed's message. */
-struct lab_library; /* trial/compile/library.h */
 typedef struct lab_bench_maker {
     void *data;
     const char *name;
     heed_status (*plan)(void *data, const heed_problem *problem, heed_plan **plan);
-    const struct lab_library *library; /* the libheed that makes the plan; NULL: this program's */
+    const lab_library *library; /* the libheed that makes the plan; NULL: this program's */
 } lab_bench_maker;
+
+/* A plan as a contender. Set context and replay, and name or maker. */
+typedef struct lab_bench_player {
+    heed_context *context;
+    bool replay;
+    char name[2 * HEED_NAME_SIZE]; /* with or without a config */
+    const lab_bench_maker *maker;  /* NULL: it is planned by name */
+    lab_bench_engine engine;
+} lab_bench_player;
+
+/* lab_bench_player_contender() returns a contender for @player, which must not be moved. */
+lab_bench_contender lab_bench_player_contender(lab_bench_player *player);
 
 /* A is side 0 of the comparison, B side 1. */
 typedef struct lab_bench_pair {

@@ -24,11 +24,12 @@
 
 typedef struct lab_evolve {
     /* Set by the caller. Functions that fail report the reason in sweep.trouble. */
-    lab_sweep sweep;       /* space, problems, device, compilers, session */
-    lab_session session;   /* with its board, and where it measures */
-    lab_prover prover;     /* of configs and heed's plans */
-    lab_rerun_place rerun; /* of leaders of the board */
-    const char *device;    /* as the user named it */
+    lab_sweep sweep;             /* space, problems, device, compilers, session */
+    lab_session session;         /* with its board, and where it measures */
+    lab_prover prover;           /* of configs and heed's plans */
+    lab_rebuild_options rebuild; /* of leaders of the board */
+    lab_bench bench;             /* where they run, as for a lab_rebuild */
+    const char *device;          /* as the user named it */
     lab_insight_mode insights;
     double duel;    /* seconds of each comparison of a challenger */
     double seconds; /* of the whole run; 0: unlimited */

@@ -22,7 +22,7 @@ typedef struct board_leader {
     size_t shape;
     lab_leader found;
     lab_rerun *rerun;        /* of its source; NULL: it is planned */
-    lab_sweep_player player; /* if so */
+    lab_bench_player player; /* if so */
 } board_leader;
 
 typedef struct lead_run {
@@ -47,9 +47,10 @@ static lab_bench_contender contender_of(board_leader *leader)
 {
     if (leader->rerun)
         return leader->rerun->own;
-    leader->player.sweep = &leader->all->run->sweep;
+    leader->player.context = leader->all->run->sweep.context;
+    leader->player.replay = leader->all->run->sweep.replay;
     memcpy(leader->player.name, leader->found.name, sizeof leader->player.name);
-    return lab_sweep_contender(&leader->player);
+    return lab_bench_player_contender(&leader->player);
 }
 
 /* Notes the fault that it showed in the contest. */
@@ -160,18 +161,17 @@ static heed_status try_source(board_leader *leader, char why[LAB_REBUILD_WHY_SIZ
 {
     lab_evolve *run = leader->all->run;
     lab_sweep *sweep = &run->sweep;
-    lab_rerun_place place = run->rerun;
     double seconds;
-    place.beside = leader->all->challenger->worker;
     heed_status status = lab_sweep_open_shape(sweep, &sweep->shapes[leader->shape]);
     if (status != HEED_OK)
         return status;
     leader->rerun = malloc(sizeof *leader->rerun);
     if (!leader->rerun)
         return HEED_ERR_NO_MEMORY;
-    status = lab_rerun_open(leader->rerun, &place, run->session.record, leader->found.trial,
-                            leader->found.name, &shape_of(leader)->source.problem,
-                            &run->sweep.trouble);
+    status = lab_rerun_open(leader->rerun, &run->rebuild, &run->bench,
+                            leader->all->challenger->worker, run->session.record,
+                            leader->found.trial, leader->found.name,
+                            &shape_of(leader)->source.problem, &run->sweep.trouble);
     if (status != HEED_OK)
         return status;
     snprintf(why, LAB_REBUILD_WHY_SIZE, "%s", leader->rerun->why);
