@@ -176,24 +176,6 @@ int64_t lab_bench_rotation_bytes(const lab_bench *bench);
 /* lab_bench_own_outcome() returns the worst outcome of bench->own. */
 lab_bench_outcome lab_bench_own_outcome(const lab_bench *bench);
 
-/* A duel of a kernel with itself on one problem. */
-typedef struct lab_bench_calibration {
-    const lab_bench_source *source;
-    lab_bench_outcome outcome;
-    char reason[LAB_PEER_REASON_SIZE];
-    char kernel[HEED_NAME_SIZE];
-    int64_t copies;
-    int64_t calls;     /* of a replay; 0: blocks are made of calls */
-    double seconds;    /* median of a call */
-    double detectable; /* the smallest detectable difference, as a share; may be INFINITY */
-    lab_duel duel;     /* free with lab_duel_free() */
-} lab_bench_calibration;
-
-/* lab_bench_calibrate_problem() runs the duel for bench->seconds. A failure of the kernel is an
- * outcome of the row; HEED_ERR_SYSTEM once stopped is the only failure. */
-heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_source *source,
-                                        lab_bench_calibration *row);
-
 /* lab_bench_rivals_open() starts the rivals in bench->rival_names, and gets their sgemm rate. An
  * unavailable rival is not a failure; an unknown name is HEED_ERR_INVALID. Also HEED_ERR_NO_MEMORY,
  * and HEED_ERR_SYSTEM once stopped. */

@@ -22,27 +22,22 @@ static double median_call(const lab_duel *duel)
     return lab_stats_median(all, 2 * duel->pairs);
 }
 
-/* Runs the duel of the kernel @pair->names. */
-static heed_status duel_of(const lab_bench *bench, lab_bench_calibration *row, lab_bench_pair *pair)
+static heed_status duel_of(const lab_bench *bench, lab_bench_calibration *row)
 {
     const lab_duel_options options = { .rules = { .margin = bench->margin, .looks = 1 },
                                        .seconds = bench->seconds,
                                        .pairs_max = PAIRS_MAX,
                                        .seed = bench->seed };
     const lab_rules rules = { .margin = bench->margin, .looks = LAB_DUEL_LOOKS };
+    lab_bench_pair *pair = &row->pair;
     heed_status status = lab_bench_pair_run(pair, bench, row->source, &options);
-    row->duel = pair->duel;
-    row->outcome = pair->outcome;
-    memcpy(row->reason, pair->reason, sizeof row->reason);
     if (pair->outcome == LAB_BENCH_WRONG)
-        snprintf(row->reason, sizeof row->reason,
+        snprintf(pair->reason, sizeof pair->reason,
                  "its output is wrong: %.3g times the error allowed", pair->error[pair->blame]);
     if (status != HEED_OK || pair->duel.pairs == 0)
         return status;
-    row->seconds = median_call(&row->duel);
-    row->copies = pair->copies;
-    row->calls = pair->calls;
-    lab_series series = lab_duel_series(&row->duel);
+    row->seconds = median_call(&pair->duel);
+    lab_series series = lab_duel_series(&pair->duel);
     return lab_power_detectable(&series, &rules, bench->seed, &row->detectable);
 }
 
@@ -50,17 +45,16 @@ heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_
                                         lab_bench_calibration *row)
 {
     heed_plan *plan = NULL;
-    *row = (lab_bench_calibration){ .source = source };
+    *row = (lab_bench_calibration){ .source = source, .pair = { .itself = true } };
     heed_status status = lab_bench_plan(bench, &source->problem, &plan);
     if (status == HEED_OK) {
-        snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
-        lab_bench_pair pair = { .names = { row->kernel, row->kernel }, .itself = true };
-        status = duel_of(bench, row, &pair);
+        row->pair.names[0] = row->pair.names[1] = heed_plan_name(plan);
+        status = duel_of(bench, row);
     }
     heed_plan_destroy(plan);
     if (status != HEED_OK && heed_context_stopped(bench->context))
         return HEED_ERR_SYSTEM;
     if (status != HEED_OK)
-        row->outcome = lab_bench_outcome_of(status, row->reason);
+        row->pair.outcome = lab_bench_outcome_of(status, row->pair.reason);
     return HEED_OK;
 }

@@ -76,6 +76,19 @@ heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
                                const lab_bench_source *source, const lab_duel_options *options);
 void lab_bench_pair_free(lab_bench_pair *pair);
 
+/* A duel of a kernel with itself on one problem. */
+typedef struct lab_bench_calibration {
+    const lab_bench_source *source;
+    lab_bench_pair pair;
+    double seconds;    /* median of a call */
+    double detectable; /* the smallest detectable difference, as a share; may be INFINITY */
+} lab_bench_calibration;
+
+/* lab_bench_calibrate_problem() runs the duel for bench->seconds, with the plan of bench->kernel or
+ * bench->effort. Returns as lab_bench_pair_run() does. */
+heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_source *source,
+                                        lab_bench_calibration *row);
+
 /* lab_bench_pair_doubt() writes to @reason why the comparison @of of the pair is AMBIGUOUS for
  * @margin, with the smallest detectable difference. */
 void lab_bench_pair_doubt(const lab_bench_pair *pair, const lab_comparison *of, double margin,
