@@ -108,7 +108,7 @@ static heed_status judge_open(lab_desk *desk, lab_sources_kernel *kernel, size_t
     if (status != HEED_OK || kernel->verdict != LAB_RECORD_OK)
         return status;
     /* The gates also used other kinds of problems. */
-    if (lab_desk_open(desk, &shape->tensors.problem) &&
+    if (lab_bench_worker_open(&desk->worker, &shape->tensors.problem) &&
         lab_bench_process_take(&desk->worker.process, &shape->tensors))
         status = time_it(desk, kernel, number);
     else
@@ -122,7 +122,7 @@ static heed_status judge_shape(lab_desk *desk, lab_sources_kernel *kernel, size_
     heed_status status = HEED_OK;
     desk->gates.count = desk->sample_count = 0;
     lab_record_now(desk->started);
-    if (lab_desk_open(desk, &desk->all->run->sweep.shapes[shape].source.problem)) {
+    if (lab_bench_worker_open(&desk->worker, &desk->all->run->sweep.shapes[shape].source.problem)) {
         status = judge_open(desk, kernel, shape);
     } else {
         if (*desk->worker.log)

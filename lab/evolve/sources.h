@@ -106,9 +106,8 @@ typedef struct lab_desk {
 } lab_desk;
 
 /* lab_desk_new() returns a desk for kernel @number, with kernel @beside as its opponent; NULL: no
- * memory. lab_desk_open() is lab_bench_worker_open() for it. lab_desk_free() accepts NULL. */
+ * memory. lab_desk_free() accepts NULL. */
 lab_desk *lab_desk_new(lab_sources *all, size_t number, size_t beside);
-bool lab_desk_open(lab_desk *desk, const heed_problem *problem);
 void lab_desk_free(lab_desk *desk);
 
 /* lab_desk_inspect() adds facts from the machine code of the open trial to @kernel. */

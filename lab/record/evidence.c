@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store.h"
 
 #define TOLERANCE 1e-6
@@ -91,12 +92,6 @@ heed_status evidence_names(const lab_record_trial *trial, lab_error *error)
 /* Samples                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static int compare_reals(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return one < other ? -1 : one > other;
-}
-
 /* Checks that a quantile is between the two samples around it, however it was interpolated. */
 static heed_status expect_quantile(const char *field, double value, const lab_record_samples *s,
                                    double share, lab_error *error)
@@ -105,7 +100,7 @@ static heed_status expect_quantile(const char *field, double value, const lab_re
     if (!sorted)
         return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for %zu samples", s->count);
     memcpy(sorted, s->seconds, s->count * sizeof *sorted);
-    qsort(sorted, s->count, sizeof *sorted, compare_reals);
+    qsort(sorted, s->count, sizeof *sorted, lab_order_reals);
     double at = share * (double)(s->count - 1);
     heed_status status = expect_within(field, value, sorted[(size_t)floor(at)],
                                        sorted[(size_t)ceil(at)], error);
