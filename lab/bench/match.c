@@ -239,7 +239,7 @@ static lab_answer prepare_rival(const lab_bench *bench, const lab_bench_rival *e
 
 _Static_assert(LAB_INPUTS - LAB_BIAS <= LAB_RIVAL_OPERANDS_MAX, "room for all operands");
 
-/* The operands and arrays of the problem; to be freed by free_operands(). False: no memory. */
+/* The operands and arrays of the problem; the caller frees their data. False: no memory. */
 static bool make_operands(const lab_bench_tensors *tensors, lab_rival_operand *operands,
                           lab_rival_data *data)
 {
@@ -265,12 +265,6 @@ static bool make_operands(const lab_bench_tensors *tensors, lab_rival_operand *o
             return false;
     }
     return true;
-}
-
-static void free_operands(lab_rival_operand *operands, int count)
-{
-    for (int i = 0; i < count; i++)
-        free(operands[i].data);
 }
 
 /* Values for the rival: one period of them, or all. */
@@ -322,7 +316,8 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
     }
     for (int role = 0; role < LAB_VECTORS; role++)
         free(owned[role]);
-    free_operands(operands, data.operand_count);
+    for (int i = 0; i < data.operand_count; i++)
+        free(operands[i].data);
     return status;
 }
 
