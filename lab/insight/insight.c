@@ -48,11 +48,6 @@ lab_insight lab_insight_unknown(void)
 
 /* ---- Counters ---- */
 
-static double left_of(const lab_insight_question *question, int64_t begin)
-{
-    return question->budget - (double)(heed_clock_ns() - begin) * 1e-9;
-}
-
 /* Returns true if ncu can be used. */
 static bool can_count(const lab_insight_question *question, lab_insight *it)
 {
@@ -205,7 +200,7 @@ heed_status lab_insight_take(const lab_insight_question *question, lab_insight *
     snprintf(it->kernel, sizeof it->kernel, "%s", question->kernel);
     heed_problem_print(question->problem, it->spec, sizeof it->spec);
     heed_status status = count(question, it);
-    double left = left_of(question, begin);
+    double left = question->budget - (double)(heed_clock_ns() - begin) * 1e-9;
     if (status == HEED_OK && can_ablate(question, left, it))
         status = ablate(question, left, it);
     it->seconds = (double)(heed_clock_ns() - begin) * 1e-9;

@@ -291,12 +291,6 @@ static heed_status try_starts(lab_search *search)
     return status;
 }
 
-static heed_status begin_search(lab_search *search)
-{
-    heed_status status = find_open(search);
-    return status == HEED_OK ? try_starts(search) : status;
-}
-
 /* The next finalist: the best by score that has not been in the finals. */
 static int64_t next_finalist(const lab_search *search, int effort)
 {
@@ -338,7 +332,10 @@ static heed_status run(lab_search *search, lab_error *error)
     const lab_search_options *options = &search->options;
     search->end = LAB_SEARCH_COMPLETE;
     search->end_ns = options->budget_ns > 0 ? heed_clock_ns() + options->budget_ns : 0;
-    heed_status status = search->open ? HEED_OK : begin_search(search);
+    bool begins = !search->open;
+    heed_status status = begins ? find_open(search) : HEED_OK;
+    if (status == HEED_OK && begins)
+        status = try_starts(search);
     if (status == HEED_OK)
         status = find_strategy(search->options.strategy)->run(search);
     if (status == HEED_OK)
