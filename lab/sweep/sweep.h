@@ -29,7 +29,6 @@
 #include "lab/search/search.h"
 #include "lab/search/trials.h"
 #include "lab/session/plausible.h"
-#include "lab/session/prover.h"
 #include "lab/session/session.h"
 #include "lab/shapes/shapes.h"
 #include "src/cuda/facts.h"

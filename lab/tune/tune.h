@@ -20,7 +20,6 @@
 #include "lab/measure/champion.h"
 #include "lab/search/figures.h"
 #include "lab/session/leader.h"
-#include "lab/session/prover.h"
 #include "lab/sweep/evolve.h"
 
 #define LAB_TUNE_WHY_SIZE 256
