@@ -14,11 +14,11 @@
 #include "lab/measure/stats.h"
 #include "lab/search/point_facts.h"
 
-/* Column @i of @row if it is text that the row owns; NULL otherwise. `trusted` is a constant. */
+/* Column @i of @row if it is text, which the row owns; NULL otherwise. */
 static const char **text_at(const lab_record_row *row, int i)
 {
     const lab_record_column *column = &lab_record_columns[i];
-    if (column->kind != LAB_COLUMN_TEXT || column->offset == offsetof(lab_record_row, trusted))
+    if (column->kind != LAB_COLUMN_TEXT)
         return NULL;
     return (const char **)(uintptr_t)((const char *)row + column->offset);
 }
@@ -42,16 +42,6 @@ static const struct {
 static char **member_of(lab_final_trial *trial, size_t text)
 {
     return (char **)(void *)((char *)trial + texts[text].offset);
-}
-
-/* `trusted` is one of a few words. */
-static const char *trusted_word(const char *word)
-{
-    static const char *const words[] = { "yes", "no", "untested", "damaged", "impossible" };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], word) == 0)
-            return words[i];
-    return "damaged";
 }
 
 static void free_trial(lab_final_trial *trial)
@@ -112,7 +102,6 @@ static heed_status keep_trial(void *data, const lab_record_row *row)
             good &= *text != NULL;
         }
     }
-    trial->row.trusted = trusted_word(row->trusted);
     trial->at = seconds_of(row->ended);
     return good ? HEED_OK : no_memory(reader->error);
 }
