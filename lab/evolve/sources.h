@@ -150,17 +150,10 @@ heed_status lab_sources_contest(lab_sources *all, size_t challenger, bool *yes);
 heed_status lab_sources_lead(lab_sources *all);
 heed_status lab_sources_meet_plan(lab_sources *all);
 
-/* ---- source_list.c: the sources of a run, in memory and on the board ---- */
+/* ---- sources.c ---- */
 
-/* lab_sources_add() copies its arguments. NULL: no memory. */
-lab_sources_kernel *lab_sources_add(lab_sources *all, const char *name, const char *source,
-                                    const char *thought);
-bool lab_sources_is_new(const lab_sources *all, const char *source);
 void lab_sources_set_log(lab_sources_kernel *kernel, const char *log);
 void lab_sources_score(const lab_sources *all, lab_sources_kernel *kernel);
-
-/* lab_sources_restore() reads the kernels of a resumed run from the board. */
-heed_status lab_sources_restore(lab_sources *all);
 
 /* ---- source_tell.c ---- */
 
