@@ -123,25 +123,4 @@ uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *ins
 bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sass_shape *shape,
                       lab_sass *sass);
 
-/* ---- sass_single.c: code that only one thread executes ---- */
-
-/* sass_single_step() tracks, through a block, a predicate (-1: none) that is true for only one
- * lane, or, if others, for all but one. */
-typedef struct sass_choice {
-    int predicate;
-    bool others;
-} sass_choice;
-void sass_single_step(sass_choice *choice, const sass_state *state,
-                      const sass_instruction *instruction);
-
-/* sass_single_edge() returns the successor of @block that at most one lane takes, given @choice at
- * its end; -1: none. */
-int sass_single_edge(const sass_choice *choice, const sass_code *code, const sass_flow *flow,
-                     int block);
-
-/* sass_single_find() finds the loops that are reached only through edges to the blocks in @alone,
- * which has such a successor or -1 for each block. False: no memory. */
-bool sass_single_find(const sass_code *code, const sass_flow *flow, const int *alone,
-                      lab_sass_single *single);
-
 #endif /* LAB_SASS_PARTS_H */
