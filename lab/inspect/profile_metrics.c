@@ -18,7 +18,6 @@ static const lab_stall_row stalls[] = {
 #undef LAB_STALL
 };
 
-_Static_assert(sizeof metrics / sizeof *metrics == LAB_METRICS, "one row for each metric");
 _Static_assert(sizeof stalls / sizeof *stalls == LAB_STALLS, "LAB_STALLS rows");
 
 const lab_metric_row *lab_metric_of(lab_metric id)
