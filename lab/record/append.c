@@ -1,21 +1,57 @@
 /*
  * append.c - adds trials, each with all of its rows in one transaction
  *
- * Each function below is for one table, in the order of schema.sql.
+ * Each function below the words is for one table, in the order of schema.sql.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "store.h"
 
 /* -------------------------------------------------------------------------- */
-/* Results                                                                    */
+/* Words                                                                      */
 /* -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *meaning;
+} verdicts[] = {
+#define LAB_RECORD_VERDICT(id, name, meaning) { name, meaning },
+#include "record/verdicts.def"
+#undef LAB_RECORD_VERDICT
+};
+
+static bool is_verdict(lab_record_verdict verdict)
+{
+    return (unsigned)verdict < LAB_RECORD_VERDICTS;
+}
+
+const char *lab_record_verdict_name(lab_record_verdict verdict)
+{
+    return is_verdict(verdict) ? verdicts[verdict].name : "unknown";
+}
+
+const char *lab_record_verdict_meaning(lab_record_verdict verdict)
+{
+    return is_verdict(verdict) ? verdicts[verdict].meaning : "unknown";
+}
+
+lab_record_verdict lab_record_verdict_find(const char *name)
+{
+    for (int i = 0; name && i < LAB_RECORD_VERDICTS; i++)
+        if (strcmp(verdicts[i].name, name) == 0)
+            return (lab_record_verdict)i;
+    return LAB_RECORD_VERDICTS;
+}
 
 const char *timing_name(lab_record_timing timing)
 {
     static const char *const names[] = { NULL, "cold", "hot", "eager" };
     return (unsigned)timing < sizeof names / sizeof *names ? names[timing] : NULL;
 }
+
+/* -------------------------------------------------------------------------- */
+/* Results                                                                    */
+/* -------------------------------------------------------------------------- */
 
 static heed_status add_samples(lab_record *record, int64_t trial, const lab_record_samples *samples,
                                lab_error *error)
