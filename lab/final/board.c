@@ -119,8 +119,7 @@ static heed_status mark_leader(void *data, const lab_record_row *row)
 typedef struct trial_reader {
     lab_final_trial *trial;
     lab_error *error;
-    char against[96]; /* opponent of the samples that come next */
-    bool other;
+    bool other; /* the samples that come next are of the other side */
 } trial_reader;
 
 /* Numbers of a trial, and their source. */
@@ -156,16 +155,14 @@ static lab_final_side *side_of(lab_final_trial *trial, const char *name)
     return side;
 }
 
-/* Samples come as three fields: the opponent, the side, and the samples themselves. */
+/* The side comes before the samples themselves. */
 static heed_status take_samples(trial_reader *reader, const lab_record_field *field)
 {
-    if (strcmp(field->name, "against") == 0)
-        snprintf(reader->against, sizeof reader->against, "%s", field->text ? field->text : "");
     if (strcmp(field->name, "side") == 0)
         reader->other = field->text && strcmp(field->text, "other") == 0;
-    if (field->kind != LAB_RECORD_SAMPLES || !reader->other || !*reader->against)
+    if (field->kind != LAB_RECORD_SAMPLES || !reader->other || !*field->key)
         return HEED_OK;
-    lab_final_side *side = side_of(reader->trial, reader->against);
+    lab_final_side *side = side_of(reader->trial, field->key);
     const lab_summary summary = lab_stats_summary_of(field->samples, field->count);
     if (!side || summary.n == 0)
         return no_memory(reader->error);
@@ -176,9 +173,7 @@ static heed_status take_samples(trial_reader *reader, const lab_record_field *fi
 
 static heed_status take_comparison(trial_reader *reader, const lab_record_field *field)
 {
-    if (strcmp(field->name, "against") == 0)
-        snprintf(reader->against, sizeof reader->against, "%s", field->text ? field->text : "");
-    lab_final_side *side = side_of(reader->trial, reader->against);
+    lab_final_side *side = side_of(reader->trial, field->key);
     if (!side)
         return no_memory(reader->error);
     const struct {
@@ -202,24 +197,21 @@ static heed_status take_gate(trial_reader *reader, const lab_record_field *field
     return HEED_OK;
 }
 
-/* A fact comes as two fields: its name and its value. */
 static heed_status take_fact(trial_reader *reader, const lab_record_field *field)
 {
     lab_final_trial *trial = reader->trial;
-    if (strcmp(field->name, "name") == 0) {
-        if (!lab_grow(&trial->facts, trial->fact_count, sizeof *trial->facts))
-            return no_memory(reader->error);
-        lab_final_fact *fact = &trial->facts[trial->fact_count++];
-        *fact = (lab_final_fact){ .name = strdup(field->text ? field->text : "") };
-        return fact->name ? HEED_OK : no_memory(reader->error);
-    }
-    if (trial->fact_count == 0)
+    if (strcmp(field->name, "value") != 0)
         return HEED_OK;
-    lab_final_fact *fact = &trial->facts[trial->fact_count - 1];
-    fact->number = field->kind == LAB_RECORD_INTEGER ? (double)field->integer : field->real;
-    if (field->kind == LAB_RECORD_TEXT && !(fact->text = strdup(field->text)))
+    if (!lab_grow(&trial->facts, trial->fact_count, sizeof *trial->facts))
         return no_memory(reader->error);
-    return HEED_OK;
+    lab_final_fact *fact = &trial->facts[trial->fact_count++];
+    *fact = (lab_final_fact){ .name = strdup(field->key),
+                              .number = field->kind == LAB_RECORD_INTEGER ? (double)field->integer
+                                                                          : field->real };
+    if (field->kind == LAB_RECORD_TEXT)
+        fact->text = strdup(field->text);
+    return fact->name && (fact->text || field->kind != LAB_RECORD_TEXT) ? HEED_OK
+                                                                        : no_memory(reader->error);
 }
 
 /* "begun 2026-01-31T23:59:59Z, finished ..." */
@@ -227,20 +219,14 @@ static heed_status take_event(trial_reader *reader, const lab_record_field *fiel
 {
     char *longer = NULL;
     const char *before = reader->trial->events ? reader->trial->events : "";
-    bool at = strcmp(field->name, "at") == 0;
-    if (!field->text)
+    if (!field->text || strcmp(field->name, "at") == 0)
         return HEED_OK;
-    if (at) {
-        snprintf(reader->against, sizeof reader->against, "%s", field->text);
-        return HEED_OK;
-    }
     bool state = strcmp(field->name, "state") == 0;
-    size_t size = strlen(before) + strlen(field->text) + sizeof reader->against + 8;
+    size_t size = strlen(before) + strlen(field->text) + strlen(field->key) + 8;
     if (!(longer = malloc(size)))
         return no_memory(reader->error);
     if (state)
-        snprintf(longer, size, "%s%s%s %s", before, *before ? ", " : "", field->text,
-                 reader->against);
+        snprintf(longer, size, "%s%s%s %s", before, *before ? ", " : "", field->text, field->key);
     else
         snprintf(longer, size, "%s (%s)", before, field->text);
     free(reader->trial->events);
@@ -264,7 +250,7 @@ static heed_status take_field(void *data, const lab_record_field *field)
             strcmp(field->name, texts[i].name) == 0 && !*member_of(reader->trial, i) &&
             !(*member_of(reader->trial, i) = strdup(field->text)))
             return no_memory(reader->error);
-    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
+    for (size_t i = 0; i < sizeof takers / sizeof *takers && field->key; i++)
         if (strcmp(field->section, takers[i].section) == 0)
             return takers[i].take(reader, field);
     return HEED_OK;

@@ -68,12 +68,6 @@ heed_status lab_insight_add(lab_record *record, lab_record_trial *trial, const l
 
 /* ---- And back ---- */
 
-typedef struct reader {
-    lab_insight *it;
-    size_t row; /* in which a name was found */
-    char name[FACT_NAME_SIZE];
-} reader;
-
 /* The text after the prefix @begin of @name; NULL: no such prefix. */
 static const char *after(const char *name, const char *begin)
 {
@@ -125,22 +119,15 @@ static void take_text(lab_insight *it, const char *name, const char *text)
         snprintf(it->effects_why, sizeof it->effects_why, "%s", text);
 }
 
-/* A fact comes as two fields: its name and its value. */
 static heed_status read_field(void *data, const lab_record_field *field)
 {
-    reader *self = data;
-    if (strcmp(field->section, "facts") != 0)
+    if (strcmp(field->section, "facts") != 0 || strcmp(field->name, "value") != 0 || !field->key)
         return HEED_OK;
-    if (strcmp(field->name, "name") == 0) {
-        snprintf(self->name, sizeof self->name, "%s", field->text ? field->text : "");
-        self->row = field->row;
-    } else if (strcmp(field->name, "value") == 0 && field->row == self->row) {
-        if (field->kind == LAB_RECORD_TEXT)
-            take_text(self->it, self->name, field->text);
-        else if (field->kind == LAB_RECORD_REAL || field->kind == LAB_RECORD_INTEGER)
-            take_number(self->it, self->name,
-                        field->kind == LAB_RECORD_REAL ? field->real : (double)field->integer);
-    }
+    if (field->kind == LAB_RECORD_TEXT)
+        take_text(data, field->key, field->text);
+    else if (field->kind == LAB_RECORD_REAL || field->kind == LAB_RECORD_INTEGER)
+        take_number(data, field->key,
+                    field->kind == LAB_RECORD_REAL ? field->real : (double)field->integer);
     return HEED_OK;
 }
 
@@ -148,7 +135,6 @@ heed_status lab_insight_find(lab_record *record, const lab_record_trial *trial, 
                              bool *found, lab_error *error)
 {
     lab_record_found there;
-    reader self = { .it = it };
     heed_status status = lab_record_find(record, trial, &there, error);
     *found = status == HEED_OK && there.trial > 0;
     if (!*found)
@@ -158,5 +144,5 @@ heed_status lab_insight_find(lab_record *record, const lab_record_trial *trial, 
     snprintf(it->kernel, sizeof it->kernel, "%s%s%s", trial->candidate.kernel,
              config && *config ? "__" : "", config ? config : "");
     heed_problem_print(trial->problem, it->spec, sizeof it->spec);
-    return lab_record_show(record, there.trial, read_field, &self, error);
+    return lab_record_show(record, there.trial, read_field, it, error);
 }

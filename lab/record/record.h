@@ -346,8 +346,10 @@ typedef enum lab_record_kind {
  */
 typedef struct lab_record_field {
     const char *section;
-    bool list;  /* the section may have any number of rows */
-    size_t row; /* of the section, from 0 */
+    bool list;       /* the section may have any number of rows */
+    size_t row;      /* of the section, from 0 */
+    const char *key; /* of the row, if the section is a list: its first field, such as the name of
+                        a fact */
     const char *name;
     lab_record_kind kind;
     int64_t integer;

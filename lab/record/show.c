@@ -119,6 +119,7 @@ static heed_status show_row(statement *s, const lab_record_field *frame, lab_rec
     heed_status status = HEED_OK;
     for (int column = 0; status == HEED_OK && column < sqlite3_column_count(s->code); column++) {
         lab_record_field field = *frame;
+        field.key = frame->list ? statement_get_text(s, 0) : NULL;
         status = read_field(s, column, &field);
         if (status == HEED_OK)
             status = fn(data, &field);
