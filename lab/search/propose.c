@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lab/base/beside.h"
+#include "lab/base/path.h"
 #include "lab/trial/log.h"
 
 #define PROTOCOL "heed.propose/1"
