@@ -375,10 +375,10 @@ static void judge_all(const bank_walk *walk, sass_state *state, int *alone, lab_
 static bool is_flat(const sass_code *code)
 {
     for (int i = 0; i < code->count; i++) {
-        const char *text = code->list[i].operands;
-        for (int at = 0; at + 8 <= code->list[i].operand_length; at++)
-            if (strncmp(text + at, "SR_TID.Y", 8) == 0 || strncmp(text + at, "SR_TID.Z", 8) == 0)
-                return false;
+        const size_t length = (size_t)code->list[i].operand_length;
+        if (memmem(code->list[i].operands, length, "SR_TID.Y", 8) ||
+            memmem(code->list[i].operands, length, "SR_TID.Z", 8))
+            return false;
     }
     return true;
 }

@@ -504,19 +504,6 @@ sass_value sass_lanes_address(const sass_state *state, const sass_instruction *i
 /* Comparisons                                                                */
 /* -------------------------------------------------------------------------- */
 
-static bool is_true(const char *word, int32_t a, int32_t b)
-{
-    const struct {
-        const char *word;
-        bool holds;
-    } all[] = { { "EQ", a == b }, { "NE", a != b }, { "LT", a < b },
-                { "LE", a <= b }, { "GT", a > b },  { "GE", a >= b } };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].word, word) == 0)
-            return all[i].holds;
-    return false;
-}
-
 uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *instruction,
                             int *predicate)
 {
@@ -535,8 +522,11 @@ uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *ins
     if (a.kind != SASS_EXACT || b.kind != SASS_EXACT || list.text[0][0] != 'P' ||
         list.text[0][1] < '0' || list.text[0][1] > '9')
         return 0;
-    for (int i = 0; i < SASS_LANES; i++)
-        lanes |= (uint32_t)is_true(words[word], a.lane[i], b.lane[i]) << i;
+    for (int i = 0; i < SASS_LANES; i++) {
+        const int32_t x = a.lane[i], y = b.lane[i];
+        const bool holds[] = { x == y, x != y, x<y, x <= y, x> y, x >= y }; /* as in words */
+        lanes |= (uint32_t)holds[word] << i;
+    }
     *predicate = list.text[0][1] - '0';
     return lanes;
 }
