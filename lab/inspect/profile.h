@@ -60,7 +60,6 @@ void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE]); /* ncu's n
 
 /* The metrics to request from ncu; those that it rejects are removed. */
 typedef struct lab_profile_wish {
-    int arch;
     unsigned char choice[LAB_METRICS]; /* index of the name; LAB_METRIC_NAMES_MAX: none left */
     bool stalls_refused[LAB_STALLS];
 } lab_profile_wish;

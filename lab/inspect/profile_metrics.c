@@ -49,7 +49,7 @@ void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE])
 
 lab_profile_wish lab_profile_wish_for(int arch)
 {
-    lab_profile_wish wish = { .arch = arch };
+    lab_profile_wish wish = { .choice = { 0 } };
     for (int i = 0; i < LAB_METRICS; i++)
         if (metrics[i].arch > arch)
             wish.choice[i] = LAB_METRIC_NAMES_MAX;
@@ -61,7 +61,7 @@ lab_profile_wish lab_profile_wish_for(int arch)
 lab_profile_wish lab_profile_wish_only(int arch, const lab_metric *wanted, size_t count)
 {
     const lab_profile_wish all = lab_profile_wish_for(arch);
-    lab_profile_wish wish = { .arch = arch };
+    lab_profile_wish wish;
     memset(wish.choice, LAB_METRIC_NAMES_MAX, sizeof wish.choice);
     for (size_t i = 0; i < count; i++)
         wish.choice[wanted[i]] = all.choice[wanted[i]];

@@ -67,7 +67,6 @@ heed_status lab_compare(const lab_series *series, const lab_rules *rules,
         return HEED_ERR_INVALID;
     *comparison = (lab_comparison){ .ratio = { 1, 0, INFINITY },
                                     .margin = full.margin,
-                                    .gain = full.gain,
                                     .confidence = full.confidence };
     lab_schedule_make(&due, series, &full);
     while (comparison->looks < due.count && comparison->verdict == LAB_AMBIGUOUS) {

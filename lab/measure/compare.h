@@ -92,7 +92,6 @@ typedef struct lab_comparison {
     size_t looks;  /* taken */
     size_t merged; /* adjacent stretches merged into one unit because they were correlated */
     double margin;
-    double gain;
     double confidence; /* of the interval */
     double noise;      /* of one pair: a robust standard deviation, as a share */
 } lab_comparison;

@@ -300,7 +300,7 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
     heed_problem_print(trial->problem, spec, sizeof spec);
     statement s = statement_make(
         record,
-        "SELECT trial.id, verdict, trial.seconds, p90, sample.seconds FROM trial "
+        "SELECT trial.id, verdict, trial.seconds, sample.seconds FROM trial "
         "LEFT JOIN sample ON sample.trial = trial.id AND against = '' AND side = 'self' "
         "AND kind = timing "
         "WHERE run = ? AND candidate = (SELECT id FROM candidate WHERE hash = ?) "
@@ -315,8 +315,7 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
             .trial = statement_get_integer(&s, 0),
             .verdict = lab_record_verdict_find(statement_get_text(&s, 1)),
             .seconds = statement_get_real(&s, 2),
-            .p90 = statement_get_real(&s, 3),
-            .least = least_of(&s, 4),
+            .least = least_of(&s, 3),
         };
     return statement_end(&s);
 }

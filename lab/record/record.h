@@ -161,8 +161,7 @@ typedef struct lab_record_found {
     int64_t trial; /* its number; 0: not found */
     lab_record_verdict verdict;
     double seconds; /* 0: not timed */
-    double p90;
-    double least; /* minimum of its samples; 0: none */
+    double least;   /* minimum of its samples; 0: none */
 } lab_record_found;
 
 /* lab_record_find() looks for the trial of the same run, candidate, problem and attempt. */

@@ -45,12 +45,12 @@ lab_state lab_state_of(const char *name)
 }
 
 static const lab_strategy strategies[] = {
-    { "model", "a Gaussian process of the results, expected improvement", lab_strategy_model },
-    { "exhaustive", "every point, in order", lab_strategy_exhaustive },
-    { "random", "points at random, none twice", lab_strategy_random },
-    { "halving", "all on one shape, then ever fewer on ever more", lab_strategy_halving },
-    { "local", "from random points to better neighbours", lab_strategy_local },
-    { "evolution", "islands of points that are mutated and crossed", lab_strategy_evolution },
+    { "model", lab_strategy_model }, /* a Gaussian process of the results, expected improvement */
+    { "exhaustive", lab_strategy_exhaustive }, /* every point, in order */
+    { "random", lab_strategy_random },         /* points at random, none twice */
+    { "halving", lab_strategy_halving },       /* all on one shape, then ever fewer on ever more */
+    { "local", lab_strategy_local },           /* from random points to better neighbours */
+    { "evolution", lab_strategy_evolution },   /* islands of points that are mutated and crossed */
 };
 
 const lab_strategy *lab_strategy_at(size_t index)

@@ -164,11 +164,9 @@ const lab_try *lab_search_tried(const lab_search *search, int64_t index);
  * detect; another one becomes the best. */
 void lab_search_disqualify(lab_search *search, int64_t index, const char *why);
 
-/* A strategy with its name and a short description. lab_strategy_at() returns NULL past the last.
- */
+/* A strategy. lab_strategy_at() returns NULL past the last. */
 typedef struct lab_strategy {
     const char *name;
-    const char *summary;
     heed_status (*run)(lab_search *search);
 } lab_strategy;
 const lab_strategy *lab_strategy_at(size_t index);
