@@ -20,7 +20,7 @@
 #include "heed.h"
 #include "record/record.h"
 #include "report/table.h"
-#include "session/prover.h"
+#include "session/session.h"
 #include "shapes/shapes.h"
 
 /* The exit status. The values are part of the interface: scripts depend on them. */

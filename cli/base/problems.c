@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/beside.h"
+#include "base/path.h"
 #include "base/suggest.h"
 #include "cli.h"
 #include "search/space.h"

@@ -39,7 +39,7 @@ static heed_status start(const scene *it, heed_plan *plan, lab_bench_engine *eng
 {
     bool replay = it->run->bench.replay;
     double seconds = 0;
-    heed_status status = lab_bench_engine_start(engine, &it->tensors, plan);
+    heed_status status = lab_bench_engine_start(engine, &it->tensors, plan, NULL);
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(&it->tensors);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/base/beside.h"
 #include "lab/base/path.h"
 #include "lab/trial/process.h"
 #include "lab/trial/share.h"

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lab/base/beside.h"
+#include "lab/base/path.h"
 #include "measure.h"
 
 /* The child's descriptors are kept above this until they get their final numbers. */

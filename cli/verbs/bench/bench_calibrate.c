@@ -6,6 +6,7 @@
 
 #include "base/plural.h"
 #include "bench.h"
+#include "bench/pair.h"
 #include "measure/power.h"
 #include "report/format.h"
 
@@ -21,18 +22,18 @@ static const char *percent(double share, char text[LAB_FORMAT_SIZE])
 static void add_row(lab_table *table, const lab_bench_calibration *row)
 {
     char text[LAB_FORMAT_SIZE], spec[HEED_SPEC_SIZE];
-    const lab_comparison *c = &row->duel.comparison;
+    const lab_comparison *c = &row->pair.duel.comparison;
     const char *label = row->source->label;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     lab_table_cell(table, "%s%s%s", label, *label ? " " : "", spec);
-    lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
-    if (row->outcome != LAB_BENCH_OK) {
+    lab_table_cell(table, "%s", row->pair.planned[0][0] ? row->pair.planned[0] : "heed");
+    if (row->pair.outcome != LAB_BENCH_OK) {
         lab_table_cell(table, "-");
         lab_table_row_end(table);
         return;
     }
     lab_table_cell(table, "%s", lab_format_seconds(row->seconds, text));
-    lab_table_cell(table, "%zu", row->duel.pairs);
+    lab_table_cell(table, "%zu", row->pair.duel.pairs);
     lab_table_cell(table, "%s", percent(c->noise, text));
     if (isfinite(c->ratio.high))
         lab_table_cell(table, "%.3f to %.3f", c->ratio.low, c->ratio.high);
@@ -50,15 +51,16 @@ static void print_limits(const lab_bench *bench, double detect, const lab_bench_
     for (size_t i = 0; i < count; i++) {
         const lab_bench_calibration *row = &rows[i];
         heed_problem_print(&row->source->problem, spec, sizeof spec);
-        if (row->outcome != LAB_BENCH_OK)
-            printf("%s: %s\n", spec, row->reason);
+        if (row->pair.outcome != LAB_BENCH_OK)
+            printf("%s: %s\n", spec, row->pair.reason);
         else if (!isfinite(row->detectable))
             printf("%s: AMBIGUOUS whatever the difference: %zu pair%s in %.3g s are too few\n",
-                   spec, row->duel.pairs, lab_plural(row->duel.pairs), bench->seconds);
+                   spec, row->pair.duel.pairs, lab_plural(row->pair.duel.pairs), bench->seconds);
         else if (row->detectable > detect)
             printf("%s: %.3g %% cannot be detected here in %.3g s and is AMBIGUOUS: a pair varies "
                    "by %s, and %s is the least\n",
-                   spec, 100 * detect, bench->seconds, percent(row->duel.comparison.noise, noise),
+                   spec, 100 * detect, bench->seconds,
+                   percent(row->pair.duel.comparison.noise, noise),
                    percent(row->detectable, least));
     }
 }
@@ -82,12 +84,12 @@ static cli_exit print_table(const lab_bench *bench, double detect,
 static json_t *row_json(double detect, const lab_bench_calibration *row)
 {
     char spec[HEED_SPEC_SIZE];
-    const lab_duel *duel = &row->duel;
+    const lab_duel *duel = &row->pair.duel;
     const lab_comparison *c = &duel->comparison;
-    size_t pairs = row->outcome == LAB_BENCH_OK ? duel->pairs : 0;
-    bool found = row->outcome == LAB_BENCH_OK && row->detectable <= detect;
+    size_t pairs = row->pair.outcome == LAB_BENCH_OK ? duel->pairs : 0;
+    bool found = row->pair.outcome == LAB_BENCH_OK && row->detectable <= detect;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
-    json_t *figures = row->outcome == LAB_BENCH_OK
+    json_t *figures = row->pair.outcome == LAB_BENCH_OK
                           ? json_pack("{s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:s, s:b}",
                                       "seconds", cli_json_real(row->seconds), "pairs",
                                       (json_int_t)pairs, "planned", (json_int_t)duel->planned,
@@ -99,11 +101,11 @@ static json_t *row_json(double detect, const lab_bench_calibration *row)
                                       lab_compared_name(c->verdict), "detects", found)
                           : json_null();
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "problem", spec, "label",
-                     cli_json_word(row->source->label), "kernel", row->kernel, "outcome",
-                     lab_bench_outcome_name(row->outcome), "reason", cli_json_word(row->reason),
-                     "copies", (json_int_t)row->copies, "replay_calls", (json_int_t)row->calls,
-                     "figures", figures, "a_blocks", cli_json_reals(duel->a, pairs), "b_blocks",
-                     cli_json_reals(duel->b, pairs));
+                     cli_json_word(row->source->label), "kernel", row->pair.planned[0], "outcome",
+                     lab_bench_outcome_name(row->pair.outcome), "reason",
+                     cli_json_word(row->pair.reason), "copies", (json_int_t)row->pair.copies,
+                     "replay_calls", (json_int_t)row->pair.calls, "figures", figures, "a_blocks",
+                     cli_json_reals(duel->a, pairs), "b_blocks", cli_json_reals(duel->b, pairs));
 }
 
 static cli_exit print_json(const lab_bench *bench, double detect, const lab_bench_calibration *rows,
@@ -130,8 +132,8 @@ static cli_exit verdict(const lab_bench_calibration *rows, size_t count)
 {
     lab_bench_outcome worst = LAB_BENCH_OK;
     for (size_t i = 0; i < count; i++)
-        if (rows[i].outcome > worst)
-            worst = rows[i].outcome;
+        if (rows[i].pair.outcome > worst)
+            worst = rows[i].pair.outcome;
     return bench_exit_of(worst);
 }
 
@@ -162,7 +164,7 @@ cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
     if (code == CLI_OK)
         code = printed == CLI_OK ? verdict(rows, count) : printed;
     for (size_t i = 0; i < sources->count; i++)
-        lab_duel_free(&rows[i].duel);
+        lab_duel_free(&rows[i].pair.duel);
     free(rows);
     return code;
 }

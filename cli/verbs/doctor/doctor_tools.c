@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
-#include "inspect/tools.h"
+#include "inspect/disassembler.h"
 
 /* A tool, and its use. */
 static const struct {

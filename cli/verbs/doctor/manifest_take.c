@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "inspect/tools.h"
+#include "inspect/disassembler.h"
 #include "manifest.h"
 #include "measure/environment.h"
 #include "src/survey.h"

@@ -85,15 +85,14 @@ static cli_exit open_device(evolve_run *run)
         return code;
     cli_board_place_read(&run->place, it->sweep.context);
     cli_session_place(&it->session, &run->place);
-    it->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
-                                   .context = it->sweep.context,
-                                   .device = heed_device_is_host(it->sweep.context) ? ""
-                                             : strncmp(it->device, "cuda:", 5) == 0 ? it->device
-                                                                                    : "cuda:0",
-                                   .sink = &cli_sink,
-                                   .replay = it->sweep.replay,
-                                   .threads = it->sweep.threads,
-                                   .seed = run->options.seed };
+    it->rebuild = cli_rebuild_options(run->args);
+    it->bench = (lab_bench){ .context = it->sweep.context,
+                             .sink = &cli_sink,
+                             .replay = it->sweep.replay,
+                             .host_threads = it->sweep.threads };
+    if (!heed_device_is_host(it->sweep.context))
+        snprintf(it->bench.device, sizeof it->bench.device, "%s",
+                 strncmp(it->device, "cuda:", 5) == 0 ? it->device : "cuda:0");
     return CLI_OK;
 }
 

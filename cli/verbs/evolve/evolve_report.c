@@ -142,7 +142,7 @@ static json_t *json_best(const lab_evolve *it)
 {
     json_t *list = json_array();
     const lab_individual *one;
-    for (int island = 0; island < LAB_SWEEP_ISLANDS; island++)
+    for (int island = 0; island < LAB_ISLANDS; island++)
         for (int i = 0; i < TOP && (one = lab_evolution_member(it->bred.evolution, island, i));
              i++) {
             json_t *json = json_individual(it, one);

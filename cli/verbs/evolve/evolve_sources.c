@@ -146,7 +146,7 @@ cli_exit evolve_sources(evolve_run *run)
                         .program = program,
                         .way = (lab_way)cli_args_choice(args, "way"),
                         .limits = { .interrupted = cli_interrupted,
-                                    .unsafe = run->evolve.rerun.options.unsafe,
+                                    .unsafe = run->evolve.rebuild.unsafe,
                                     .remedy = CLI_UNSAFE_REMEDY } };
     if (!heed_device_is_host(sweep->context)) {
         const char *device = run->evolve.device;

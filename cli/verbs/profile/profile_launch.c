@@ -50,7 +50,7 @@ static cli_exit execute(const cli_args *args, const lab_bench_tensors *tensors, 
 {
     lab_bench_engine engine;
     int64_t calls = cli_args_integer(args, "calls");
-    heed_status status = lab_bench_engine_start(&engine, tensors, plan);
+    heed_status status = lab_bench_engine_start(&engine, tensors, plan, NULL);
     for (int64_t i = 0; i < calls && status == HEED_OK; i++)
         status = lab_bench_engine_call(&engine);
     if (status == HEED_OK)

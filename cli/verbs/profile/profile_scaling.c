@@ -163,7 +163,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
         heed_plan_destroy(plan);
         return heed_fail(status, "there is not enough memory for its tensors");
     }
-    status = lab_bench_engine_start(&engine, &tensors, plan);
+    status = lab_bench_engine_start(&engine, &tensors, plan, NULL);
     if (status == HEED_OK)
         status = sample(&engine, budget, figure);
     lab_bench_engine_stop(&engine);

@@ -76,7 +76,7 @@ static cli_exit measure(timeline *line, const profile_subject *subject, heed_con
         heed_plan_destroy(plan);
         return cli_fail(status, line->spec);
     }
-    status = lab_bench_engine_start(&engine, &tensors, plan);
+    status = lab_bench_engine_start(&engine, &tensors, plan, NULL);
     if (status == HEED_OK)
         status = time_calls(line, &engine);
     lab_bench_engine_stop(&engine);

@@ -77,13 +77,7 @@ static void look_at_device(tune_run *run)
     cli_board_place_read(&run->place, bench->context);
     cli_session_place(&tune->session, &run->place);
     bench->roofline = run->place.ceilings;
-    tune->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
-                                     .context = bench->context,
-                                     .device = bench->device,
-                                     .sink = &cli_sink,
-                                     .replay = bench->replay,
-                                     .threads = bench->host_threads,
-                                     .seed = run->options.seed };
+    tune->rebuild = cli_rebuild_options(run->args);
 }
 
 /* -------------------------------------------------------------------------- */
