@@ -118,6 +118,9 @@ void report_records_free(report_records *records);
 /* report_match_of() returns the figures of @rival in @row, or NULL if it has none. */
 const report_match *report_match_of(const report_row *row, const char *rival);
 
+/* report_has_rival() returns true if the rival @name has a figure in @set. */
+bool report_has_rival(const report_set *set, const char *name);
+
 /* report_order_text() compares like strcmp(); NULL equals "". */
 int report_order_text(const char *a, const char *b);
 
@@ -172,6 +175,12 @@ double report_geomean(const report_set *set, const char *rival);
 #define REPORT_MEAN_SIZE 64
 const char *report_mean(const report_set *set, const char *rival, char text[REPORT_MEAN_SIZE]);
 
+/* Each adds a cell: a time, "-" for none; a rate in the unit of its column; a 99 % interval, in
+ * which @high is 0 for none. */
+void report_add_time(lab_page *page, double seconds);
+void report_add_rate(lab_page *page, double rate);
+void report_add_interval(lab_page *page, double low, double high);
+
 /* report_verdict_style() returns the style of a verdict such as "FASTER"; plain for NULL. */
 lab_page_style report_verdict_style(const char *verdict);
 
@@ -192,7 +201,8 @@ typedef struct report_pair {
 } report_pair;
 size_t report_history_pairs(const report_records *records, report_pair *pairs);
 
-/* report_row_find() returns the row of @set for the same problem and values as @row, or NULL. */
+/* report_row_find() returns the row of @set for the same problem and values as @row, or NULL; NULL
+ * also if one of the two has no figure. */
 const report_row *report_row_find(const report_set *set, const report_row *row);
 
 #endif /* CLI_REPORT_H */

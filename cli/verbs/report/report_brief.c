@@ -14,21 +14,21 @@ static const char *three_digits(double value, char text[32])
     return text;
 }
 
-static void add_brief_row(lab_page *page, lab_table *table, const report_set *set,
-                          const report_row *row, double unit)
+static void add_brief_row(lab_page *page, const report_set *set, const report_row *row, double unit)
 {
     char time[32], rate[32], label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_label(row, label));
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s us, %s", three_digits(row->p50 * 1e6, time),
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_label(row, label));
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s us, %s", three_digits(row->p50 * 1e6, time),
                   row->rate > 0 ? three_digits(row->rate / unit, rate) : "-");
     for (size_t i = 0; i < set->rival_count; i++) {
         const report_match *match = report_match_of(row, set->rivals[i]);
         bool slower = match && strcmp(match->verdict, "SLOWER") == 0;
         if (match) /* only the ratio is bold */
-            lab_table_cell(table, "%s us, %s%.2fx%s", three_digits(match->seconds * 1e6, time),
-                           slower ? "**" : "", match->ratio, slower ? "**" : "");
+            lab_table_cell(page->table, "%s us, %s%.2fx%s",
+                           three_digits(match->seconds * 1e6, time), slower ? "**" : "",
+                           match->ratio, slower ? "**" : "");
         else
-            lab_table_cell(table, "-");
+            lab_table_cell(page->table, "-");
     }
 }
 
@@ -101,23 +101,22 @@ static void print_brief_head(FILE *stream, const report_set *set)
 static void print_brief(lab_page *page, const report_set *set)
 {
     const report_record *r = report_newest(set);
-    lab_table *table = lab_table_create();
     char mean[REPORT_MEAN_SIZE];
-    lab_table_column(table, "problem", LAB_LEFT);
-    lab_table_column(table, r->replay ? "heed: time, TFLOP/s" : "heed: time, GFLOP/s", LAB_RIGHT);
+    lab_page_column(page, "problem", LAB_LEFT);
+    lab_page_column(page, r->replay ? "heed: time, TFLOP/s" : "heed: time, GFLOP/s", LAB_RIGHT);
     for (size_t i = 0; i < set->rival_count; i++)
-        lab_page_column(page, table, set->rivals[i], LAB_RIGHT);
+        lab_page_column(page, set->rivals[i], LAB_RIGHT);
     for (size_t i = 0; i < set->row_count; i++)
         if (set->rows[i]->ok)
-            add_brief_row(page, table, set, set->rows[i], r->replay ? 1e12 : 1e9);
+            add_brief_row(page, set, set->rows[i], r->replay ? 1e12 : 1e9);
     if (set->rival_count > 0) {
-        lab_table_cell(table, "geometric mean");
-        lab_table_cell(table, "%s", "");
+        lab_table_cell(page->table, "geometric mean");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
         for (size_t i = 0; i < set->rival_count; i++)
-            lab_table_cell(table, "%s", report_mean(set, set->rivals[i], mean));
+            lab_table_cell(page->table, "%s", report_mean(set, set->rivals[i], mean));
     }
     print_brief_head(page->stream, set);
-    lab_page_table(page, table);
+    lab_page_table(page);
 }
 
 bool report_write_brief(const report_run *run, FILE *stream)

@@ -181,12 +181,16 @@ static int by_time(const void *a, const void *b)
     return order ? order : strcmp(x->path, y->path);
 }
 
+static bool is_same_problem(const report_row *a, const report_row *b)
+{
+    return strcmp(a->problem, b->problem) == 0 && same_text(a->label, b->label);
+}
+
 const report_row *report_row_find(const report_set *set, const report_row *row)
 {
-    for (size_t i = 0; i < set->row_count; i++)
-        if (strcmp(set->rows[i]->problem, row->problem) == 0 &&
-            same_text(set->rows[i]->label, row->label))
-            return set->rows[i];
+    for (size_t i = 0; row->ok && i < set->row_count; i++)
+        if (is_same_problem(set->rows[i], row))
+            return set->rows[i]->ok ? set->rows[i] : NULL;
     return NULL;
 }
 
@@ -195,9 +199,7 @@ const report_row *report_row_find(const report_set *set, const report_row *row)
 static void add_row(report_set *set, const report_row *row)
 {
     for (size_t i = 0; i < set->row_count; i++)
-        if (set->rows[i]->record != row->record &&
-            strcmp(set->rows[i]->problem, row->problem) == 0 &&
-            same_text(set->rows[i]->label, row->label)) {
+        if (set->rows[i]->record != row->record && is_same_problem(set->rows[i], row)) {
             if (row->ok && !set->rows[i]->ok)
                 set->rows[i] = row;
             return;
@@ -205,7 +207,7 @@ static void add_row(report_set *set, const report_row *row)
     set->rows[set->row_count++] = row;
 }
 
-static bool has_rival(const report_set *set, const char *name)
+bool report_has_rival(const report_set *set, const char *name)
 {
     for (size_t i = 0; i < set->rival_count; i++)
         if (strcmp(set->rivals[i], name) == 0)
@@ -218,7 +220,7 @@ static void add_rivals(report_set *set)
     for (size_t i = 0; i < set->row_count; i++)
         for (size_t j = 0; j < set->rows[i]->match_count; j++) {
             const report_match *match = &set->rows[i]->matches[j];
-            if (set->rows[i]->ok && match->ok && !has_rival(set, match->name))
+            if (set->rows[i]->ok && match->ok && !report_has_rival(set, match->name))
                 set->rivals[set->rival_count++] = match->name;
         }
 }

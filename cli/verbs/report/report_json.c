@@ -79,7 +79,7 @@ static json_t *json_pair(const void *item)
     for (size_t i = 0; i < pair->after->row_count; i++) {
         const report_row *after = pair->after->rows[i];
         const report_row *before = report_row_find(pair->before, after);
-        if (before && before->ok && after->ok)
+        if (before)
             rows = cli_json_append(rows, json_pack("{s:o, s:o, s:o, s:o, s:o}", "problem",
                                                    cli_json_text(after->problem), "label",
                                                    cli_json_word(after->label), "before",

@@ -105,8 +105,7 @@ static void print_manifest(lab_page *page, const report_record *r)
 {
     const char *name;
     json_t *part;
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "software|version|file|SHA-256");
+    lab_page_columns(page, "software|version|file|SHA-256");
     lab_page_heading(page, 3, "Software");
     lab_page_paragraph(page, "The manifest of %s; 'heed doctor --check' says what differs today.",
                        r->path);
@@ -115,12 +114,12 @@ static void print_manifest(lab_page *page, const report_record *r)
         const char *version = json_string_value(json_object_get(part, "version"));
         const char *file = json_string_value(json_object_get(part, "file"));
         const char *sha = json_string_value(json_object_get(part, "sha256"));
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", name);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", version ? version : "");
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", file ? file : "");
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s", sha ? sha : "");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", name);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", version ? version : "");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", file ? file : "");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%.12s", sha ? sha : "");
     }
-    lab_page_table(page, table);
+    lab_page_table(page);
 }
 
 /* ---- The state during the measurement ---- */
