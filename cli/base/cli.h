@@ -424,8 +424,14 @@ bool cli_interrupted(void);
 /* -------------------------------------------------------------------------- */
 
 /* cli_run_self() runs this program with @arguments (the first is the program name, the last is
- * NULL), discards its output, and returns its exit code; -1: it could not be run, or was killed. */
-int cli_run_self(char *const arguments[]);
+ * NULL), discards its output, and returns its exit code; -1: it could not be run, or was killed. At
+ * @deadline_ns of heed_clock_ns(), unless that is 0, it is stopped, with CLI_TIMEOUT; with a
+ * deadline its messages are discarded as well. */
+int cli_run_self(char *const arguments[], int64_t deadline_ns);
+
+/* cli_verify_self() does so with 'heed verify --once --proof' of @kernel on @machine. */
+int cli_verify_self(const heed_options *machine, const char *kernel, const char *const *specs,
+                    size_t count, int64_t deadline_ns);
 
 /* cli_prover() returns a prover that runs kernels through all gates on @machine, see cli_machine(),
  * which must outlive it: 'heed verify --once --proof', in a child process. */

@@ -104,9 +104,6 @@ cli_exit cli_board_manifest(const cli_args *args);
 /* board_add.c: imports records of `heed bench`. */
 cli_exit cli_board_add(const cli_args *args);
 
-/* wisdom_export.c: the subcommand of `heed wisdom`. */
-cli_exit cli_wisdom_export(const cli_args *args);
-
 /* board_claims_check() recomputes the derived fields of @row of @file from the figures of @trial:
  * operations, rates, shares, the minimum and the mean of its samples, intervals of its pairs of
  * samples, the cold or hot time, whether it may be ok, and its date. HEED_ERR_INVALID names the

@@ -151,20 +151,17 @@ enum {
 /* Verifies @kernel with all gates on the shapes that it is planned for, which are then marked. */
 static int verify_kernel(gate_run *gate, const char *kernel, bool *done)
 {
-    const char *words[SPECS_MAX + 16] = { "heed",     "verify", "--device", gate->machine.device,
-                                          "--kernel", kernel,   "--once",   "--proof" };
-    size_t count = 8;
-    if (gate->machine.cpu) {
-        words[count++] = "--cpu";
-        words[count++] = gate->machine.cpu;
-    }
+    const char *specs[SPECS_MAX];
+    size_t count = 0;
+    heed_options machine = gate->machine;
+    machine.threads = 0;
     for (size_t i = 0; i < gate->count && count < SPECS_MAX; i++) {
         if (done[i] || strcmp(gate->shapes[i].pair.planned[0], kernel) != 0)
             continue;
-        words[count++] = gate->shapes[i].spec;
+        specs[count++] = gate->shapes[i].spec;
         done[i] = true;
     }
-    return cli_run_self((char *const *)(const void *)words);
+    return cli_verify_self(&machine, kernel, specs, count, 0);
 }
 
 static void mark_wrong(gate_run *gate, const char *kernel)
