@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "new_keys.h"
-#include "sequences.h"
 #include "tensor/npy.h"
 
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };

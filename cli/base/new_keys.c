@@ -1,7 +1,7 @@
 /*
  * new_keys.c - new keys and values from files, appended to K and V, and rotary embeddings
  */
-#include "new_keys.h"
+#include "inputs.h"
 
 #include <stdlib.h>
 #include <string.h>

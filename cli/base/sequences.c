@@ -2,7 +2,7 @@
  * sequences.c - packed sequences and pages: arrays checked against the cumulative lengths and page
  * tables of files
  */
-#include "sequences.h"
+#include "inputs.h"
 
 #include <string.h>
 

@@ -72,7 +72,7 @@ cli_exit bench_open_peers(lab_bench *bench);
 cli_exit bench_check_peers(lab_bench *bench);
 
 /* -------------------------------------------------------------------------- */
-/* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer   */
+/* bench_table.c, bench_summary.c, bench_json.c: the answer                   */
 /* -------------------------------------------------------------------------- */
 
 /* bench_print_machine() prints the lines above the table: the machine, and how the figures are
@@ -90,9 +90,6 @@ extern const char bench_summary_key[];
 
 /* bench_json_device() returns the facts of the device. */
 json_t *bench_json_device(const lab_bench *bench);
-
-/* bench_json() returns everything, for the caller to release; NULL if out of memory. */
-json_t *bench_json(const lab_bench *bench, const json_t *manifest);
 
 /* bench_record() writes everything to one file of compact JSON in the folder of the device and the
  * date below options->record, with the manifest's parts. Prints its path on stderr. */

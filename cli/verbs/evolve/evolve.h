@@ -32,7 +32,4 @@ double evolve_planned_score(const lab_sweep *sweep);
 cli_exit evolve_sources_check(const cli_args *args);
 cli_exit evolve_sources(evolve_run *run);
 
-/* evolve_source_report.c: the result. */
-cli_exit evolve_sources_report(const lab_sources *all, bool json);
-
 #endif /* CLI_EVOLVE_H */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/plural.h"
-#include "cli/base/figures.h"
 #include "evolve.h"
 #include "report/format.h"
 #include "src/measure.h"
@@ -113,7 +112,7 @@ static cli_exit report_text(const lab_evolve *it, const lab_individual *champion
     if (!it->no_compare && !is_better(it))
         cli_message("nothing was found that is faster than heed's own plan");
     const lab_figures figures = figures_of(it);
-    cli_figures_print(&figures, "heed's plan");
+    figures_print(&figures, "heed's plan");
     return code;
 }
 
@@ -181,7 +180,7 @@ static cli_exit report_json(const lab_evolve *it, const lab_individual *champion
             (json_int_t)it->refuted, "titles", (json_int_t)it->leads, "verified",
             it->proven == LAB_PROVEN, "champion", json_individual(it, champion), "shapes",
             sweep_json_shapes(&it->sweep, "champion_seconds"), "best", json_best(it), "insights",
-            json_insights(it), "figures", cli_figures_json(&figures)),
+            json_insights(it), "figures", figures_json(&figures)),
         "evolve");
 }
 

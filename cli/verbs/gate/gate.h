@@ -66,11 +66,6 @@ typedef struct gate_run {
     bool unverified;  /* heed verify could not be run */
 } gate_run;
 
-/* gate_board.c: the champions of @record for the device of gate->bench.context. CLI_ENVIRONMENT if
- * there are none: a gate without a champion must not pass. */
-cli_exit gate_read_champions(gate_run *gate, lab_record *record);
-void gate_free(gate_run *gate);
-
 /* gate_judge.c: gate_time() times every champion in turns with heed's current plan; gate_verify()
  * verifies the planned kernels with all gates; then gate_judge() judges all shapes together. */
 cli_exit gate_time(gate_run *gate);

@@ -9,7 +9,6 @@
 
 #include "cli/base/cli.h"
 #include "insight/ncu.h"
-#include "inspect/scaling.h"
 
 /* The kernel to profile, from --kernel and --source. */
 typedef struct profile_subject {
@@ -17,7 +16,7 @@ typedef struct profile_subject {
     const char *source; /* a file that replaces its source; NULL: none */
 } profile_subject;
 
-/* profile_plan.c: profile_subject_read() reads both options. profile_plan() makes the plan of
+/* profile_subject_read() reads both options. profile_plan() makes the plan of
  * @subject for @problem: the kernel's own, or the source launched like the kernel's config. Returns
  * as heed_plan_create() does, or the error of reading the source. */
 profile_subject profile_subject_read(const cli_args *args);
@@ -70,41 +69,5 @@ cli_exit profile_report_exit(const profile_job *job);
 
 cli_exit profile_scaling(const cli_args *args);
 cli_exit profile_timeline(const cli_args *args);
-
-#define POINTS_MAX 20
-
-/* One size of an axis. */
-typedef struct scaling_point {
-    heed_problem problem;
-    char spec[HEED_SPEC_SIZE];
-    char kernel[HEED_NAME_SIZE];
-    char reason[256]; /* why it was not timed; empty if it was */
-} scaling_point;
-
-typedef struct scaling_axis {
-    lab_axis axis;
-    size_t count;
-    scaling_point points[POINTS_MAX];
-    lab_scale_point figures[POINTS_MAX];
-    lab_scale_finding finding;
-} scaling_axis;
-
-typedef struct scaling_job {
-    profile_subject subject;
-    bool json;
-    size_t steps; /* points of an axis */
-    heed_context *context;
-    double seconds;
-    lab_progress progress;
-    size_t done;
-    bool found;
-    json_t *problems; /* of --json */
-} scaling_job;
-
-/* profile_scaling_report.c: adds a problem to the output, and prints it if that is text; and ends
- * the output. */
-cli_exit scaling_report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
-                                size_t count);
-cli_exit scaling_report_end(const scaling_job *job);
 
 #endif /* CLI_PROFILE_H */

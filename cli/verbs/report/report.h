@@ -136,7 +136,7 @@ size_t report_count_trusted(const lab_final_board *board, const char *word);
 
 /* -------------------------------------------------------------------------- */
 /* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c,  */
-/* _brief.c, _json.c: output                                                  */
+/* _json.c: output                                                            */
 /* -------------------------------------------------------------------------- */
 
 typedef struct report_run {

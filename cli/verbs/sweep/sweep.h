@@ -8,7 +8,8 @@
 
 #include "cli/base/cli.h"
 #include "cli/verbs/board/board.h"
-#include "cli/verbs/evolve/insight.h"
+#include "insight/insight.h"
+#include "search/figures.h"
 #include "sweep/sweep.h"
 
 /* Rows of their option tables. */
@@ -77,5 +78,24 @@ const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point);
 
 /* sweep_report_static() prints the facts about every point that need no run. */
 cli_exit sweep_report_static(sweep_run *run);
+
+/* The row of option tables, whose choices are in the order of lab_insight_mode. */
+extern const char *const insight_modes[];
+#define CLI_OPTION_INSIGHTS                                                                        \
+    OPT_CHOICE("insights", 0, "HOW", insight_modes, "measured",                                    \
+               "Facts about a kernel's limits for the guide: none; static: from its machine "      \
+               "code; measured: also hardware counters and 'heed ablate' of each champion, in 15 " \
+               "% of the time at most")
+
+/* search_report.c: the known facts as a table, or as JSON. */
+cli_exit insight_print(const lab_insight *it);
+json_t *insight_json(const lab_insight *it);
+json_t *insight_words_json(unsigned findings);
+
+/* figures_print() prints @figures to stdout; @origin names the origin of speed-ups, such as
+ * "the first source". figures_json() returns them as an object, with null for unknown
+ * values. */
+void figures_print(const lab_figures *figures, const char *origin);
+json_t *figures_json(const lab_figures *figures);
 
 #endif /* CLI_SWEEP_H */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/figures.h"
 #include "report/format.h"
 #include "report/wrap.h"
 #include "tune.h"
@@ -273,7 +272,7 @@ static cli_exit print_text(const lab_tune *tune)
     print_problems(tune);
     print_sum(tune);
     const lab_figures figures = figures_of(tune);
-    cli_figures_print(&figures, "the kernels before");
+    figures_print(&figures, "the kernels before");
     printf("%s of %s were used\n", lab_format_duration(lab_tune_passed(tune), used),
            lab_format_duration(tune->seconds, all));
     return code;
@@ -395,6 +394,6 @@ cli_exit tune_report(const tune_run *run)
                   heed_context_threads(tune->bench.context), "run", (json_int_t)tune->session.run,
                   "resumed", tune->session.resumed, "seconds", cli_json_real(tune->seconds), "took",
                   cli_json_real(lab_tune_passed(tune)), "improved", (json_int_t)count_won(tune),
-                  "shapes", shapes, "figures", cli_figures_json(&figures)),
+                  "shapes", shapes, "figures", figures_json(&figures)),
         "tune");
 }

@@ -99,7 +99,7 @@ const char *verify_contender_name(const lab_contender *contender);
 /* verify_contender_place() returns its CPU features, or its device. */
 const char *verify_contender_place(const lab_contender *contender);
 
-/* verify_source.c: verify_source_add() compiles and starts the source of --source, which has been
+/* verify_source_add() compiles and starts the source of --source, which has been
  * read, and adds it to the contenders; an error has been printed. verify_source_refusal() reports
  * that it does not support @problem, once for each. */
 cli_exit verify_source_add(verify_job *job);
