@@ -127,12 +127,14 @@ static cli_exit verdict(const lab_bench *bench)
     return code == CLI_OK ? check_backends(bench) : code;
 }
 
-static cli_exit print(const lab_bench *bench, const bench_options *options)
+static cli_exit print(const lab_bench *bench, const cli_args *args)
 {
-    json_t *manifest = options->record ? cli_manifest_take() : NULL; /* stdout names it as well */
-    cli_exit code = options->json ? bench_print_json(bench, manifest) : bench_print_table(bench);
-    if (code == CLI_OK && options->record)
-        code = bench_record(bench, options, manifest);
+    bool record = cli_args_given(args, "record");
+    json_t *manifest = record ? cli_manifest_take() : NULL; /* stdout names it as well */
+    cli_exit code = cli_args_json(args) ? bench_print_json(bench, manifest)
+                                        : bench_print_table(bench);
+    if (code == CLI_OK && record)
+        code = bench_record(bench, args, manifest);
     json_decref(manifest);
     return code;
 }
@@ -156,12 +158,12 @@ static cli_exit open_own(const lab_bench *bench, cli_source *own, const bench_so
 }
 
 /* Times and prints everything. */
-static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
-                          const bench_options *options, cli_source *own)
+static cli_exit run_bench(lab_bench *bench, const bench_sources *sources, const cli_args *args,
+                          cli_source *own)
 {
-    if (options->calibrate)
-        return options->duels > 0 ? bench_duel_itself(bench, sources, options)
-                                  : bench_calibrate(bench, sources, options);
+    if (cli_args_flag(args, "calibrate"))
+        return cli_args_given(args, "duels") ? bench_duel_itself(bench, sources, args)
+                                             : bench_calibrate(bench, sources, args);
     cli_exit code = open_own(bench, own, sources);
     if (code == CLI_OK)
         code = bench_open_peers(bench);
@@ -172,7 +174,7 @@ static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
         code = measure_all(bench, sources);
     }
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
-        cli_exit printed = print(bench, options);
+        cli_exit printed = print(bench, args);
         if (printed != CLI_OK)
             code = printed;
     }
@@ -278,30 +280,18 @@ static lab_bench read_run(const cli_args *args)
                         .seed = (uint64_t)cli_args_integer(args, "seed") };
 }
 
-static bench_options read_options(const cli_args *args)
-{
-    return (bench_options){ .json = cli_args_json(args),
-                            .record = cli_args_text(args, "record"),
-                            .shapes = cli_args_list(args, "shapes", 0),
-                            .calibrate = cli_args_flag(args, "calibrate"),
-                            .detect = cli_args_real(args, "detect") / 100,
-                            .duels = (size_t)cli_args_integer(args, "duels"),
-                            .source = cli_args_text(args, "source"),
-                            .behind = cli_args_flag(args, "behind"),
-                            .planted = cli_args_real(args, "planted") / 100,
-                            .time_limit = cli_args_real(args, "time-limit") };
-}
-
 static cli_exit run(const cli_args *args)
 {
     lab_bench bench = read_run(args);
-    const bench_options chosen = read_options(args);
+    bool calibrate = cli_args_flag(args, "calibrate");
     bench_sources sources = { .count = 0 };
     cli_source own = { .text = NULL };
     lab_behind *behind = NULL;
-    lab_bench_own opponent = { .name = own.name, .path = chosen.source, .worker = &own.worker };
+    lab_bench_own opponent = { .name = own.name,
+                               .path = cli_args_text(args, "source"),
+                               .worker = &own.worker };
     cli_exit code = check(args);
-    if (code == CLI_OK && chosen.source && !chosen.calibrate) {
+    if (code == CLI_OK && opponent.path && !calibrate) {
         bench.own = &opponent;
         code = cli_source_read(&own, args);
     }
@@ -313,14 +303,14 @@ static cli_exit run(const cli_args *args)
         lab_bench_look_at_device(&bench, cli_device(args));
         if (heed_device_is_host(bench.context))
             warn_if_busy(&bench.environment);
-        if (chosen.behind)
+        if (cli_args_flag(args, "behind"))
             code = open_behind(&bench, &behind);
     }
     if (code == CLI_OK)
-        code = run_bench(&bench, &sources, &chosen, &own);
+        code = run_bench(&bench, &sources, args, &own);
     if (code == CLI_OK)
         code = cli_wisdom_save(bench.context, args);
-    if (code == CLI_OK && !chosen.calibrate)
+    if (code == CLI_OK && !calibrate)
         code = verdict(&bench);
     lab_behind_destroy(behind);
     free_run(&bench);

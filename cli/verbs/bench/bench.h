@@ -12,20 +12,6 @@
 #include "cli/base/cli.h"
 #include "report/table.h"
 
-/* Options of `heed bench` that are not in lab_bench. */
-typedef struct bench_options {
-    bool json;
-    const char *record; /* the folder of records, or NULL */
-    const char *shapes; /* the file of the problems, or NULL */
-    bool calibrate;
-    double detect;      /* the difference of --detect */
-    size_t duels;       /* 0: none */
-    const char *source; /* the kernel on both sides of --duels; NULL: heed's plan */
-    bool behind;        /* time each call after a kernel of another module */
-    double planted;     /* extra time of its copy, as a fraction; 0: none */
-    double time_limit;  /* seconds, for all duels */
-} bench_options;
-
 /* -------------------------------------------------------------------------- */
 /* bench_sources.c: problems and tensors to time                              */
 /* -------------------------------------------------------------------------- */
@@ -53,13 +39,12 @@ cli_exit bench_sources_canonical(bench_sources *sources);
 
 /* bench_calibrate() compares the kernel of each problem with itself, and prints the differences
  * that can be detected. */
-cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
-                         const bench_options *options);
+cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources, const cli_args *args);
 
 /* bench_duels.c: bench_duel_itself() compares a problem's kernel with itself, --duels times, and
  * prints how often the verdicts are right. */
 cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
-                           const bench_options *options);
+                           const cli_args *args);
 
 /* bench_exit_of() returns the exit code of heed's outcome, bench_exit_of_work() that of timing,
  * which only Ctrl-C ends early. */
@@ -92,7 +77,7 @@ extern const char bench_summary_key[];
 json_t *bench_json_device(const lab_bench *bench);
 
 /* bench_record() writes everything to one file of compact JSON in the folder of the device and the
- * date below options->record, with the manifest's parts. Prints its path on stderr. */
-cli_exit bench_record(const lab_bench *bench, const bench_options *options, const json_t *manifest);
+ * date below --record, with the manifest's parts. Prints its path on stderr. */
+cli_exit bench_record(const lab_bench *bench, const cli_args *args, const json_t *manifest);
 
 #endif /* CLI_BENCH_H */

@@ -135,8 +135,7 @@ static cli_exit verdict(const lab_bench_calibration *rows, size_t count)
     return bench_exit_of(worst);
 }
 
-cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
-                         const bench_options *options)
+cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources, const cli_args *args)
 {
     char spec[HEED_SPEC_SIZE];
     lab_progress progress = lab_progress_start(&cli_sink, "calibrating", sources->count);
@@ -157,8 +156,9 @@ cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: %zu of %zu problem%s finished", count, sources->count,
                     lab_plural(sources->count));
-    cli_exit printed = options->json ? print_json(bench, options->detect, rows, count)
-                                     : print_table(bench, options->detect, rows, count);
+    double detect = cli_args_real(args, "detect") / 100;
+    cli_exit printed = cli_args_json(args) ? print_json(bench, detect, rows, count)
+                                           : print_table(bench, detect, rows, count);
     if (code == CLI_OK)
         code = printed == CLI_OK ? verdict(rows, count) : printed;
     for (size_t i = 0; i < sources->count; i++)

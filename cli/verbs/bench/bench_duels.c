@@ -135,12 +135,12 @@ static cli_exit exit_of(const lab_bench_duels *all, heed_status status, const la
     return cli_exit_of(status);
 }
 
-static cli_exit check(const bench_sources *sources, const bench_options *options)
+static cli_exit check(const bench_sources *sources, const cli_args *args)
 {
     const char *why = NULL;
     if (sources->count != 1)
         why = "--duels takes one problem";
-    else if (options->planted > 0 && !options->source)
+    else if (cli_args_real(args, "planted") > 0 && !cli_args_given(args, "source"))
         why = "--planted is for the kernel of a --source";
     if (why)
         cli_error("%s", why);
@@ -148,25 +148,26 @@ static cli_exit check(const bench_sources *sources, const bench_options *options
 }
 
 cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
-                           const bench_options *options)
+                           const cli_args *args)
 {
+    const char *source = cli_args_text(args, "source");
     char *text = NULL;
     size_t size;
     lab_error error;
-    cli_exit code = check(sources, options);
-    if (code == CLI_OK && options->source)
-        code = cli_read_file(options->source, SOURCE_MAX, &text, &size);
+    cli_exit code = check(sources, args);
+    if (code == CLI_OK && source)
+        code = cli_read_file(source, SOURCE_MAX, &text, &size);
     if (code != CLI_OK)
         return code;
     lab_bench_duels all = { .bench = bench,
                             .source = sources->items,
-                            .name = options->source,
+                            .name = source,
                             .text = text,
-                            .planted = options->planted,
-                            .time_limit = options->time_limit,
-                            .wanted = options->duels };
+                            .planted = cli_args_real(args, "planted") / 100,
+                            .time_limit = cli_args_real(args, "time-limit"),
+                            .wanted = (size_t)cli_args_integer(args, "duels") };
     code = exit_of(&all, lab_bench_duels_run(&all, &error), &error);
-    cli_exit printed = all.count > 0 ? print(&all, options->json) : CLI_OK;
+    cli_exit printed = all.count > 0 ? print(&all, cli_args_json(args)) : CLI_OK;
     lab_bench_duels_free(&all);
     free(text);
     return code == CLI_OK ? printed : code;

@@ -223,8 +223,7 @@ static void describe(const lab_bench *bench, const char *shapes, char *text, siz
 }
 
 /* Makes the path, from the time of the run, such as 2026-01-31T23:59:59Z. */
-static bool make_path(const lab_bench *bench, const bench_options *options,
-                      char path[PATH_MAX_SIZE])
+static bool make_path(const lab_bench *bench, const cli_args *args, char path[PATH_MAX_SIZE])
 {
     char device[96], what[80], folders[PATH_MAX_SIZE];
     lab_error error;
@@ -232,8 +231,9 @@ static bool make_path(const lab_bench *bench, const bench_options *options,
     if (strlen(time) < 19) /* "unknown" */
         time = "0000-00-00T00:00:00Z";
     copy_name(device, sizeof device, heed_context_device(bench->context));
-    describe(bench, options->shapes, what, sizeof what);
-    int length = snprintf(folders, sizeof folders, "%s/%s/%.10s", options->record, device, time);
+    describe(bench, cli_args_list(args, "shapes", 0), what, sizeof what);
+    int length = snprintf(folders, sizeof folders, "%s/%s/%.10s", cli_args_text(args, "record"),
+                          device, time);
     if (length < 0 || length > PATH_MAX_SIZE - 128) {
         cli_error("--record: the name of the folder is longer than %d bytes", PATH_MAX_SIZE - 128);
         return false;
@@ -290,10 +290,10 @@ static bool write_record(const lab_bench *bench, const json_t *manifest, FILE *f
     return cli_json_write(all, "bench", JSON_COMPACT | JSON_REAL_PRECISION(RECORD_DIGITS), file);
 }
 
-cli_exit bench_record(const lab_bench *bench, const bench_options *options, const json_t *manifest)
+cli_exit bench_record(const lab_bench *bench, const cli_args *args, const json_t *manifest)
 {
     char path[PATH_MAX_SIZE];
-    if (!make_path(bench, options, path))
+    if (!make_path(bench, args, path))
         return CLI_ENVIRONMENT;
     FILE *file = fopen(path, "wex");
     if (!file) {

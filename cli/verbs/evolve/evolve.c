@@ -55,12 +55,12 @@ static cli_exit open_board(evolve_run *run)
 {
     cli_exit code = cli_board_open(&run->evolve.session.record, LAB_RECORD_WRITE, run->args);
     const int64_t start = heed_clock_ns();
-    if (code == CLI_OK && !run->options.no_verify)
+    if (code == CLI_OK && !run->evolve.no_verify)
         code = find_trust(run);
     const double took = (double)(heed_clock_ns() - start) * 1e-9;
-    if (code == CLI_OK && run->options.seconds > 0 && took > TOLD_SECONDS)
+    if (code == CLI_OK && run->evolve.seconds > 0 && took > TOLD_SECONDS)
         cli_message("that took %.0f s, in addition to the %g s of --seconds", took,
-                    run->options.seconds);
+                    run->evolve.seconds);
     return code;
 }
 
@@ -93,7 +93,7 @@ static cli_exit open_device(evolve_run *run)
                                    .sink = &cli_sink,
                                    .replay = it->sweep.replay,
                                    .threads = it->sweep.threads,
-                                   .seed = run->options.seed };
+                                   .seed = run->evolve.session.seed };
     return CLI_OK;
 }
 
@@ -218,20 +218,19 @@ static void close_run(evolve_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
-    evolve_run run = { .args = args, .options = sweep_options_read(args) };
-    const sweep_options *options = &run.options;
-    run.evolve = (lab_evolve){
-        .sweep = { .session = &run.evolve.session, .keeps_pruned = true },
-        .session = { .verb = "evolve", .seed = options->seed, .cold = options->cold },
-        .prover = cli_prover(&run.options.machine),
-        .device = options->machine.device,
-        .insights = options->insights,
-        .duel = options->duel,
-        .seconds = options->seconds,
-        .trials = options->trials,
-        .no_verify = options->no_verify,
-        .no_compare = options->no_compare
-    };
+    evolve_run run = { .args = args, .machine = cli_machine(args) };
+    run.evolve = (lab_evolve){ .sweep = { .session = &run.evolve.session, .keeps_pruned = true },
+                               .session = { .verb = "evolve",
+                                            .seed = (uint64_t)cli_args_integer(args, "seed"),
+                                            .cold = cli_args_flag(args, "cold") },
+                               .prover = cli_prover(&run.machine),
+                               .device = run.machine.device,
+                               .insights = (lab_insight_mode)cli_args_choice(args, "insights"),
+                               .duel = cli_args_real(args, "duel"),
+                               .seconds = cli_args_real(args, "seconds"),
+                               .trials = cli_args_integer(args, "trials"),
+                               .no_verify = cli_args_flag(args, "no-verify"),
+                               .no_compare = cli_args_flag(args, "no-compare") };
     cli_interrupt_catch();
     cli_exit code = evolve(&run);
     close_run(&run);

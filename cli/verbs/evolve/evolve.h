@@ -12,7 +12,7 @@
 
 typedef struct evolve_run {
     const cli_args *args;
-    sweep_options options;
+    heed_options machine; /* the host's threads and CPU, the device */
     lab_evolve evolve;
     cli_board_place place;
 } evolve_run;

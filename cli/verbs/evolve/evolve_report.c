@@ -187,6 +187,6 @@ static cli_exit report_json(const lab_evolve *it, const lab_individual *champion
 cli_exit evolve_report(const evolve_run *run)
 {
     const lab_individual *champion = lab_evolution_champion(run->evolve.bred.evolution);
-    return run->options.json ? report_json(&run->evolve, champion)
-                             : report_text(&run->evolve, champion);
+    return cli_args_json(run->args) ? report_json(&run->evolve, champion)
+                                    : report_text(&run->evolve, champion);
 }

@@ -287,7 +287,7 @@ static cli_exit run_sources(evolve_run *run, lab_sources *all, const char *path)
         code = refuse_origin(all, path);
     code = evolve_end(run, code, *all->end ? all->end : NULL);
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
-        cli_exit printed = report(all, run->options.json);
+        cli_exit printed = report(all, cli_args_json(run->args));
         code = printed != CLI_OK ? printed : code;
     }
     if (code == CLI_OK && all->count == 1) {

@@ -42,12 +42,9 @@ typedef struct profile_row {
 } profile_row;
 
 typedef struct profile_job {
+    const cli_args *args;
     profile_subject subject;
-    const char *asked; /* the device, in the form of --device */
-    bool json;
-    bool gate;
     bool keep_caches;
-    double seconds;  /* for one problem */
     char device[64]; /* its name */
     char ncu[512];   /* path of ncu; empty: none */
     bool recorded;   /* the counters were read from a file */

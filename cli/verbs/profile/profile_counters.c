@@ -99,13 +99,13 @@ static cli_exit count(profile_job *job, profile_row *row, const target *device)
 {
     const lab_ncu_question question = {
         .ncu = job->ncu,
-        .device = job->asked,
+        .device = cli_device(job->args),
         .kernel = row->kernel,
         .source = job->subject.source,
         .spec = row->spec,
         .arch = device->arch,
         .keep_caches = job->keep_caches,
-        .seconds = job->seconds,
+        .seconds = cli_args_real(job->args, "timeout"),
         .sink = &cli_sink,
     };
     if (lab_ncu_count(&question, &row->profile, &row->trouble))
@@ -161,12 +161,9 @@ static cli_exit profile_problems(profile_job *job, const cli_args *args)
 
 cli_exit profile_counters(const cli_args *args)
 {
-    profile_job job = { .subject = profile_subject_read(args),
-                        .asked = cli_device(args),
-                        .json = cli_args_json(args),
-                        .gate = cli_args_flag(args, "gate"),
-                        .keep_caches = cli_args_choice(args, "caches") == 1,
-                        .seconds = cli_args_real(args, "timeout") };
+    profile_job job = { .args = args,
+                        .subject = profile_subject_read(args),
+                        .keep_caches = cli_args_choice(args, "caches") == 1 };
     const char *recording = cli_args_text(args, "read");
     cli_exit code = CLI_OK;
     if (recording && cli_args_operand_count(args) > 0) {

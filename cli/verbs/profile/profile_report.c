@@ -275,7 +275,7 @@ static cli_exit report_json(const profile_job *job)
 
 cli_exit profile_report_exit(const profile_job *job)
 {
-    bool gate = job->gate, unknown = false;
+    bool gate = cli_args_flag(job->args, "gate"), unknown = false;
     for (size_t i = 0; i < job->count; i++) {
         if (gate && job->rows[i].verdict == LAB_GATE_FAIL)
             return CLI_FINDING;
@@ -286,5 +286,5 @@ cli_exit profile_report_exit(const profile_job *job)
 
 cli_exit profile_report(const profile_job *job)
 {
-    return job->json ? report_json(job) : report_text(job);
+    return cli_args_json(job->args) ? report_json(job) : report_text(job);
 }

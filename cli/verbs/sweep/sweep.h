@@ -18,23 +18,12 @@
 #define SWEEP_OPTION_COLD \
     OPT_FLAG("cold", 0, "Rotate through copies of the tensors that exceed every cache")
 
-/* Options shared by sweep, evolve and tune; zero if a verb lacks one. */
-typedef struct sweep_options {
-    heed_options machine; /* the host's threads and CPU, the device */
-    const char *strategy; /* of the search */
-    uint64_t seed;
-    int64_t trials; /* maximum number of launches; 0: no limit */
-    double seconds; /* time limit; 0: none */
-    double duel;    /* of each comparison */
-    lab_insight_mode insights;
-    bool cold, no_verify, no_compare, json;
-} sweep_options;
-sweep_options sweep_options_read(const cli_args *args);
-
 /* `heed sweep`. */
 typedef struct sweep_run {
+    const cli_args *args;
+    heed_options machine; /* the host's threads and CPU, the device */
+    uint64_t seed;
     lab_sweep sweep;
-    sweep_options options;
     lab_sweep_gates gates;
     lab_session session;
     cli_board_place place;

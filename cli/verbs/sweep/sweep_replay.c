@@ -108,11 +108,10 @@ static heed_status replay(const sweep_run *run, const cli_args *args, const lab_
         const char *name = lab_strategy_at(i)->name;
         const lab_replay_options options = { .strategy = name,
                                              .seeds = (int)cli_args_integer(args, "runs"),
-                                             .seed = run->options.seed,
+                                             .seed = run->seed,
                                              .within = cli_args_real(args, "within") / 100,
                                              .noise = cli_args_real(args, "noise") / 100,
-                                             .trials = run->options.trials > 0 ? run->options.trials
-                                                                               : 0 };
+                                             .trials = cli_args_integer(args, "trials") };
         if (wanted && strcmp(wanted, name) != 0)
             continue;
         if (cli_interrupted())
@@ -140,5 +139,5 @@ cli_exit sweep_replay(const sweep_run *run, const cli_args *args, const char *pa
         cli_error("--replay: %s", error.text);
         return cli_exit_of(status);
     }
-    return run->options.json ? print_json(run, &all) : print_table(run, args, &all);
+    return cli_args_json(args) ? print_json(run, &all) : print_table(run, args, &all);
 }

@@ -381,7 +381,7 @@ cli_exit tune_report(const tune_run *run)
 {
     const lab_tune *tune = &run->tune;
     json_t *shapes = json_array();
-    if (!run->options.json) {
+    if (!cli_args_json(run->args)) {
         json_decref(shapes);
         return print_text(tune);
     }

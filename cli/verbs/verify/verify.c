@@ -68,30 +68,6 @@ static lab_verify_options read_options(const cli_args *args)
     return options;
 }
 
-static verify_wanted read_wanted(const cli_args *args)
-{
-    verify_wanted wanted = { .json = cli_args_json(args),
-                             .source = cli_args_text(args, "source"),
-                             .quick = cli_args_flag(args, "quick"),
-                             .proof = cli_args_flag(args, "proof"),
-                             .together = cli_args_flag(args, "together"),
-                             .exact = cli_args_flag(args, "exact"),
-                             .seeded = cli_args_given(args, "seed"),
-                             .deadline_s = (unsigned)cli_args_integer(args, "deadline"),
-                             .jobs = (int)cli_args_integer(args, "jobs"),
-                             .tensors = cli_args_text(args, "tensors"),
-                             .prefix = cli_args_text(args, "prefix"),
-                             .q = cli_args_text(args, "q"),
-                             .k = cli_args_text(args, "k"),
-                             .v = cli_args_text(args, "v"),
-                             .layout = cli_args_text(args, "layout"),
-                             .words = cli_args_text(args, "words") };
-    size_t count = cli_args_list_count(args, "inputs");
-    for (size_t i = 0; i < count && wanted.input_count < VERIFY_INPUTS_MAX; i++)
-        wanted.inputs[wanted.input_count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
-    return wanted;
-}
-
 /* -------------------------------------------------------------------------- */
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
@@ -118,8 +94,7 @@ static cli_exit conclude(const verify_job *job)
                   job->refused);
         return CLI_UNSUPPORTED;
     }
-    bool proof = job->wanted.proof;
-    if (job->total.passed && !(proof && job->unproved))
+    if (job->total.passed && !(cli_args_flag(job->args, "proof") && job->unproved))
         return CLI_OK;
     cli_error("%s; the last one because %s",
               job->total.passed ? "nothing is proved: cases were skipped"
@@ -132,7 +107,7 @@ static cli_exit conclude(const verify_job *job)
  * CPUs compute references of several cases at a time. */
 static void share_cpus(verify_job *job)
 {
-    int given = job->wanted.jobs, cpus = lab_environment_cores();
+    int given = (int)cli_args_integer(job->args, "jobs"), cpus = lab_environment_cores();
     int jobs = cpus / 2 < DEVICE_JOBS_MAX ? cpus / 2 : DEVICE_JOBS_MAX;
     if (job->contenders.on_host)
         jobs = 1;
@@ -145,7 +120,7 @@ static void share_cpus(verify_job *job)
 static cli_exit make_room(verify_job *job)
 {
     job->tallies = calloc(job->contenders.count, sizeof *job->tallies);
-    job->failures = job->wanted.json ? json_array() : NULL;
+    job->failures = cli_args_json(job->args) ? json_array() : NULL;
     if (!job->tallies) {
         cli_error("not enough memory for the counts");
         return CLI_ENVIRONMENT;
@@ -158,7 +133,7 @@ static cli_exit make_room(verify_job *job)
 /* Finds errors of files, names and sources before verifying anything. */
 static cli_exit prepare(verify_job *job, const cli_args *args)
 {
-    bool own = job->wanted.source != NULL;
+    bool own = cli_args_given(args, "source");
     cli_exit code = own ? cli_source_read(&job->own, args) : CLI_OK;
     if (code == CLI_OK)
         code = verify_read(job, args);
@@ -175,7 +150,10 @@ static cli_exit prepare(verify_job *job, const cli_args *args)
 
 static cli_exit verify(const cli_args *args)
 {
-    verify_job job = { .wanted = read_wanted(args), .options = read_options(args) };
+    verify_job job = { .args = args, .options = read_options(args) };
+    const size_t kinds = cli_args_list_count(args, "inputs");
+    for (size_t i = 0; i < kinds && job.input_count < VERIFY_INPUTS_MAX; i++)
+        job.inputs[job.input_count++] = lab_inputs_find(cli_args_list(args, "inputs", i));
     job.total.worst_error = job.total.worst_lse = -1;
     cli_exit code = prepare(&job, args);
     if (code == CLI_OK) {

@@ -37,26 +37,10 @@ typedef struct verify_contenders {
 
 #define VERIFY_INPUTS_MAX 32
 
-/* The options, except those that choose contenders and problems. */
-typedef struct verify_wanted {
-    bool json;
-    const char *source; /* the file of a user's kernel, or NULL */
-    const lab_inputs *inputs[VERIFY_INPUTS_MAX];
-    size_t input_count; /* 0: by the size of the problem */
-    bool quick;
-    bool proof;
-    bool together;
-    bool exact;
-    bool seeded; /* the seed was given */
-    unsigned deadline_s;
-    int jobs; /* cases at a time; 0: the default for the device */
-    /* Captured values. */
-    const char *tensors, *prefix, *q, *k, *v; /* files, or NULL */
-    const char *layout, *words;
-} verify_wanted;
-
 typedef struct verify_job {
-    verify_wanted wanted;
+    const cli_args *args;
+    const lab_inputs *inputs[VERIFY_INPUTS_MAX]; /* of --inputs */
+    size_t input_count;                          /* 0: by the size of the problem */
     lab_verify_options options;
     verify_contenders contenders;
     lab_problems asked;            /* from the command line */

@@ -344,7 +344,7 @@ static cli_exit check_source(verify_job *job)
  * repeated. */
 static cli_exit draw_seed(verify_job *job)
 {
-    if (job->wanted.seeded || lab_random_hidden(&job->options.seed))
+    if (cli_args_given(job->args, "seed") || lab_random_hidden(&job->options.seed))
         return CLI_OK;
     cli_error("the system has no random numbers");
     return CLI_ENVIRONMENT;
@@ -377,6 +377,6 @@ void verify_source_refusal(verify_job *job, const heed_problem *problem, const l
     memcpy(job->refused_spec, spec, sizeof spec);
     job->refused++;
     lab_progress_end(&job->progress);
-    if (!job->wanted.json)
+    if (!cli_args_json(job->args))
         cli_message("%s cannot do %s: %s", job->own.name, spec, report->verdicts[0].reason);
 }

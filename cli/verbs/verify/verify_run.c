@@ -21,16 +21,17 @@
 /* The kinds of inputs for a problem: those of --inputs; else all if it is small, without --quick;
  * else the normal ones and another kind, by @index. */
 static size_t choose_inputs(const lab_inputs **list, const heed_problem *problem, size_t index,
-                            const verify_wanted *wanted)
+                            const verify_job *job)
 {
     size_t count = 0, kinds = 0;
-    for (; count < wanted->input_count; count++)
-        list[count] = wanted->inputs[count];
+    for (; count < job->input_count; count++)
+        list[count] = job->inputs[count];
     if (count)
         return count;
     while (lab_inputs_at(kinds))
         kinds++;
-    bool all = !wanted->quick && heed_problem_flops(problem) <= ALL_INPUTS_FLOPS &&
+    bool all = !cli_args_flag(job->args, "quick") &&
+               heed_problem_flops(problem) <= ALL_INPUTS_FLOPS &&
                heed_problem_bytes(problem) <= ALL_INPUTS_BYTES;
     for (size_t i = 0; i < kinds && count < VERIFY_INPUTS_MAX; i++)
         if (all || i == 0 || i == 1 + index % (kinds - 1))
@@ -79,9 +80,9 @@ static cli_exit run_campaign(verify_job *job, lab_campaign *campaign)
     campaign->contenders = job->contenders.items;
     campaign->contender_count = job->contenders.count;
     campaign->options = job->options;
-    campaign->deadline_s = job->wanted.deadline_s;
-    campaign->together = job->wanted.together;
-    campaign->exact = job->wanted.exact;
+    campaign->deadline_s = (unsigned)cli_args_integer(job->args, "deadline");
+    campaign->together = cli_args_flag(job->args, "together");
+    campaign->exact = cli_args_flag(job->args, "exact");
     campaign->stop = cli_interrupted;
     campaign->progress = campaign->jobs > 1 || *job->on ? show_progress : NULL;
     campaign->data = job;
@@ -170,15 +171,15 @@ static void add_proof(const verify_job *job, batch *next, const heed_problem *pr
  * for less. */
 static bool wants_proof(const verify_job *job)
 {
-    bool less = job->wanted.input_count > 0 || job->wanted.quick;
-    return job->wanted.proof || (job->own.text && !less);
+    bool less = job->input_count > 0 || cli_args_flag(job->args, "quick");
+    return cli_args_flag(job->args, "proof") || (job->own.text && !less);
 }
 
 static void add_kinds(const verify_job *job, batch *next, const heed_problem *problem, size_t index)
 {
     const lab_inputs *inputs[VERIFY_INPUTS_MAX];
-    size_t count = choose_inputs(inputs, problem, index, &job->wanted);
-    bool properties = !job->wanted.quick || index % QUICK_PROPERTIES == 0;
+    size_t count = choose_inputs(inputs, problem, index, job);
+    bool properties = !cli_args_flag(job->args, "quick") || index % QUICK_PROPERTIES == 0;
     for (size_t i = 0; i < count; i++)
         next->cases[next->count++] = (lab_campaign_case){ .problem = *problem,
                                                           .inputs = inputs[i],
@@ -261,7 +262,7 @@ static cli_exit verify_captured(verify_job *job, const cli_args *args)
 
 static bool has_captured(const verify_job *job)
 {
-    return job->wanted.tensors || job->wanted.q;
+    return cli_args_text(job->args, "tensors") || cli_args_text(job->args, "q");
 }
 
 cli_exit verify_read(verify_job *job, const cli_args *args)
