@@ -169,6 +169,18 @@ size_t cli_args_list_count(const cli_args *args, const char *name);
 const char *cli_args_list(const cli_args *args, const char *name, size_t index);
 bool cli_args_json(const cli_args *args); /* --json was given */
 
+/* A rule about two options: the first is given only together with the other one or, if @apart, only
+ * without it. Otherwise the error is @says or, if that is NULL, names both, with @why after it. */
+typedef struct cli_rule {
+    const char *option, *other;
+    bool apart;
+    const char *why, *says; /* or NULL */
+} cli_rule;
+
+/* cli_rules_check() prints the error of the first rule that is broken. The table ends with a row
+ * without an option. */
+cli_exit cli_rules_check(const cli_args *args, const cli_rule *rules);
+
 /* -------------------------------------------------------------------------- */
 /* context.c: options that several verbs share, and their meaning             */
 /* -------------------------------------------------------------------------- */

@@ -23,23 +23,21 @@ static const cli_operand_file *operand_of(const cli_inputs *inputs, lab_role rol
 
 cli_exit cli_new_keys_options(const cli_args *args)
 {
-    static const struct {
-        const char *option, *needed, *why;
-    } rows[] = {
-        { "v-new", "k-new", "" },
-        { "rotary-cos", "k-new", ": Q is rotated beside new keys alone" },
-        { "rotary-sin", "k-new", ": Q is rotated beside new keys alone" },
-        { "rotary-cos", "rotary-sin", "" },
-        { "rotary-sin", "rotary-cos", "" },
-        { "k-out", "k-new", ": without new keys K stays as it is" },
-        { "v-out", "k-new", ": without new keys V stays as it is" },
-        { "k-new", "lengths", ", which count the new keys" },
+    static const char beside[] = ": Q is rotated beside new keys alone";
+    static const cli_rule rules[] = {
+        { "v-new", "k-new", false, NULL, NULL },
+        { "rotary-cos", "k-new", false, beside, NULL },
+        { "rotary-sin", "k-new", false, beside, NULL },
+        { "rotary-cos", "rotary-sin", false, NULL, NULL },
+        { "rotary-sin", "rotary-cos", false, NULL, NULL },
+        { "k-out", "k-new", false, ": without new keys K stays as it is", NULL },
+        { "v-out", "k-new", false, ": without new keys V stays as it is", NULL },
+        { "k-new", "lengths", false, ", which count the new keys", NULL },
+        { .option = NULL },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (cli_args_text(args, rows[i].option) && !cli_args_text(args, rows[i].needed)) {
-            cli_error("--%s needs --%s%s", rows[i].option, rows[i].needed, rows[i].why);
-            return CLI_USAGE;
-        }
+    cli_exit code = cli_rules_check(args, rules);
+    if (code != CLI_OK)
+        return code;
     if (cli_args_text(args, "k-new") && !cli_args_text(args, "v-new") &&
         !cli_args_given(args, "dim-v")) {
         cli_error("--k-new needs --v-new, or --dim-v in the place of --v");

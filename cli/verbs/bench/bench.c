@@ -206,60 +206,32 @@ static void free_run(lab_bench *bench)
     heed_context_destroy(bench->context);
 }
 
-/* --calibrate compares a kernel with itself: options that name another side are mistakes. */
-static cli_exit check_calibrate(const cli_args *args)
+/* Checks options and files before any work. --calibrate compares a kernel with itself: options that
+ * name another side are mistakes. Records contain heed and its rivals only, and a sandbox launches
+ * no other kernel. */
+static cli_exit check(const cli_args *args)
 {
+    static const cli_rule rules[] = {
+        { "duels", "calibrate", false, NULL,
+          "--duels counts verdicts of a kernel beside itself; add --calibrate" },
+        { "record", "source", true, NULL,
+          "--record keeps only heed and its rivals; leave out --source, or keep what --json "
+          "prints" },
+        { "behind", "source", true, NULL,
+          "--behind times only heed and its rivals; leave out --source" },
+        { .option = NULL },
+    };
     static const char *const others[] = { "against", "peers", "record", "source" };
     size_t count = sizeof others / sizeof others[0];
     if (cli_args_given(args, "duels")) /* allows the last one, the source */
         count--;
-    for (size_t i = 0; i < count; i++) {
-        if (!cli_args_flag(args, "calibrate") || !cli_args_given(args, others[i]))
-            continue;
-        cli_error("--calibrate compares each kernel only with itself; leave out --%s", others[i]);
-        return CLI_USAGE;
-    }
-    return CLI_OK;
-}
-
-/* --duels needs --calibrate. */
-static cli_exit check_duels(const cli_args *args)
-{
-    if (!cli_args_given(args, "duels") || cli_args_flag(args, "calibrate"))
-        return CLI_OK;
-    cli_error("--duels counts verdicts of a kernel beside itself; add --calibrate");
-    return CLI_USAGE;
-}
-
-/* Records contain heed and its rivals only. */
-static cli_exit check_record(const cli_args *args)
-{
-    if (!cli_args_given(args, "record") || !cli_args_given(args, "source"))
-        return CLI_OK;
-    cli_error("--record keeps only heed and its rivals; leave out --source, or keep what --json "
-              "prints");
-    return CLI_USAGE;
-}
-
-/* A sandbox launches no other kernel. */
-static cli_exit check_behind(const cli_args *args)
-{
-    if (!cli_args_flag(args, "behind") || !cli_args_given(args, "source"))
-        return CLI_OK;
-    cli_error("--behind times only heed and its rivals; leave out --source");
-    return CLI_USAGE;
-}
-
-/* Checks options and files before any work. */
-static cli_exit check(const cli_args *args)
-{
-    cli_exit code = check_calibrate(args);
-    if (code == CLI_OK)
-        code = check_duels(args);
-    if (code == CLI_OK)
-        code = check_record(args);
-    if (code == CLI_OK)
-        code = check_behind(args);
+    for (size_t i = 0; cli_args_flag(args, "calibrate") && i < count; i++)
+        if (cli_args_given(args, others[i])) {
+            cli_error("--calibrate compares each kernel only with itself; leave out --%s",
+                      others[i]);
+            return CLI_USAGE;
+        }
+    cli_exit code = cli_rules_check(args, rules);
     if (code == CLI_OK)
         code = cli_kernel_check(args);
     return code == CLI_OK ? cli_kernel_check_of(args, "against") : code;

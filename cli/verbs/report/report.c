@@ -62,18 +62,20 @@ static cli_exit write_out(const report_run *run)
 
 static cli_exit check(const cli_args *args)
 {
+    static const char final[] = ": it writes the files of a folder";
+    static const cli_rule rules[] = {
+        { "json", "brief", true, NULL, NULL },
+        { "json", "markdown", true, NULL, NULL },
+        { "final", "json", true, final, NULL },
+        { "final", "markdown", true, final, NULL },
+        { "final", "brief", true, final, NULL },
+        { "final", "output", true, final, NULL },
+        { .option = NULL },
+    };
     bool brief = cli_args_flag(args, "brief");
-    if (cli_args_json(args) && (brief || cli_args_flag(args, "markdown"))) {
-        cli_error("--json cannot be used with --%s", brief ? "brief" : "markdown");
-        return CLI_USAGE;
-    }
-    static const char *const others[] = { "json", "markdown", "brief", "output" };
-    for (size_t i = 0; cli_args_given(args, "final") && i < sizeof others / sizeof *others; i++)
-        if (cli_args_given(args, others[i])) {
-            cli_error("--final cannot be used with --%s: it writes the files of a folder",
-                      others[i]);
-            return CLI_USAGE;
-        }
+    cli_exit code = cli_rules_check(args, rules);
+    if (code != CLI_OK)
+        return code;
     if (brief && (cli_args_given(args, "board") || cli_args_operand_count(args) == 0)) {
         cli_error("--brief is for records: it takes at least one, and no --board");
         return CLI_USAGE;

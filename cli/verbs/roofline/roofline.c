@@ -15,22 +15,18 @@ static bool wants_problems(const cli_args *args)
 /* Refuses options that exclude each other. */
 static cli_exit check(const cli_args *args)
 {
-    static const struct {
-        const char *given, *with;
-        bool wanted;
-    } rules[] = {
-        { "space", "judge", true },      { "trials", "judge", true },
-        { "fresh", "machine", false },   { "device", "machine", false },
-        { "threads", "machine", false }, { "cpu", "machine", false },
+    static const cli_rule rules[] = {
+        { "space", "judge", false, NULL, NULL },
+        { "trials", "judge", false, NULL, NULL },
+        { "fresh", "machine", true, NULL, NULL },
+        { "device", "machine", true, NULL, NULL },
+        { "threads", "machine", true, NULL, NULL },
+        { "cpu", "machine", true, NULL, NULL },
+        { .option = NULL },
     };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (!cli_args_given(args, rules[i].given) ||
-            cli_args_given(args, rules[i].with) == rules[i].wanted)
-            continue;
-        cli_error("--%s %s --%s", rules[i].given, rules[i].wanted ? "needs" : "cannot be used with",
-                  rules[i].with);
-        return CLI_USAGE;
-    }
+    cli_exit code = cli_rules_check(args, rules);
+    if (code != CLI_OK)
+        return code;
     if (cli_args_given(args, "machine") && cli_args_flag(args, "judge") &&
         !cli_args_given(args, "trials")) {
         cli_error("--judge with --machine needs --trials: a device that is not here cannot be "
