@@ -118,10 +118,9 @@ const char *cli_input_print(const cli_input *input, char text[CLI_PLACE_SIZE]);
  * for pages the keys of one. */
 int64_t cli_input_seq(const cli_input *input, cli_layout layout);
 
-/* cli_packed_order() and cli_page_order() return the order of the dimensions of packed arrays and
- * of pages, such as "[tokens, heads, dim]". */
-const char *cli_packed_order(cli_layout layout);
-const char *cli_page_order(cli_layout layout);
+/* The order of the dimensions of packed arrays and of pages, by layout, such as "[tokens, heads,
+ * dim]". */
+extern const char *const cli_packed_orders[], *const cli_page_orders[];
 
 /* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim] of lab_values and
  * lab_bench_tensors, whatever the strides of their problem. */

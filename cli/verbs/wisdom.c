@@ -85,9 +85,11 @@ static cli_exit print_lines(heed_context *context, line_print *print)
     return code;
 }
 
-static cli_exit look(const cli_args *args, bool check)
+/* For show, and for check, which lists only lines that are not used. */
+static cli_exit look(const cli_args *args)
 {
     heed_context *context;
+    bool check = strcmp(cli_args_operand(args, 0), "check") == 0;
     cli_exit code = cli_context_open(&context, args);
     if (code != CLI_OK)
         return code;
@@ -398,21 +400,11 @@ static cli_exit export(const cli_args *args)
 /* The verb                                                                   */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit show(const cli_args *args)
-{
-    return look(args, false);
-}
-
-static cli_exit check(const cli_args *args)
-{
-    return look(args, true);
-}
-
 static cli_exit run(const cli_args *args)
 {
     static const cli_subcommand subcommands[] = {
         { "export", 0, 0, export },   { "import", 1, CLI_ANY, import },
-        { "show", 1, CLI_ANY, show }, { "check", 1, CLI_ANY, check },
+        { "show", 1, CLI_ANY, look }, { "check", 1, CLI_ANY, look },
         { NULL, 0, 0, NULL },
     };
     return cli_subcommand_run(subcommands, args);

@@ -103,7 +103,7 @@ static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *e
 
 static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record)
 {
-    const char *problem = gate->problem;
+    const char *problem = cli_args_text(gate->args, "problem");
     const char *device = heed_context_device(gate->bench.context);
     int threads = heed_context_threads(gate->bench.context);
     if (gate->elsewhere)
@@ -122,7 +122,7 @@ static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record
 static cli_exit read_champions(gate_run *gate, lab_record *record)
 {
     const lab_record_filter filter = { .part = LAB_BOARD_BEST,
-                                       .problem = gate->problem,
+                                       .problem = cli_args_text(gate->args, "problem"),
                                        .device = heed_context_device(gate->bench.context) };
     lab_error error = { "not enough memory for the champions" };
     cli_exit code = CLI_OK;
@@ -193,11 +193,9 @@ static cli_exit check_arguments(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    gate_run gate = { .options = cli_rebuild_options(args),
+    gate_run gate = { .args = args,
+                      .options = cli_rebuild_options(args),
                       .machine = cli_machine(args),
-                      .problem = cli_args_text(args, "problem"),
-                      .json = cli_args_json(args),
-                      .allow_ambiguous = cli_args_flag(args, "allow-ambiguous"),
                       .bench = { .sink = &cli_sink,
                                  .rival_names = cli_args_text(args, "peers"),
                                  .kernel = cli_args_text(args, "kernel"),

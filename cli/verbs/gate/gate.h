@@ -50,11 +50,9 @@ typedef struct gate_shape {
 } gate_shape;
 
 typedef struct gate_run {
+    const cli_args *args;
     lab_rebuild_options options;
     heed_options machine; /* see cli_machine() */
-    const char *problem;  /* only the champions of this problem; NULL: all */
-    bool json;
-    bool allow_ambiguous;
     lab_bench bench;
     double limit; /* slower by more than this share fails */
     double seconds;
@@ -75,7 +73,6 @@ cli_exit gate_judge(gate_run *gate);
 /* gate_report.c: the result. gate_exit() returns its exit code. */
 cli_exit gate_report(const gate_run *gate);
 cli_exit gate_exit(const gate_run *gate);
-size_t gate_count(const gate_run *gate, gate_verdict verdict);
 
 typedef enum criterion_verdict {
     CRITERION_UNKNOWN = 0, /* it was not measured: a rival, a GPU or a tool is missing */

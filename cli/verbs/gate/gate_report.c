@@ -14,7 +14,7 @@ static const char *verdict_name(gate_verdict verdict)
     return (unsigned)verdict < GATE_VERDICTS ? names[verdict] : "unknown";
 }
 
-size_t gate_count(const gate_run *gate, gate_verdict verdict)
+static size_t count_of(const gate_run *gate, gate_verdict verdict)
 {
     size_t count = 0;
     for (size_t i = 0; i < gate->count; i++)
@@ -24,10 +24,10 @@ size_t gate_count(const gate_run *gate, gate_verdict verdict)
 
 cli_exit gate_exit(const gate_run *gate)
 {
-    if (gate_count(gate, GATE_WRONG) + gate_count(gate, GATE_SLOWER) > 0)
+    if (count_of(gate, GATE_WRONG) + count_of(gate, GATE_SLOWER) > 0)
         return CLI_FINDING;
-    bool doubtful = gate_count(gate, GATE_AMBIGUOUS) > 0 || gate->unverified;
-    return doubtful && !gate->allow_ambiguous ? CLI_OPEN : CLI_OK;
+    bool doubtful = count_of(gate, GATE_AMBIGUOUS) > 0 || gate->unverified;
+    return doubtful && !cli_args_flag(gate->args, "allow-ambiguous") ? CLI_OPEN : CLI_OK;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static void add_shape(cli_rows *rows, const gate_shape *shape)
 
 static cli_rows list_shapes(const gate_run *gate)
 {
-    cli_rows rows = cli_rows_begin(gate->json);
+    cli_rows rows = cli_rows_begin(cli_args_json(gate->args));
     for (size_t i = 0; i < gate->count; i++)
         add_shape(&rows, &gate->shapes[i]);
     return rows;
@@ -104,12 +104,12 @@ static cli_exit print_table(const gate_run *gate)
 /* Prints the closing line. */
 static void print_sum(const gate_run *gate)
 {
-    size_t doubtful = gate_count(gate, GATE_AMBIGUOUS);
+    size_t doubtful = count_of(gate, GATE_AMBIGUOUS);
     printf("%zu champion%s on %s: %zu pass, %zu are planned anyway, %zu slower by more than "
            "%.3g %%, %zu wrong, %zu ambiguous\n",
            gate->count, lab_plural(gate->count), heed_context_device(gate->bench.context),
-           gate_count(gate, GATE_PASS), gate_count(gate, GATE_SAME), gate_count(gate, GATE_SLOWER),
-           100 * gate->limit, gate_count(gate, GATE_WRONG), doubtful);
+           count_of(gate, GATE_PASS), count_of(gate, GATE_SAME), count_of(gate, GATE_SLOWER),
+           100 * gate->limit, count_of(gate, GATE_WRONG), doubtful);
     if (doubtful)
         cli_warning("AMBIGUOUS on %zu of %zu shape%s: neither a slowdown nor its absence was "
                     "shown, and so %s; more --seconds or a quieter machine may decide",
@@ -128,19 +128,20 @@ static cli_exit print_json(const gate_run *gate)
     json_t *counts = json_object();
     for (int i = 0; i < GATE_VERDICTS; i++)
         json_object_set_new(counts, names[i],
-                            json_integer((json_int_t)gate_count(gate, (gate_verdict)i)));
+                            json_integer((json_int_t)count_of(gate, (gate_verdict)i)));
     return cli_json_print(
         json_pack("{s:s, s:i, s:o, s:o, s:b, s:i, s:o, s:o}", "device",
                   heed_context_device(gate->bench.context), "threads",
                   heed_context_threads(gate->bench.context), "limit", cli_json_real(gate->limit),
-                  "seconds", cli_json_real(gate->seconds), "allow_ambiguous", gate->allow_ambiguous,
-                  "exit", gate_exit(gate), "counts", counts, "shapes", cli_rows_take(&shapes)),
+                  "seconds", cli_json_real(gate->seconds), "allow_ambiguous",
+                  cli_args_flag(gate->args, "allow-ambiguous"), "exit", gate_exit(gate), "counts",
+                  counts, "shapes", cli_rows_take(&shapes)),
         "gate");
 }
 
 cli_exit gate_report(const gate_run *gate)
 {
-    if (gate->json)
+    if (cli_args_json(gate->args))
         return print_json(gate);
     cli_exit code = print_table(gate);
     print_sum(gate);

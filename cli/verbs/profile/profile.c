@@ -39,19 +39,13 @@ static heed_status plan_text(heed_plan **plan, heed_context *context, const heed
     return status;
 }
 
-profile_subject profile_subject_read(const cli_args *args)
+heed_status profile_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
+                         heed_plan **plan)
 {
-    return (profile_subject){ .kernel = cli_args_text(args, "kernel"),
-                              .source = cli_args_text(args, "source") };
-}
-
-heed_status profile_plan(const profile_subject *subject, heed_context *context,
-                         const heed_problem *problem, heed_plan **plan)
-{
-    const char *path = subject->source;
+    const char *kernel = cli_args_text(args, "kernel"), *path = cli_args_text(args, "source");
     char *text = NULL;
     if (!path)
-        return plan_built_in(subject->kernel, context, problem, plan);
+        return plan_built_in(kernel, context, problem, plan);
     *plan = NULL;
     if (heed_device_is_host(context))
         return heed_fail(HEED_ERR_INVALID, "--source: '%s' is for a GPU, and the device is a CPU",
@@ -62,7 +56,7 @@ heed_status profile_plan(const profile_subject *subject, heed_context *context,
     heed_status status = cli_read_text(path, SOURCE_MAX, &text, &size, &error);
     status = status == HEED_OK ? HEED_OK : heed_fail(status, "--source: %s", error.text);
     if (status == HEED_OK)
-        status = plan_built_in(subject->kernel, context, problem, &model);
+        status = plan_built_in(kernel, context, problem, &model);
     if (status == HEED_OK)
         status = plan_text(plan, context, problem, heed_plan_name(model), text);
     heed_plan_destroy(model);

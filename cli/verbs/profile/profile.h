@@ -10,18 +10,11 @@
 #include "cli/base/cli.h"
 #include "insight/ncu.h"
 
-/* The kernel to profile, from --kernel and --source. */
-typedef struct profile_subject {
-    const char *kernel; /* NULL: heed's choice */
-    const char *source; /* a file that replaces its source; NULL: none */
-} profile_subject;
-
-/* profile_subject_read() reads both options. profile_plan() makes the plan of
- * @subject for @problem: the kernel's own, or the source launched like the kernel's config. Returns
- * as heed_plan_create() does, or the error of reading the source. */
-profile_subject profile_subject_read(const cli_args *args);
-heed_status profile_plan(const profile_subject *subject, heed_context *context,
-                         const heed_problem *problem, heed_plan **plan);
+/* profile_plan() makes the plan of --kernel for @problem: the kernel's own or, with --source, that
+ * source launched like the kernel's config. Returns as heed_plan_create() does, or the error of
+ * reading the source. */
+heed_status profile_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
+                         heed_plan **plan);
 #define PROFILE_OPTION_SOURCE                                                            \
     OPT_PATH("source", 0, "FILE",                                                        \
              "Use this CUDA source, which you trust, instead of the kernel's own, with " \
@@ -43,7 +36,6 @@ typedef struct profile_row {
 
 typedef struct profile_job {
     const cli_args *args;
-    profile_subject subject;
     bool keep_caches;
     char device[64]; /* its name */
     char ncu[512];   /* path of ncu; empty: none */

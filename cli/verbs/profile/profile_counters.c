@@ -72,7 +72,7 @@ static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_probl
         profile_row *row = &job->rows[i];
         heed_plan *plan;
         heed_problem_print(&problems->items[i], row->spec, sizeof row->spec);
-        heed_status status = profile_plan(&job->subject, context, &problems->items[i], &plan);
+        heed_status status = profile_plan(args, context, &problems->items[i], &plan);
         if (status != HEED_OK)
             code = cli_fail(status, row->spec);
         snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
@@ -101,7 +101,7 @@ static cli_exit count(profile_job *job, profile_row *row, const target *device)
         .ncu = job->ncu,
         .device = cli_device(job->args),
         .kernel = row->kernel,
-        .source = job->subject.source,
+        .source = cli_args_text(job->args, "source"),
         .spec = row->spec,
         .arch = device->arch,
         .keep_caches = job->keep_caches,
@@ -161,9 +161,7 @@ static cli_exit profile_problems(profile_job *job, const cli_args *args)
 
 cli_exit profile_counters(const cli_args *args)
 {
-    profile_job job = { .args = args,
-                        .subject = profile_subject_read(args),
-                        .keep_caches = cli_args_choice(args, "caches") == 1 };
+    profile_job job = { .args = args, .keep_caches = cli_args_choice(args, "caches") == 1 };
     const char *recording = cli_args_text(args, "read");
     cli_exit code = CLI_OK;
     if (recording && cli_args_operand_count(args) > 0) {

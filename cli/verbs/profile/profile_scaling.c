@@ -44,9 +44,7 @@ typedef struct scaling_axis {
 } scaling_axis;
 
 typedef struct scaling_job {
-    profile_subject subject;
-    bool json;
-    size_t steps; /* points of an axis */
+    const cli_args *args;
     heed_context *context;
     double seconds;
     lab_progress progress;
@@ -100,7 +98,7 @@ static void grow_spec(const heed_problem *base, lab_axis axis, int64_t factor,
 
 static void make_points(const scaling_job *job, const heed_problem *base, scaling_axis *axis)
 {
-    axis->count = job->steps;
+    axis->count = (size_t)cli_args_integer(job->args, "steps");
     for (size_t i = 0; i < axis->count; i++) {
         char spec[2 * HEED_SPEC_SIZE];
         scaling_point *point = &axis->points[i];
@@ -187,7 +185,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     lab_bench_tensors tensors;
     lab_bench_engine engine;
     heed_plan *plan;
-    heed_status status = profile_plan(&job->subject, job->context, &point->problem, &plan);
+    heed_status status = profile_plan(job->args, job->context, &point->problem, &plan);
     if (status != HEED_OK)
         return status;
     describe(job, plan, point, figure);
@@ -351,7 +349,7 @@ static json_t *json_axis(const void *item)
 static cli_exit report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
                                size_t count)
 {
-    if (!job->json)
+    if (!cli_args_json(job->args))
         return print_axes(spec, axes, count);
     json_t *list = cli_json_list(axes, count, sizeof *axes, json_axis);
     job->problems = cli_json_append(job->problems,
@@ -361,7 +359,7 @@ static cli_exit report_problem(scaling_job *job, const char *spec, const scaling
 
 static cli_exit report_end(const scaling_job *job)
 {
-    if (job->json)
+    if (cli_args_json(job->args))
         return cli_json_print(
             json_pack("{s:s, s:i, s:O}", "device", heed_context_device(job->context), "exit",
                       job->found ? CLI_FINDING : CLI_OK, "problems", job->problems),
@@ -400,9 +398,7 @@ static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
 cli_exit profile_scaling(const cli_args *args)
 {
     lab_problems problems;
-    scaling_job job = { .subject = profile_subject_read(args),
-                        .json = cli_args_json(args),
-                        .steps = (size_t)cli_args_integer(args, "steps"),
+    scaling_job job = { .args = args,
                         .seconds = cli_args_real(args, "seconds"),
                         .problems = json_array() };
     cli_exit code = cli_problems_read(&problems, args);
@@ -410,7 +406,8 @@ cli_exit profile_scaling(const cli_args *args)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
         code = cli_context_open(&job.context, args);
-    job.progress = lab_progress_start(&cli_sink, "scaling", problems.count * 3 * job.steps);
+    job.progress = lab_progress_start(&cli_sink, "scaling",
+                                      problems.count * 3 * (size_t)cli_args_integer(args, "steps"));
     for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
         code = scale_problem(&job, &problems.items[i]);
     lab_progress_end(&job.progress);

@@ -8,21 +8,15 @@
 #include "cli/base/source.h"
 #include "verify/campaign.h"
 
-/* The results of one contender, over all problems and inputs. */
+/* The results of one contender, over all problems and inputs, or of one gate, over everything. */
 typedef struct verify_tally {
     size_t passed;
     size_t failed;
     size_t skipped;
-    double worst_error; /* largest row error divided by the allowed one; negative: none */
+    double worst_error; /* of a contender: largest row error divided by the allowed one; negative:
+                           none */
     double worst_lse;
 } verify_tally;
-
-/* The results of one gate, over everything. */
-typedef struct verify_gate_tally {
-    size_t passed;
-    size_t failed;
-    size_t skipped;
-} verify_gate_tally;
 
 /* The subject of verification. */
 typedef struct verify_contenders {
@@ -51,7 +45,7 @@ typedef struct verify_job {
     char refused_spec[HEED_SPEC_SIZE];
     int jobs;              /* cases at a time */
     verify_tally *tallies; /* by contender */
-    verify_gate_tally gates[LAB_GATES];
+    verify_tally gates[LAB_GATES];
     verify_tally total;
     int64_t rows;          /* in all problems ... */
     int64_t rows_compared; /* ... and those compared with the reference */

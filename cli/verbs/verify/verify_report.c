@@ -104,11 +104,16 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
 /* Tallies                                                                    */
 /* -------------------------------------------------------------------------- */
 
+static void count_outcome(verify_tally *tally, lab_outcome outcome)
+{
+    tally->passed += outcome == LAB_PASS;
+    tally->failed += outcome == LAB_FAIL;
+    tally->skipped += outcome == LAB_SKIP;
+}
+
 static void tally_add(verify_tally *tally, const lab_report *report)
 {
-    tally->passed += report->outcome == LAB_PASS;
-    tally->failed += report->outcome == LAB_FAIL;
-    tally->skipped += report->outcome == LAB_SKIP;
+    count_outcome(tally, report->outcome);
     if (report->outcome == LAB_SKIP)
         return;
     double error = report->verdicts[lab_gate_index("error")].figure;
@@ -129,11 +134,8 @@ static void add_item(verify_job *job, const verify_item *item, size_t contender)
         job->rows_compared += report->rows_compared;
     }
     for (size_t g = 0; g < LAB_GATES; g++) {
-        lab_outcome outcome = report->verdicts[g].outcome;
-        job->gates[g].passed += outcome == LAB_PASS;
-        job->gates[g].failed += outcome == LAB_FAIL;
-        job->gates[g].skipped += outcome == LAB_SKIP;
-        if (outcome == LAB_FAIL)
+        count_outcome(&job->gates[g], report->verdicts[g].outcome);
+        if (report->verdicts[g].outcome == LAB_FAIL)
             add_failure(job, item, g);
     }
 }
@@ -257,7 +259,7 @@ static cli_exit print_text(const verify_job *job)
 }
 
 /* Adds a gate with its summary, and its tally if there is one. */
-static void add_gate(cli_rows *rows, size_t gate, const verify_gate_tally *tally)
+static void add_gate(cli_rows *rows, size_t gate, const verify_tally *tally)
 {
     cli_row_text(rows, "gate", "gate", lab_gate_at(gate)->name);
     cli_row_text(rows, "proves", "proves", lab_gate_at(gate)->proves);
