@@ -405,6 +405,9 @@ json_t *cli_json_reals(const double *values, size_t count);
 /* cli_json_column() returns a member of @row, or null if it is unknown. */
 json_t *cli_json_column(const lab_record_column *column, const lab_record_row *row);
 
+/* cli_shell_word() writes @text as one word of a shell, in quotes if it needs them. */
+void cli_shell_word(FILE *stream, const char *text);
+
 /* cli_output_open() makes sure that file descriptors 0 to 2 are in use, so that no data file can
  * become stdout. Only main() calls it. */
 void cli_output_open(void);

@@ -313,6 +313,20 @@ cli_exit cli_json_print(json_t *json, const char *verb)
     return CLI_ENVIRONMENT;
 }
 
+void cli_shell_word(FILE *stream, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=:,./@%";
+    if (*text && strspn(text, plain) == strlen(text)) {
+        fputs(text, stream);
+        return;
+    }
+    fputc('\'', stream);
+    for (; *text; text++)
+        fputs(*text == '\'' ? "'\\''" : (const char[]){ *text, '\0' }, stream);
+    fputc('\'', stream);
+}
+
 void cli_output_open(void)
 {
     /* Opened in the opposite mode, so that using a closed standard stream still fails. */

@@ -78,12 +78,12 @@ static void measure_machine(lab_bench *bench, const bench_sources *sources)
         bench->copy = 0;
 }
 
-static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
+cli_exit bench_measure(lab_bench *bench, const bench_sources *sources, const char *title)
 {
-    lab_progress progress = lab_progress_start(&cli_sink, "timing", sources->count);
+    lab_progress progress = lab_progress_start(&cli_sink, title, sources->count);
     char spec[HEED_SPEC_SIZE];
     cli_exit code = CLI_OK;
-    bench->rows = calloc(sources->count, sizeof *bench->rows);
+    bench->rows = calloc(sources->count + 1, sizeof *bench->rows);
     if (!bench->rows) {
         cli_error("not enough memory for %zu problems", sources->count);
         return CLI_ENVIRONMENT;
@@ -92,14 +92,20 @@ static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
         lab_progress_step(&progress, i, spec);
         code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
-        if (code == CLI_OK)
-            bench->row_count++;
+        bench->row_count += code == CLI_OK;
     }
     lab_progress_end(&progress);
-    if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: %zu of %zu problem%s finished", bench->row_count, sources->count,
-                    lab_plural(sources->count));
     return code;
+}
+
+void bench_close(lab_bench *bench)
+{
+    for (size_t i = 0; i < bench->row_count; i++)
+        lab_bench_row_free(&bench->rows[i]);
+    free(bench->rows);
+    bench->rows = NULL;
+    bench->row_count = 0;
+    lab_bench_rivals_close(bench);
 }
 
 /* Checks for requested backends of peers that are not available, whose names cannot be checked. */
@@ -171,7 +177,10 @@ static cli_exit run_bench(lab_bench *bench, const bench_sources *sources, const 
         if (!roofline_known(&bench->roofline, bench->context))
             memset(&bench->roofline, 0, sizeof bench->roofline);
         measure_machine(bench, sources);
-        code = measure_all(bench, sources);
+        code = bench_measure(bench, sources, "timing");
+        if (code == CLI_INTERRUPTED)
+            cli_message("interrupted: %zu of %zu problem%s finished", bench->row_count,
+                        sources->count, lab_plural(sources->count));
     }
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
         cli_exit printed = print(bench, args);
@@ -195,15 +204,6 @@ static cli_exit open_behind(lab_bench *bench, lab_behind **behind)
                   status == HEED_ERR_NO_MEMORY ? "not enough memory" : heed_message());
     bench->behind = *behind;
     return cli_exit_of(status);
-}
-
-static void free_run(lab_bench *bench)
-{
-    for (size_t i = 0; i < bench->row_count; i++)
-        lab_bench_row_free(&bench->rows[i]);
-    free(bench->rows);
-    lab_bench_rivals_close(bench);
-    heed_context_destroy(bench->context);
 }
 
 /* Checks options and files before any work. --calibrate compares a kernel with itself: options that
@@ -285,7 +285,8 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK && !calibrate)
         code = verdict(&bench);
     lab_behind_destroy(behind);
-    free_run(&bench);
+    bench_close(&bench);
+    heed_context_destroy(bench.context);
     bench_sources_free(&sources);
     cli_source_free(&own);
     return code;

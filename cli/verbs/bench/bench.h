@@ -51,6 +51,11 @@ cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
 cli_exit bench_exit_of(lab_bench_outcome outcome);
 cli_exit bench_exit_of_work(heed_status status);
 
+/* bench_measure() makes the rows of @bench, one for each source, with @title for progress. A
+ * failure has been printed. bench_close() frees them, and closes the rivals. */
+cli_exit bench_measure(lab_bench *bench, const bench_sources *sources, const char *title);
+void bench_close(lab_bench *bench);
+
 /* bench_open_peers() is lab_bench_rivals_open(), and prints errors as those of --peers;
  * bench_check_peers() is lab_bench_rivals_check() likewise. */
 cli_exit bench_open_peers(lab_bench *bench);

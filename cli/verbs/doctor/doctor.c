@@ -73,6 +73,7 @@ static cli_exit print(const doctor_report *report)
 static cli_exit examine(const cli_args *args)
 {
     doctor_report report = { .args = args };
+    lab_environment_read(&report.around);
     const size_t count = sizeof checks / sizeof checks[0];
     lab_progress progress = lab_progress_start(&cli_sink, "doctor", count);
     for (size_t i = 0; i < count && !cli_interrupted(); i++) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "measure/environment.h"
 #include "report/format.h"
 
 /* A load above this, in CPUs, counts as busy. */
@@ -14,8 +13,7 @@
 /* With less memory than this, large problems fail. */
 #define MEMORY_LOW ((uint64_t)1 << 30)
 
-/* The first line of @path without its newline; false if there is none. */
-static bool read_line(const char *path, char *line, int size)
+bool doctor_read_line(const char *path, char *line, int size)
 {
     FILE *file = fopen(path, "re");
     bool read = file && fgets(line, size, file);
@@ -28,9 +26,7 @@ static bool read_line(const char *path, char *line, int size)
 
 void doctor_check_cpu(doctor_report *report)
 {
-    lab_environment environment;
-    lab_environment_read(&environment);
-    doctor_say(report, DOCTOR_OK, "cpu", NULL, "%s, %s", environment.cpu, environment.kernel);
+    doctor_say(report, DOCTOR_OK, "cpu", NULL, "%s, %s", report->around.cpu, report->around.kernel);
 }
 
 /* Writes to @name the features of a context limited to @cpu (NULL: to HEED_CPU; "": not limited).
@@ -72,7 +68,7 @@ static bool describe_cache(int index, char *text, size_t size)
     for (int i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index,
                  files[i]);
-        if (!read_line(path, values[i], sizeof values[i]))
+        if (!doctor_read_line(path, values[i], sizeof values[i]))
             return false;
     }
     text[0] = '\0';
@@ -100,7 +96,7 @@ void doctor_check_caches(doctor_report *report)
 static double cpu_quota(void)
 {
     char line[64], *end;
-    if (!read_line("/sys/fs/cgroup/cpu.max", line, sizeof line))
+    if (!doctor_read_line("/sys/fs/cgroup/cpu.max", line, sizeof line))
         return 0;
     double quota = strtod(line, &end), period = strtod(end, NULL);
     return end != line && period > 0 ? quota / period : 0;
@@ -108,19 +104,17 @@ static double cpu_quota(void)
 
 void doctor_check_threads(doctor_report *report)
 {
-    lab_environment environment;
     heed_context *context;
     heed_options options = { .size = sizeof options,
                              .device = "cpu",
                              .cpu = "scalar" }; /* a bad HEED_CPU is reported by another check */
     double quota = cpu_quota();
-    lab_environment_read(&environment);
     if (heed_context_create(&context, &options) != HEED_OK) {
         doctor_say(report, DOCTOR_FAIL, "threads", "Raise the limit on processes: ulimit -u", "%s",
                    heed_message());
         return;
     }
-    int threads = heed_context_threads(context), allowed = environment.cores_allowed;
+    int threads = heed_context_threads(context), allowed = report->around.cores_allowed;
     heed_context_destroy(context);
     if (quota > 0 && quota < allowed)
         doctor_say(report, DOCTOR_WARN, "threads",
@@ -128,10 +122,10 @@ void doctor_check_threads(doctor_report *report)
                    "%d by default; %d CPUs, but a quota of %.2g, so that threads are stopped at "
                    "times",
                    threads, allowed, quota);
-    else if (allowed < environment.cores_online)
+    else if (allowed < report->around.cores_online)
         doctor_say(report, DOCTOR_OK, "threads", NULL,
                    "%d by default; this process may use %d of %d CPUs", threads, allowed,
-                   environment.cores_online);
+                   report->around.cores_online);
     else
         doctor_say(report, DOCTOR_OK, "threads", NULL, "%d by default, for %d CPUs", threads,
                    allowed);
@@ -172,9 +166,9 @@ void doctor_check_memory(doctor_report *report)
 static int boost_state(void)
 {
     char line[16];
-    if (read_line("/sys/devices/system/cpu/intel_pstate/no_turbo", line, sizeof line))
+    if (doctor_read_line("/sys/devices/system/cpu/intel_pstate/no_turbo", line, sizeof line))
         return line[0] == '0';
-    if (read_line("/sys/devices/system/cpu/cpufreq/boost", line, sizeof line))
+    if (doctor_read_line("/sys/devices/system/cpu/cpufreq/boost", line, sizeof line))
         return line[0] == '1';
     return -1;
 }
@@ -182,13 +176,11 @@ static int boost_state(void)
 void doctor_check_clock(doctor_report *report)
 {
     static const char *const boosts[] = { "boost unknown", "boost off", "boost on" };
-    lab_environment environment;
-    lab_environment_read(&environment);
-    const char *boost = boosts[boost_state() + 1], *governor = environment.governor;
+    const char *boost = boosts[boost_state() + 1], *governor = report->around.governor;
     if (strcmp(governor, "unknown") == 0)
         doctor_say(report, DOCTOR_OK, "clock", NULL,
                    "%.0f MHz now; no governor is visible, as in most virtual machines",
-                   environment.clock_mhz);
+                   report->around.clock_mhz);
     else if (strcmp(governor, "performance") != 0)
         doctor_say(
             report, DOCTOR_WARN, "clock", "For timing: cpupower frequency-set -g performance",
@@ -199,15 +191,13 @@ void doctor_check_clock(doctor_report *report)
 
 void doctor_check_load(doctor_report *report)
 {
-    lab_environment environment;
-    lab_environment_read(&environment);
-    if (environment.load < 0)
+    const double load = report->around.load;
+    if (load < 0)
         doctor_say(report, DOCTOR_WARN, "load", "Mount /proc", "unknown");
-    else if (environment.load > LOAD_BUSY)
+    else if (load > LOAD_BUSY)
         doctor_say(report, DOCTOR_WARN, "load",
                    "Wait for the other programs to finish before you time anything",
-                   "%.2f in the last minute: the machine is busy, timings will be noisy",
-                   environment.load);
+                   "%.2f in the last minute: the machine is busy, timings will be noisy", load);
     else
-        doctor_say(report, DOCTOR_OK, "load", NULL, "%.2f in the last minute", environment.load);
+        doctor_say(report, DOCTOR_OK, "load", NULL, "%.2f in the last minute", load);
 }

@@ -5,7 +5,6 @@
 
 #include "base/plural.h"
 #include "doctor.h"
-#include "measure/environment.h"
 #include "src/device.h"
 
 enum {
@@ -45,14 +44,13 @@ static heed_status execute(heed_context *context, const heed_plan *plan, probe_m
 }
 
 /* One query that sees one key: O must equal V bit for bit. */
-heed_status doctor_probe(heed_context *context, bool *right)
+static heed_status compute(heed_context *context, bool *right)
 {
     float values[DIM], o[DIM] = { 0 };
     probe_memory memory = { NULL, NULL, NULL };
     heed_problem problem;
     heed_plan *plan;
 
-    *right = false;
     for (int i = 0; i < DIM; i++)
         values[i] = (float)i / 8 - 4;
     heed_status status = heed_problem_parse(&problem, "b1 h1 s1 d64 f32");
@@ -69,32 +67,33 @@ heed_status doctor_probe(heed_context *context, bool *right)
     return status;
 }
 
+void doctor_probe(doctor_report *report, const char *name, const char *fix, heed_context *context)
+{
+    bool right = false;
+    if (!context || compute(context, &right) != HEED_OK)
+        doctor_say(report, DOCTOR_FAIL, name, fix, "a known answer could not be computed: %s",
+                   heed_message());
+    else if (!right)
+        doctor_say(report, DOCTOR_FAIL, name,
+                   "Report this as a bug, with the output of 'heed verify'",
+                   "a known answer came out wrong");
+    else
+        doctor_say(report, DOCTOR_OK, name, NULL, "a known answer came out right");
+}
+
 void doctor_check_library(doctor_report *report)
 {
-    lab_environment environment;
     heed_context *context;
     const heed_options options = { .size = sizeof options, .device = "cpu" };
-    bool right;
-
-    lab_environment_read(&environment);
     doctor_say(report, DOCTOR_OK, "heed", NULL, "%s, commit %s, %s", heed_version(),
-               environment.commit, environment.compiler);
+               report->around.commit, report->around.compiler);
     heed_status status = heed_context_create(&context, &options);
     if (status != HEED_OK) {
         doctor_say(report, DOCTOR_FAIL, "kernels", "See the line that names the reason below",
                    "no context: %s", heed_message());
         return;
     }
-    status = doctor_probe(context, &right);
-    if (status != HEED_OK)
-        doctor_say(report, DOCTOR_FAIL, "kernels", "Report this as a bug",
-                   "a known answer could not be computed: %s", heed_message());
-    else if (!right)
-        doctor_say(report, DOCTOR_FAIL, "kernels",
-                   "Report this as a bug, with the output of 'heed verify'",
-                   "a known answer came out wrong");
-    else
-        doctor_say(report, DOCTOR_OK, "kernels", NULL, "a known answer came out right");
+    doctor_probe(report, "kernels", "Report this as a bug", context);
     heed_context_destroy(context);
 }
 

@@ -180,34 +180,18 @@ static bool ask(const char *command, bool first, char *line, size_t size)
     return pclose(answer) == 0 && found;
 }
 
-/* Quotes @text for a shell. */
-static bool quote(const char *text, char *quoted, size_t size)
-{
-    size_t length = 0;
-    for (const char *at = text; *at; at++) {
-        const char *part = *at == '\'' ? "'\\''" : (char[2]){ *at, '\0' };
-        if (length + strlen(part) + 3 > size)
-            return false;
-        if (at == text)
-            quoted[length++] = '\'';
-        memcpy(quoted + length, part, strlen(part));
-        length += strlen(part);
-    }
-    if (length == 0)
-        return false;
-    quoted[length++] = '\'';
-    quoted[length] = '\0';
-    return true;
-}
-
 static void add_program(json_t *parts, const char *name, const char *path, bool first)
 {
-    char quoted[640], command[768], version[VERSION_SIZE];
-    if (!quote(path, quoted, sizeof quoted))
+    char *command = NULL, version[VERSION_SIZE];
+    size_t size;
+    FILE *memory = open_memstream(&command, &size);
+    if (!memory)
         return;
-    snprintf(command, sizeof command, "%s --version 2>/dev/null </dev/null", quoted);
-    if (ask(command, first, version, sizeof version))
+    cli_shell_word(memory, path);
+    fputs(" --version 2>/dev/null </dev/null", memory);
+    if (fclose(memory) == 0 && ask(command, first, version, sizeof version))
         add(parts, name, version, path, false);
+    free(command);
 }
 
 static void add_programs(json_t *parts)

@@ -212,24 +212,6 @@ static cli_exit print(const lab_bench *bench, bool json, const criterion criteri
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit measure(lab_bench *bench, const bench_sources *sources)
-{
-    lab_progress progress = lab_progress_start(&cli_sink, "criteria", sources->count);
-    cli_exit code = CLI_OK;
-    bench->rows = calloc(sources->count + 1, sizeof *bench->rows);
-    if (!bench->rows)
-        code = CLI_ENVIRONMENT;
-    for (size_t i = 0; i < sources->count && code == CLI_OK; i++) {
-        char spec[HEED_SPEC_SIZE];
-        heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
-        lab_progress_step(&progress, i, spec);
-        code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
-        bench->row_count += code == CLI_OK;
-    }
-    lab_progress_end(&progress);
-    return code;
-}
-
 /* A kernel that computes a wrong result meets no criterion. */
 static cli_exit check(const lab_bench *bench)
 {
@@ -260,7 +242,7 @@ cli_exit gate_criteria(lab_bench *bench, const cli_args *args)
     if (code == CLI_OK)
         code = bench_open_peers(bench);
     if (code == CLI_OK)
-        code = measure(bench, &sources);
+        code = bench_measure(bench, &sources, "criteria");
     cli_exit wrong = code == CLI_OK ? check(bench) : CLI_OK;
     if (code == CLI_OK)
         code = judge_all(bench, criteria);
@@ -268,12 +250,7 @@ cli_exit gate_criteria(lab_bench *bench, const cli_args *args)
         cli_message("interrupted: nothing has been judged");
     if (code == CLI_OK)
         code = print(bench, cli_args_json(args), criteria);
-    for (size_t i = 0; i < bench->row_count; i++)
-        lab_bench_row_free(&bench->rows[i]);
-    free(bench->rows);
-    bench->rows = NULL;
-    bench->row_count = 0;
-    lab_bench_rivals_close(bench);
+    bench_close(bench);
     bench_sources_free(&sources);
     if (code != CLI_OK)
         return code;

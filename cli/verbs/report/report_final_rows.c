@@ -11,25 +11,10 @@
 
 /* ---- Commands ---- */
 
-/* Writes @text as one word of a shell. */
-static void write_word(FILE *stream, const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-+=:,./@%";
-    if (*text && strspn(text, plain) == strlen(text)) {
-        fputs(text, stream);
-        return;
-    }
-    fputc('\'', stream);
-    for (; *text; text++)
-        fputs(*text == '\'' ? "'\\''" : (const char[]){ *text, '\0' }, stream);
-    fputc('\'', stream);
-}
-
 static void add_word(FILE *stream, const char *option, const char *text)
 {
     fprintf(stream, " %s ", option);
-    write_word(stream, text);
+    cli_shell_word(stream, text);
 }
 
 /* Adds the options for the device. A CPU's features are those that it was allowed to use. */
@@ -65,7 +50,7 @@ static void write_command(FILE *stream, const report_final *final, const report_
     if (record && record->seed > 0)
         fprintf(stream, " --seed %lld", (long long)record->seed);
     fputc(' ', stream);
-    write_word(stream, row->problem);
+    cli_shell_word(stream, row->problem);
 }
 
 static bool make_command(report_final *final, report_final_row *row, const char *peers,
