@@ -202,10 +202,10 @@ static const char *refuse(const board_export *e, const lab_record_row *row, char
     return NULL;
 }
 
-static void leave_out(board_export *e, const lab_record_row *row, const char *why)
+static void leave_out(board_export *e, int64_t trial, const char *why)
 {
     e->left_out++;
-    snprintf(e->why, sizeof e->why, "trial %lld: %.200s", (long long)row->trial, why);
+    snprintf(e->why, sizeof e->why, "trial %lld: %.200s", (long long)trial, why);
 }
 
 /* The skipped leader of @row's problem, if it is the last skipped one; else NULL. */
@@ -260,9 +260,7 @@ static cli_exit prove(board_export *e, const cli_args *args)
         lab_progress_step(&progress, i, it->problem);
         if (cli_verify_self(&machine, it->name, specs, 1, 0) != CLI_OK) {
             e->taken--;
-            e->left_out++;
-            snprintf(e->why, sizeof e->why, "trial %lld: it does not pass all gates",
-                     (long long)it->trial);
+            leave_out(e, it->trial, "it does not pass all gates");
             continue;
         }
         status = heed_problem_parse(&problem, it->problem);
@@ -284,7 +282,7 @@ static heed_status take_row(void *data, const lab_record_row *row)
     heed_problem problem;
     const char *why = refuse(e, row, buffer);
     if (why && row->place == 1)
-        leave_out(e, row, why);
+        leave_out(e, row->trial, why);
     if (why || strcmp(e->last, row->problem) == 0)
         return HEED_OK;
     snprintf(name, sizeof name, "%.95s%s%.95s", row->kernel, *row->config ? "__" : "", row->config);

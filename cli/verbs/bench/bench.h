@@ -62,7 +62,7 @@ cli_exit bench_open_peers(lab_bench *bench);
 cli_exit bench_check_peers(lab_bench *bench);
 
 /* -------------------------------------------------------------------------- */
-/* bench_table.c, bench_summary.c, bench_json.c: the answer                   */
+/* bench_table.c, bench_json.c: the answer                                    */
 /* -------------------------------------------------------------------------- */
 
 /* bench_print_machine() prints the lines above the table: the machine, and how the figures are
@@ -72,11 +72,6 @@ cli_exit bench_print_table(const lab_bench *bench);
 
 /* @manifest: the tools and libraries of the run (manifest.h) if it is recorded; else NULL. */
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest);
-
-/* bench_summary() returns a table with a line for each problem and a column for each opponent, and
- * their means; NULL if out of memory. bench_summary_key explains its signs. */
-lab_table *bench_summary(const lab_bench *bench);
-extern const char bench_summary_key[];
 
 /* bench_json_device() returns the facts of the device. */
 json_t *bench_json_device(const lab_bench *bench);

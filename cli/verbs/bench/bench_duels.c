@@ -34,19 +34,13 @@ static lab_interval pooled_ratio(const lab_bench_duels *all)
     return ratio;
 }
 
-static size_t count_merged(const lab_bench_duels *all)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < all->count; i++)
-        count += all->items[i].usual.merged > 1;
-    return count;
-}
-
 static void print_line(const lab_bench_duels *all, FILE *out)
 {
     double low = INFINITY, high = 0;
     int running = 0;
+    size_t merged = 0;
     for (size_t i = 0; i < all->count; i++) {
+        merged += all->items[i].usual.merged > 1;
         low = fmin(low, all->items[i].load);
         high = fmax(high, all->items[i].load);
         running += all->items[i].running;
@@ -63,8 +57,7 @@ static void print_line(const lab_bench_duels *all, FILE *out)
             count_of(all, LAB_FASTER, false), count_of(all, LAB_SLOWER, false),
             count_of(all, LAB_EQUIVALENT, false), count_of(all, LAB_AMBIGUOUS, false),
             count_of(all, LAB_FASTER, true), count_of(all, LAB_SLOWER, true), ratio.estimate,
-            ratio.low, ratio.high, count_merged(all), low, high,
-            (double)running / (double)all->count);
+            ratio.low, ratio.high, merged, low, high, (double)running / (double)all->count);
 }
 
 static json_t *json_duel(const lab_bench_one_duel *one)

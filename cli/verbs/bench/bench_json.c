@@ -74,11 +74,6 @@ static json_t *match_of(const void *item)
                      cli_json_positive(match->asking));
 }
 
-static json_t *summary_of(const lab_bench_row *row)
-{
-    return row->outcome == LAB_BENCH_OK ? summary_json(&row->summary) : json_null();
-}
-
 /* The lengths on both sides; null for a problem without lengths. */
 static json_t *sequences_of(const lab_bench_sequences *all)
 {
@@ -110,8 +105,9 @@ static json_t *row_of(const void *item)
         cli_json_positive(good ? lab_bench_of_roofline(row) : 0), "floor_seconds",
         cli_json_positive(row->floor), "bound_by",
         row->floor > 0 ? json_string(lab_roof_name(row->binds)) : json_null(), "seconds",
-        summary_of(row), "samples", cli_json_reals(row->samples, good ? (size_t)row->count : 0),
-        "replay", good ? replay_of(row) : json_null(), "rivals",
+        good ? summary_json(&row->summary) : json_null(), "samples",
+        cli_json_reals(row->samples, good ? (size_t)row->count : 0), "replay",
+        good ? replay_of(row) : json_null(), "rivals",
         cli_json_list(row->matches, row->match_count, sizeof *row->matches, match_of));
 }
 

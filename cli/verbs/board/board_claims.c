@@ -39,12 +39,6 @@ static heed_status check_numbers(const json_t *row, const claim *claims, size_t 
     return HEED_OK;
 }
 
-static double ceiling_of(const json_t *file, heed_type type)
-{
-    const json_t *ceilings = json_object_get(file, "ceilings");
-    return json_number_value(json_object_get(ceilings, heed_type_name(type)));
-}
-
 /* The work of a row. That of a problem with lengths depends on their values, of which a row has
  * only totals: it is not compared, and the board does not keep it. */
 static double flops_of(const json_t *row, const heed_problem *problem)
@@ -58,7 +52,10 @@ static heed_status check_rates(const json_t *file, const json_t *row, const lab_
                                lab_error *error)
 {
     double flops = flops_of(row, trial->problem), rate = flops / trial->seconds;
-    double ceiling = ceiling_of(file, trial->problem->type), least = INFINITY, sum = 0;
+    const json_t *ceilings = json_object_get(file, "ceilings");
+    double ceiling = json_number_value(
+        json_object_get(ceilings, heed_type_name(trial->problem->type)));
+    double least = INFINITY, sum = 0;
     const lab_record_samples *own = trial->sample_count > 0 && !trial->samples[0].against
                                         ? trial->samples
                                         : NULL;

@@ -255,11 +255,6 @@ static cli_exit report_json(const lab_sources *all)
         "evolve-sources");
 }
 
-static cli_exit report(const lab_sources *all, bool json)
-{
-    return json ? report_json(all) : report_text(all);
-}
-
 /* -------------------------------------------------------------------------- */
 /* A run                                                                      */
 /* -------------------------------------------------------------------------- */
@@ -287,7 +282,7 @@ static cli_exit run_sources(evolve_run *run, lab_sources *all, const char *path)
         code = refuse_origin(all, path);
     code = evolve_end(run, code, *all->end ? all->end : NULL);
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
-        cli_exit printed = report(all, cli_args_json(run->args));
+        cli_exit printed = cli_args_json(run->args) ? report_json(all) : report_text(all);
         code = printed != CLI_OK ? printed : code;
     }
     if (code == CLI_OK && all->count == 1) {

@@ -27,14 +27,6 @@ static bool is_known(const gate_run *gate, const gate_shape *shape)
     return false;
 }
 
-static heed_status add_shape(gate_run *gate, const gate_shape *shape)
-{
-    if (!lab_grow(&gate->shapes, gate->count, sizeof *gate->shapes))
-        return HEED_ERR_NO_MEMORY;
-    gate->shapes[gate->count++] = *shape;
-    return HEED_OK;
-}
-
 static heed_status take_row(void *data, const lab_record_row *row)
 {
     gate_run *gate = data;
@@ -56,7 +48,10 @@ static heed_status take_row(void *data, const lab_record_row *row)
     if (is_known(gate, &shape) || heed_problem_parse(&problem, row->problem) != HEED_OK ||
         heed_problem_normalize(&shape.source.problem, &problem) != HEED_OK)
         return HEED_OK;
-    return add_shape(gate, &shape);
+    if (!lab_grow(&gate->shapes, gate->count, sizeof *gate->shapes))
+        return HEED_ERR_NO_MEMORY;
+    gate->shapes[gate->count++] = shape;
+    return HEED_OK;
 }
 
 /* Finds the sources of heed that the champion was built from, which are read once for each

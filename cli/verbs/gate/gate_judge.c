@@ -12,12 +12,6 @@ static lab_rules rules_of(const gate_run *gate)
     return (lab_rules){ .margin = gate->limit, .looks = LAB_DUEL_LOOKS };
 }
 
-static void doubt(gate_shape *shape, const char *why)
-{
-    shape->verdict = GATE_AMBIGUOUS;
-    snprintf(shape->why, sizeof shape->why, "%s", why);
-}
-
 /* -------------------------------------------------------------------------- */
 /* Timing                                                                     */
 /* -------------------------------------------------------------------------- */
@@ -114,7 +108,8 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
                                        .seconds = gate->seconds,
                                        .seed = gate->bench.seed + index };
     if (shape->damaged) {
-        doubt(shape, "its trial is damaged: it is not what was added");
+        shape->verdict = GATE_AMBIGUOUS;
+        snprintf(shape->why, sizeof shape->why, "its trial is damaged: it is not what was added");
         return CLI_OK;
     }
     gate->bench.cold = shape->cold;

@@ -139,12 +139,11 @@ static void print_launch(const profile_row *row)
     printf("\n\n");
 }
 
-static bool print_table(lab_table *table)
+static cli_exit print_table(lab_table *table)
 {
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
+    cli_exit code = cli_table_print(table);
     putchar('\n');
-    return printed;
+    return code;
 }
 
 /* Prints the reasons of verdicts, with one line for adjacent gates with the same reason. */
@@ -163,15 +162,7 @@ static void print_reasons(const profile_row *row)
     putchar('\n');
 }
 
-static bool print_gates(const profile_row *row)
-{
-    if (!print_table(list_gates(row, false).table))
-        return false;
-    print_reasons(row);
-    return true;
-}
-
-static bool print_counters(const profile_row *row)
+static cli_exit print_counters(const profile_row *row)
 {
     char text[VALUE_SIZE];
     lab_table *table = lab_table_create();
@@ -186,7 +177,7 @@ static bool print_counters(const profile_row *row)
     return print_table(table);
 }
 
-static bool print_row(const profile_row *row)
+static cli_exit print_row(const profile_row *row)
 {
     if (*row->spec)
         printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), row->spec, cli_style(stdout, CLI_PLAIN));
@@ -196,21 +187,27 @@ static bool print_row(const profile_row *row)
         if (row->trouble.fix)
             printf("  fix: %s\n", row->trouble.fix);
         putchar('\n');
-        return true;
+        return CLI_OK;
     }
     print_launch(row);
-    return print_gates(row) && print_counters(row) &&
-           print_table(list_stalls(&row->profile, false).table);
+    cli_exit code = print_table(list_gates(row, false).table);
+    if (code == CLI_OK) {
+        print_reasons(row);
+        code = print_counters(row);
+    }
+    return code == CLI_OK ? print_table(list_stalls(&row->profile, false).table) : code;
 }
 
 static cli_exit report_text(const profile_job *job)
 {
     bool counted = false;
-    for (size_t i = 0; i < job->count; i++) {
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < job->count && code == CLI_OK; i++) {
         counted = counted || job->rows[i].known;
-        if (!print_row(&job->rows[i]))
-            return CLI_ENVIRONMENT;
+        code = print_row(&job->rows[i]);
     }
+    if (code != CLI_OK)
+        return code;
     if (job->recorded)
         printf("of a recording\n");
     else if (!counted)

@@ -11,11 +11,6 @@
 
 #define DOTS_MAX 300 /* of a drawing */
 
-static bool same_device(const lab_final_trial *a, const lab_final_trial *b)
-{
-    return strcmp(a->row.device, b->row.device) == 0 && a->row.threads == b->row.threads;
-}
-
 /* ---- All trials ---- */
 
 size_t report_count_trusted(const lab_final_board *board, const char *word)
@@ -292,7 +287,8 @@ void report_board_page(lab_page *page, const lab_final_board *board)
     print_trust(page, board);
     for (size_t i = 0, end; i < board->count; i = end) {
         for (end = i + 1; end < board->count; end++)
-            if (!same_device(&board->trials[i], &board->trials[end]))
+            if (strcmp(board->trials[i].row.device, board->trials[end].row.device) != 0 ||
+                board->trials[i].row.threads != board->trials[end].row.threads)
                 break;
         print_device(page, &board->trials[i], end - i);
     }

@@ -121,13 +121,6 @@ static cli_exit prepare(folder *all, const char *name, size_t i)
     return CLI_OK;
 }
 
-static cli_exit write_one(folder *all, const report_final *final, size_t i)
-{
-    if (!files[i].write(final, all->outputs[i].file, &all->any[i]))
-        return no_memory();
-    return CLI_OK;
-}
-
 static cli_exit finish(folder *all, size_t i)
 {
     lab_error error;
@@ -141,14 +134,15 @@ static cli_exit finish(folder *all, size_t i)
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
-static cli_exit write_folder(const report_final *final, const char *name)
+cli_exit report_final_write(const report_final *final, const char *name)
 {
     folder all = { .begun = { false } };
     cli_exit code = CLI_OK;
     for (size_t i = 0; code == CLI_OK && i < FILES; i++)
         code = prepare(&all, name, i);
     for (size_t i = 0; code == CLI_OK && i < FILES; i++)
-        code = write_one(&all, final, i);
+        if (!files[i].write(final, all.outputs[i].file, &all.any[i]))
+            code = no_memory();
     for (size_t i = 0; code == CLI_OK && i < FILES; i++)
         code = finish(&all, i);
     for (size_t i = 0; i < FILES; i++) {
@@ -209,11 +203,6 @@ cli_exit report_final_begin(report_final *final, const report_run *run, lab_reco
             code = read_text(record, final->searches[i].champion, &final->texts[i][1]);
     }
     return code == CLI_OK ? report_final_rows(final) : code;
-}
-
-cli_exit report_final_write(const report_final *final, const char *name)
-{
-    return write_folder(final, name);
 }
 
 void report_final_page(lab_page *page, const report_final *final)

@@ -65,15 +65,11 @@ static bool make_command(report_final *final, report_final_row *row, const char 
 
 /* ---- Opponents ---- */
 
-static bool is_sdpa(const char *name)
-{
-    return strncmp(name, "torch", strlen("torch")) == 0;
-}
-
 /* Keeps the fastest of each kind. */
 static void take_side(report_final_row *row, const lab_final_side *side)
 {
-    lab_final_side *best = is_sdpa(side->name) ? &row->sdpa : &row->other;
+    const bool sdpa = strncmp(side->name, "torch", strlen("torch")) == 0;
+    lab_final_side *best = sdpa ? &row->sdpa : &row->other;
     if (side->p50 > 0 && side->ratio > 0 && (!*best->name || side->p50 < best->p50))
         *best = *side;
 }

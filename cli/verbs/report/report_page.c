@@ -19,10 +19,7 @@ static const char *or_unknown(const char *text)
 
 static void print_device(lab_page *page, const report_record *r)
 {
-    const json_t *facts = json_object_get(r->json, "device_facts");
-    double memory = json_number_value(json_object_get(facts, "memory_bytes"));
-    double units = json_number_value(json_object_get(facts, "multiprocessors"));
-    double clock = json_number_value(json_object_get(facts, "clock_hz"));
+    double memory = r->memory_bytes, units = r->multiprocessors, clock = r->clock_hz;
     char parts[3][64] = { "", "", "" };
     if (units > 0 && units < 1e6)
         snprintf(parts[0], sizeof parts[0], ", %.0f multiprocessors", units);

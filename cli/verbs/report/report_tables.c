@@ -27,14 +27,6 @@ typedef struct tally {
     double mean, least, most;
 } tally;
 
-static void count_verdict(tally *t, const char *verdict)
-{
-    t->faster += strcmp(verdict, "FASTER") == 0;
-    t->slower += strcmp(verdict, "SLOWER") == 0;
-    t->equivalent += strcmp(verdict, "EQUIVALENT") == 0;
-    t->ambiguous += strcmp(verdict, "AMBIGUOUS") == 0;
-}
-
 static tally tally_of(const report_set *set, const char *rival)
 {
     tally t = { .least = DBL_MAX };
@@ -48,7 +40,10 @@ static tally tally_of(const report_set *set, const char *rival)
         logs += log(match->ratio);
         t.least = fmin(t.least, match->ratio);
         t.most = fmax(t.most, match->ratio);
-        count_verdict(&t, match->verdict);
+        t.faster += strcmp(match->verdict, "FASTER") == 0;
+        t.slower += strcmp(match->verdict, "SLOWER") == 0;
+        t.equivalent += strcmp(match->verdict, "EQUIVALENT") == 0;
+        t.ambiguous += strcmp(match->verdict, "AMBIGUOUS") == 0;
     }
     t.mean = t.compared ? exp(logs / (double)t.compared) : 0;
     return t;

@@ -7,11 +7,6 @@
 #include "session/plausible.h"
 #include "src/cuda/facts.h"
 
-static bool wants_problems(const cli_args *args)
-{
-    return cli_args_operand_count(args) > 0 || cli_args_given(args, "shapes");
-}
-
 /* Refuses options that exclude each other. */
 static cli_exit check(const cli_args *args)
 {
@@ -87,8 +82,9 @@ static cli_exit open_device(roofline_run *run)
 static cli_exit run_verb(const cli_args *args)
 {
     roofline_run run = { .args = args };
+    bool named = cli_args_operand_count(args) > 0 || cli_args_given(args, "shapes");
     cli_exit code = check(args);
-    if (code == CLI_OK && wants_problems(args))
+    if (code == CLI_OK && named)
         code = cli_problems_read(&run.problems, args);
     if (code == CLI_OK)
         code = open_device(&run);
