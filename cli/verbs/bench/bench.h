@@ -73,7 +73,7 @@ cli_exit bench_print_table(const lab_bench *bench);
 /* @manifest: the tools and libraries of the run (manifest.h) if it is recorded; else NULL. */
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest);
 
-/* bench_json_device() returns the facts of the device. */
+/* bench_json_device() returns the device, its driver and compiler, and its current state. */
 json_t *bench_json_device(const lab_bench *bench);
 
 /* bench_record() writes everything to one file of compact JSON in the folder of the device and the

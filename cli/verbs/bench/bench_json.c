@@ -139,7 +139,6 @@ static json_t *ceilings_of(const lab_bench *bench)
     return ceilings;
 }
 
-/* The device, its driver and compiler, and its current state. */
 json_t *bench_json_device(const lab_bench *bench)
 {
     char features[32];
@@ -208,9 +207,8 @@ static void copy_name(char *to, size_t size, const char *text)
 static void describe(const lab_bench *bench, const char *shapes, char *text, size_t size)
 {
     const char *from = shapes ? shapes : bench->kernel ? bench->kernel : "bench";
-    const char *slash = strrchr(from, '/');
     char stem[64], name[64];
-    snprintf(stem, sizeof stem, "%s", slash ? slash + 1 : from);
+    snprintf(stem, sizeof stem, "%s", basename(from));
     if (shapes && strrchr(stem, '.'))
         *strrchr(stem, '.') = '\0';
     copy_name(name, sizeof name, stem);

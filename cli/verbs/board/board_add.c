@@ -355,9 +355,8 @@ static cli_exit add_run(board_file *file, const char *key)
     lab_error error;
     int64_t finished = 0;
     bool resumed;
-    const char *slash = strrchr(file->source->path, '/');
     char command[256];
-    snprintf(command, sizeof command, "heed board add %s", slash ? slash + 1 : file->source->path);
+    snprintf(command, sizeof command, "heed board add %s", basename(file->source->path));
     const lab_record_work work = { .key = key, .verb = "bench", .command = command };
     heed_status status = lab_record_finished(file->record, key, &finished, &error);
     if (status == HEED_OK && finished) {

@@ -1,7 +1,6 @@
 /*
  * board_claims.c - checks that derived fields of a heed.bench/1 row are consistent
  */
-#define _GNU_SOURCE /* strptime() */
 #include "board.h"
 
 #include <math.h>

@@ -99,9 +99,8 @@ static void add(json_t *parts, const char *name, const char *version, const char
 {
     char hash[LAB_RECORD_HASH_SIZE];
     json_t *part = json_pack("{s:o}", "version", cli_json_text(version));
-    const char *slash = path ? strrchr(path, '/') : NULL;
     if (path)
-        json_object_set_new(part, "file", cli_json_text(slash ? slash + 1 : path));
+        json_object_set_new(part, "file", cli_json_text(basename(path)));
     if (path && loaded && hash_file(path, hash))
         json_object_set_new(part, "sha256", json_string(hash));
     json_object_set_new(parts, name, part);

@@ -139,7 +139,7 @@ static cli_exit open_space(evolve_run *run)
     sweep->limits = sweep->space.limits;
     if (code == CLI_OK)
         code = sweep_choose_kernel(sweep, run->args);
-    return code == CLI_OK ? sweep_start_pool(sweep) : code;
+    return code == CLI_OK ? sweep_exit(sweep, lab_sweep_pool_start(sweep)) : code;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void close_run(evolve_run *run)
     heed_context_destroy(sweep->context);
     cli_problems_free(&sweep->problems);
     lab_space_free(&sweep->space);
-    cli_board_place_free(&run->place);
+    cli_board_tools_free(&run->place.tools);
 }
 
 static cli_exit run_verb(const cli_args *args)

@@ -148,13 +148,6 @@ static void take_match(report_final_row *row, const report_match *match, FILE *p
     fprintf(peers, "%s%s", ftell(peers) > 0 ? "," : "", match->name);
 }
 
-/* The last part of its path. */
-static const char *file_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool add_record_row(report_final *final, const report_row *it)
 {
     report_final_row *row = &final->rows[final->row_count++];
@@ -170,7 +163,7 @@ static bool add_record_row(report_final *final, const report_row *it)
         .commit = r->commit,
         .dirty = r->dirty,
     };
-    snprintf(row->from, sizeof row->from, "%.150s", file_of(r->path));
+    snprintf(row->from, sizeof row->from, "%.150s", basename(r->path));
     snprintf(row->kernel, sizeof row->kernel, "%s", it->kernel ? it->kernel : "");
     if (it->error < 0)
         snprintf(row->gates, sizeof row->gates, "unverified");

@@ -14,6 +14,7 @@
 
 #include "cli/base/rows.h"
 #include "measure/environment.h"
+#include "measure/stats.h"
 #include "roofline.h"
 #include "search/trials.h"
 #include "src/cuda/facts.h"
@@ -105,14 +106,6 @@ static cli_exit take_points(judge *self)
 
 /* ---- Agreement ---- */
 
-static double mean_log(const double *seconds, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += log(seconds[i]);
-    return exp(sum / count);
-}
-
 /* The verdict for @shape; for all shapes together if that is negative. */
 static verdict weigh(const judge *self, int shape)
 {
@@ -122,9 +115,11 @@ static verdict weigh(const judge *self, int shape)
     size_t chosen = 0, best = 0, count = 0;
     for (size_t i = 0; measured && i < self->count; i++) {
         const judged *one = &self->points[i];
-        int shapes = self->trials.shape_count;
-        measured[count] = shape < 0 ? mean_log(one->measured, shapes) : one->measured[shape];
-        predicted[count] = shape < 0 ? mean_log(one->predicted, shapes) : one->predicted[shape];
+        size_t shapes = (size_t)self->trials.shape_count;
+        measured[count] = shape < 0 ? lab_stats_geomean(one->measured, shapes)
+                                    : one->measured[shape];
+        predicted[count] = shape < 0 ? lab_stats_geomean(one->predicted, shapes)
+                                     : one->predicted[shape];
         if (!isfinite(measured[count]) || !isfinite(predicted[count]))
             continue;
         chosen = predicted[count] < predicted[chosen] ? count : chosen;

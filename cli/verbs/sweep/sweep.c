@@ -166,7 +166,7 @@ static cli_exit search_and_judge(sweep_run *run, const cli_args *args)
     if (code == CLI_OK)
         code = sweep_open_board(run, args);
     if (code == CLI_OK)
-        code = sweep_start_pool(sweep);
+        code = sweep_exit(sweep, lab_sweep_pool_start(sweep));
     if (code != CLI_OK)
         return code;
     code = search(run);
@@ -191,7 +191,7 @@ static cli_exit sweep_static(sweep_run *run, const cli_args *args)
     if (code == CLI_OK)
         code = sweep_choose_kernel(&run->sweep, args);
     if (code == CLI_OK)
-        code = sweep_start_pool(&run->sweep);
+        code = sweep_exit(&run->sweep, lab_sweep_pool_start(&run->sweep));
     return code == CLI_OK ? sweep_report_static(run) : code;
 }
 
@@ -199,7 +199,7 @@ static void close_run(sweep_run *run)
 {
     lab_sweep *sweep = &run->sweep;
     lab_record_close(run->session.record);
-    cli_board_place_free(&run->place);
+    cli_board_tools_free(&run->place.tools);
     free(run->gates.items);
     lab_sweep_pool_stop(sweep->pool);
     lab_search_free(sweep->search);

@@ -42,7 +42,6 @@ cli_exit sweep_load_problems(lab_sweep *run, const cli_args *args, int first);
 cli_exit sweep_open_device(lab_sweep *run, const cli_args *args);
 cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args);
 cli_exit sweep_choose_kernel(lab_sweep *run, const cli_args *args);
-cli_exit sweep_start_pool(lab_sweep *run);
 
 /* sweep_open_record() opens the file of --record; sweep_open_board() begins or resumes a run on the
  * board, unless --no-board was given. */

@@ -59,7 +59,6 @@ cli_exit sweep_load_problems(lab_sweep *run, const cli_args *args, int first)
     return CLI_OK;
 }
 
-/* The kernel of --kernel, or the first one of the space that runs here. */
 cli_exit sweep_choose_kernel(lab_sweep *run, const cli_args *args)
 {
     const char *wanted = cli_args_text(args, "kernel");
@@ -114,11 +113,6 @@ cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args)
 cli_exit sweep_exit(const lab_sweep *sweep, heed_status status)
 {
     return cli_exit_of_work(status, &sweep->trouble);
-}
-
-cli_exit sweep_start_pool(lab_sweep *run)
-{
-    return sweep_exit(run, lab_sweep_pool_start(run));
 }
 
 cli_exit sweep_open_record(lab_sweep *run)

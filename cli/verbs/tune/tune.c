@@ -170,7 +170,7 @@ static void close_run(tune_run *run)
         lab_space_free(&run->spaces[i]);
     free(tune->shapes);
     free(run->kept);
-    cli_board_place_free(&run->place);
+    cli_board_tools_free(&run->place.tools);
     bench_sources_free(&run->sources);
     lab_time_judge_destroy(tune->judge);
     heed_context_destroy(tune->bench.context);
