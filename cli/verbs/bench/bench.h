@@ -41,7 +41,7 @@ cli_exit bench_sources_canonical(bench_sources *sources);
  * that can be detected. */
 cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources, const cli_args *args);
 
-/* bench_duels.c: bench_duel_itself() compares a problem's kernel with itself, --duels times, and
+/* bench_duel_itself() compares a problem's kernel with itself, --duels times, and
  * prints how often the verdicts are right. */
 cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
                            const cli_args *args);

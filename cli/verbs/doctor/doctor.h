@@ -60,9 +60,4 @@ void doctor_check_board(doctor_report *report);
 void doctor_check_trials(doctor_report *report);
 void doctor_check_rivals(doctor_report *report);
 
-/* doctor_lock.c: doctor_lock() writes a manifest (manifest.h) to the operand, or to stdout;
- * doctor_check() prints the differences from that of --check: CLI_FINDING if there are any. */
-cli_exit doctor_lock(const cli_args *args);
-cli_exit doctor_check(const cli_args *args);
-
 #endif /* CLI_DOCTOR_H */

@@ -70,10 +70,6 @@ cli_exit gate_time(gate_run *gate);
 cli_exit gate_verify(gate_run *gate);
 cli_exit gate_judge(gate_run *gate);
 
-/* gate_report.c: the result. gate_exit() returns its exit code. */
-cli_exit gate_report(const gate_run *gate);
-cli_exit gate_exit(const gate_run *gate);
-
 typedef enum criterion_verdict {
     CRITERION_UNKNOWN = 0, /* it was not measured: a rival, a GPU or a tool is missing */
     CRITERION_PASS,

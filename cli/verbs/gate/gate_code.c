@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/verbs/profile/profile.h"
 #include "gate.h"
+#include "insight/ncu.h"
 #include "inspect/cubin.h"
 #include "src/cuda/facts.h"
 
