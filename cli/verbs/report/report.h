@@ -69,12 +69,12 @@ typedef struct report_record {
     field_reader reader;
     json_t *json;     /* owns all texts */
     json_t *manifest; /* made from its parts; NULL: none */
-    const char *device, *features, *backend, *cpu_level, *build, *hash, *effort, *kernel;
-    const char *cpu, *system, *compiler, *heed, *commit, *time, *governor;
+    lab_record_device device;
+    lab_record_environment around; /* without the number of threads, and what follows from others */
+    const char *cpu_level, *effort, *kernel, *time;
     bool dirty, cold, replay, behind;
     int64_t threads, seed;
     double load, seconds;
-    double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth; /* of the device */
     report_row *rows;
     size_t row_count, row_limit; /* rows read; rows in the file */
 } report_record;

@@ -156,11 +156,11 @@ static bool add_record_row(report_final *final, const report_row *it)
     size_t size;
     *row = (report_final_row){
         .problem = it->problem,
-        .place = { r->device, r->features, (int)r->threads, r->cold },
-        .cuda = r->backend ? strcmp(r->backend, "cuda") == 0 : r->replay,
+        .place = { r->device.name, r->around.features, (int)r->threads, r->cold },
+        .cuda = r->device.backend ? strcmp(r->device.backend, "cuda") == 0 : r->replay,
         .p50 = it->p50,
         .p90 = it->p90,
-        .commit = r->commit,
+        .commit = r->around.commit,
         .dirty = r->dirty,
     };
     snprintf(row->from, sizeof row->from, "%.150s", basename(r->path));

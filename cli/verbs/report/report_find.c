@@ -42,7 +42,7 @@ static cli_exit out_of_memory(const char *path)
 /* Rows whose record has no limit get the known limit of the device. */
 static void fill_limits(report_record *r)
 {
-    const lab_final_place place = { r->device, r->features, (int)r->threads, r->cold };
+    const lab_final_place place = { r->device.name, r->around.features, (int)r->threads, r->cold };
     for (size_t i = 0; i < r->row_count; i++) {
         report_row *row = &r->rows[i];
         lab_final_limit limit;
@@ -168,10 +168,10 @@ static size_t folder_length(const char *path)
 static bool go_together(const report_record *a, const report_record *b)
 {
     size_t length = folder_length(a->path);
-    return same_text(a->device, b->device) && same_text(a->features, b->features) &&
-           a->threads == b->threads && a->cold == b->cold && a->replay == b->replay &&
-           a->behind == b->behind && length == folder_length(b->path) &&
-           strncmp(a->path, b->path, length) == 0;
+    return same_text(a->device.name, b->device.name) &&
+           same_text(a->around.features, b->around.features) && a->threads == b->threads &&
+           a->cold == b->cold && a->replay == b->replay && a->behind == b->behind &&
+           length == folder_length(b->path) && strncmp(a->path, b->path, length) == 0;
 }
 
 static int by_time(const void *a, const void *b)

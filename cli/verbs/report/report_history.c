@@ -15,8 +15,8 @@
 static bool comparable(const report_set *a, const report_set *b)
 {
     const report_record *x = report_newest(a), *y = report_newest(b);
-    return strcmp(x->device, y->device) == 0 && x->threads == y->threads && x->cold == y->cold &&
-           x->replay == y->replay && x->behind == y->behind &&
+    return strcmp(x->device.name, y->device.name) == 0 && x->threads == y->threads &&
+           x->cold == y->cold && x->replay == y->replay && x->behind == y->behind &&
            report_order_text(x->cpu_level, y->cpu_level) == 0;
 }
 
@@ -152,21 +152,21 @@ static void print_side(lab_page *page, const char *what, const report_set *set)
 {
     const report_record *r = report_newest(set);
     lab_page_item(page, "%s: %s, %s, heed at commit %s, %s.", what, r->path, r->time,
-                  r->commit ? r->commit : "unknown",
-                  r->features ? r->features : "features unknown");
+                  r->around.commit ? r->around.commit : "unknown",
+                  r->around.features ? r->around.features : "features unknown");
 }
 
 static void print_pair(lab_page *page, const report_pair *pair)
 {
     const report_record *before = report_newest(pair->before), *after = report_newest(pair->after);
-    lab_page_heading(page, 2, "History: %s before and after", after->device);
+    lab_page_heading(page, 2, "History: %s before and after", after->device.name);
     lab_page_warning(page, "These are two runs. Clocks, heat and neighbours differ between them, "
                            "so a difference here proves nothing and has no verdict. To know, let "
                            "both take turns: 'heed bench --against' or 'heed gate'. The ratios to "
                            "a rival were taken within one run each.");
     print_side(page, "Before", pair->before);
     print_side(page, "After", pair->after);
-    if (report_order_text(before->features, after->features) != 0)
+    if (report_order_text(before->around.features, after->around.features) != 0)
         lab_page_warning(page, "The driver, the compiler or the architecture is not the same.");
     draw(page, pair);
     print_table(page, pair);

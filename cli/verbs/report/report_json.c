@@ -43,12 +43,12 @@ static json_t *json_row(const report_row *row)
 
 static json_t *json_record(const report_record *r)
 {
-    return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "path", cli_json_text(r->path),
-                     "time", cli_json_text(r->time), "commit", cli_json_word(r->commit), "dirty",
-                     r->dirty, "heed", cli_json_word(r->heed), "build", cli_json_word(r->build),
-                     "manifest", cli_json_word(r->hash), "parts",
-                     r->manifest ? json_deep_copy(json_object_get(r->manifest, "parts"))
-                                 : json_null());
+    return json_pack(
+        "{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "path", cli_json_text(r->path), "time",
+        cli_json_text(r->time), "commit", cli_json_word(r->around.commit), "dirty", r->dirty,
+        "heed", cli_json_word(r->around.heed), "build", cli_json_word(r->around.build), "manifest",
+        cli_json_word(r->around.manifest), "parts",
+        r->manifest ? json_deep_copy(json_object_get(r->manifest, "parts")) : json_null());
 }
 
 static json_t *json_set(const void *item)
@@ -64,9 +64,9 @@ static json_t *json_set(const void *item)
         json_object_set_new(means, set->rivals[i],
                             cli_json_real(report_geomean(set, set->rivals[i])));
     return json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:I, s:o, s:o, s:o}", "device",
-                     cli_json_text(r->device), "features", cli_json_word(r->features), "host",
-                     cli_json_word(r->cpu), "cold", r->cold, "replay", r->replay, "behind",
-                     r->behind, "threads", (json_int_t)r->threads, "records", records,
+                     cli_json_text(r->device.name), "features", cli_json_word(r->around.features),
+                     "host", cli_json_word(r->around.cpu), "cold", r->cold, "replay", r->replay,
+                     "behind", r->behind, "threads", (json_int_t)r->threads, "records", records,
                      "geometric_means", means, "rows", rows);
 }
 

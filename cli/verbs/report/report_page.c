@@ -19,7 +19,8 @@ static const char *or_unknown(const char *text)
 
 static void print_device(lab_page *page, const report_record *r)
 {
-    double memory = r->memory_bytes, units = r->multiprocessors, clock = r->clock_hz;
+    double memory = r->device.memory_bytes, units = r->device.multiprocessors,
+           clock = r->device.clock_hz;
     char parts[3][64] = { "", "", "" };
     if (units > 0 && units < 1e6)
         snprintf(parts[0], sizeof parts[0], ", %.0f multiprocessors", units);
@@ -27,18 +28,19 @@ static void print_device(lab_page *page, const report_record *r)
         snprintf(parts[1], sizeof parts[1], ", up to %.0f MHz", clock * 1e-6);
     if (memory > 0 && memory < 1e18)
         snprintf(parts[2], sizeof parts[2], ", %.0f GB of memory", memory * 1e-9);
-    lab_page_item(page, "Device: %s (%s)%s%s%s.", r->device,
-                  r->features ? r->features : or_unknown(r->cpu_level), parts[0], parts[1],
-                  parts[2]);
+    lab_page_item(page, "Device: %s (%s)%s%s%s.", r->device.name,
+                  r->around.features ? r->around.features : or_unknown(r->cpu_level), parts[0],
+                  parts[1], parts[2]);
 }
 
 static void print_made(lab_page *page, const report_record *r)
 {
-    lab_page_item(page, "Host: %s, %s; %lld thread%s of heed's.", or_unknown(r->cpu),
-                  or_unknown(r->system), (long long)r->threads, lab_plural(r->threads));
-    lab_page_item(page, "heed %s at commit %s%s; build %s; %s %s.", or_unknown(r->heed),
-                  or_unknown(r->commit), r->dirty ? ", with changes on top of it" : "",
-                  or_unknown(r->build), r->kernel ? "kernel" : "the planner's choice, effort",
+    lab_page_item(page, "Host: %s, %s; %lld thread%s of heed's.", or_unknown(r->around.cpu),
+                  or_unknown(r->around.system), (long long)r->threads, lab_plural(r->threads));
+    lab_page_item(page, "heed %s at commit %s%s; build %s; %s %s.", or_unknown(r->around.heed),
+                  or_unknown(r->around.commit), r->dirty ? ", with changes on top of it" : "",
+                  or_unknown(r->around.build),
+                  r->kernel ? "kernel" : "the planner's choice, effort",
                   r->kernel ? r->kernel : or_unknown(r->effort));
 }
 
@@ -92,8 +94,8 @@ static void print_sources(lab_page *page, const report_set *set)
         size_t used = rows_used(set, r);
         if (used > 0 || r->row_count == 0)
             lab_page_item(page, "Record %s, of %s: %zu problem%s at commit %s; manifest %.12s.",
-                          r->path, r->time, used, lab_plural(used), or_unknown(r->commit),
-                          r->hash ? r->hash : "unknown");
+                          r->path, r->time, used, lab_plural(used), or_unknown(r->around.commit),
+                          r->around.manifest ? r->around.manifest : "unknown");
     }
     print_replaced(page, set);
 }
@@ -248,7 +250,7 @@ static void print_method(lab_page *page, const report_set *set)
 static void print_set(lab_page *page, const report_set *set)
 {
     const report_record *r = report_newest(set);
-    lab_page_heading(page, 2, "%s, %.10s, %s buffers%s", r->device, r->time,
+    lab_page_heading(page, 2, "%s, %.10s, %s buffers%s", r->device.name, r->time,
                      r->cold ? "cold" : "hot",
                      r->behind ? ", behind a kernel of another module" : "");
     print_device(page, r);

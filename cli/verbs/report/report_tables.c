@@ -334,7 +334,7 @@ static void print_folder(FILE *stream, const char *path)
 
 static const char *commit_of(const report_record *r)
 {
-    return r->commit ? r->commit : "unknown";
+    return r->around.commit ? r->around.commit : "unknown";
 }
 
 static bool has_rows(const report_set *set, const report_record *r)
@@ -374,8 +374,10 @@ static void print_commits(FILE *stream, const report_set *set)
 static void print_brief_head(FILE *stream, const report_set *set)
 {
     const report_record *r = report_newest(set);
-    const char *features = r->features ? r->features : r->cpu_level ? r->cpu_level : "unknown";
-    lab_markdown_text(stream, r->device);
+    const char *features = r->around.features ? r->around.features
+                           : r->cpu_level     ? r->cpu_level
+                                              : "unknown";
+    lab_markdown_text(stream, r->device.name);
     fputs(" (", stream);
     lab_markdown_text(stream, features);
     fprintf(stream, "), %.10s, ", r->time);
