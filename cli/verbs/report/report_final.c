@@ -57,18 +57,6 @@ static bool write_leaders(const report_final *final, FILE *stream, bool *any)
     return lab_page_end(&page);
 }
 
-static bool write_roofline(const report_final *final, FILE *stream, bool *any)
-{
-    *any = report_final_roofline_file(final, stream);
-    return true;
-}
-
-static bool write_pareto(const report_final *final, FILE *stream, bool *any)
-{
-    *any = report_final_pareto_file(final, stream);
-    return true;
-}
-
 static bool write_page(const report_final *final, FILE *stream, bool *any)
 {
     *any = true;
@@ -79,9 +67,12 @@ static const struct {
     const char *name;
     write_fn *write;
 } files[] = {
-    { "final_summary.md", write_summary }, { "findings.md", write_findings },
-    { "leaderboard.md", write_leaders },   { "champion.diff", report_final_diff },
-    { "roofline.svg", write_roofline },    { "pareto.svg", write_pareto },
+    { "final_summary.md", write_summary },
+    { "findings.md", write_findings },
+    { "leaderboard.md", write_leaders },
+    { "champion.diff", report_final_diff },
+    { "roofline.svg", report_final_roofline_file },
+    { "pareto.svg", report_final_pareto_file },
     { "report.html", write_page },
 };
 #define FILES (sizeof files / sizeof *files)

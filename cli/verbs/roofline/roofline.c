@@ -110,12 +110,6 @@ static const struct {
     { "cache", "GB/s", 1e-9, offsetof(lab_ceilings, cache) },
     { "launch", "us", 1e6, offsetof(lab_ceilings, launch) },
 };
-#define SHOWN (sizeof shown / sizeof *shown)
-
-static double value_of(const lab_ceilings *ceilings, size_t row)
-{
-    return *(const double *)(const void *)((const char *)ceilings + shown[row].offset);
-}
 
 static void time_text(int64_t seconds, char text[24])
 {
@@ -204,8 +198,10 @@ static cli_exit print_ceilings(const roofline_run *run)
     lab_table_columns(table, "ceiling|at best>|");
     add_products(table, ceilings->matrix, HEED_F32, "");
     add_products(table, ceilings->sustained, HEED_F16, ", sustained"); /* for f32 see fma */
-    for (size_t i = 0; i < SHOWN; i++)
-        add_ceiling(table, shown[i].name, shown[i].scale * value_of(ceilings, i), shown[i].unit);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        const double *value = (const void *)((const char *)ceilings + shown[i].offset);
+        add_ceiling(table, shown[i].name, shown[i].scale * *value, shown[i].unit);
+    }
     return cli_table_print(table);
 }
 

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/base/rows.h"
@@ -20,6 +21,12 @@ cli_exit suite_name_check(const cli_args *args)
 {
     return cli_name_check("there is no suite", cli_args_operand(args, 1), suite_at,
                           "kernelbench is the only one");
+}
+
+int suite_threads(void)
+{
+    long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    return threads > 0 ? (int)threads : 1;
 }
 
 cli_exit suite_python(lab_python *python)
