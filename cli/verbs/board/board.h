@@ -95,11 +95,6 @@ heed_status cli_board_selftest_look(lab_record *record, const char *backend, int
 /* board_list.c: the leaderboard. */
 cli_exit cli_board_list(const cli_args *args);
 
-/* board_show.c: one trial in full. */
-cli_exit cli_board_show(const cli_args *args);
-
-cli_exit cli_board_manifest(const cli_args *args);
-
 /* board_add.c: imports records of `heed bench`. */
 cli_exit cli_board_add(const cli_args *args);
 

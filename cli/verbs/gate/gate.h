@@ -6,8 +6,6 @@
 #ifndef CLI_GATE_H
 #define CLI_GATE_H
 
-#include <stdarg.h>
-
 #include "bench/worker.h"
 #include "build/rebuild.h"
 #include "cli/verbs/bench/bench.h"
@@ -69,31 +67,6 @@ typedef struct gate_run {
 cli_exit gate_time(gate_run *gate);
 cli_exit gate_verify(gate_run *gate);
 cli_exit gate_judge(gate_run *gate);
-
-typedef enum criterion_verdict {
-    CRITERION_UNKNOWN = 0, /* it was not measured: a rival, a GPU or a tool is missing */
-    CRITERION_PASS,
-    CRITERION_FAIL,
-    CRITERION_AMBIGUOUS, /* measured, but not accurately enough */
-    CRITERION_VERDICTS
-} criterion_verdict;
-
-#define CRITERIA 5
-
-typedef struct criterion {
-    const char *name;
-    criterion_verdict verdict;
-    char figure[320]; /* the measurement, or why there is none */
-} criterion;
-
-void criterion_set(criterion *it, criterion_verdict verdict, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* gate_code.c: criteria of the machine code of the kernels that @bench has timed.
- * criterion_spills() compiles them again for the assembler's log; criterion_conflicts() runs heed
- * under ncu. */
-void criterion_spills(criterion *it, const lab_bench *bench);
-void criterion_conflicts(criterion *it, const lab_bench *bench);
 
 /* gate_criteria.c: judges all criteria on the problems of @args. The caller has set context, peers,
  * seconds, margin, seed and the device's settings of @bench. CLI_FINDING if a criterion fails,

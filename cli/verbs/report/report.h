@@ -135,8 +135,7 @@ const report_record *report_newest(const report_set *set);
 size_t report_count_trusted(const lab_final_board *board, const char *word);
 
 /* -------------------------------------------------------------------------- */
-/* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c,  */
-/* _json.c: output                                                            */
+/* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c   */
 /* -------------------------------------------------------------------------- */
 
 typedef struct report_run {
@@ -161,9 +160,6 @@ void report_doubts(lab_page *page, const report_set *set);  /* reasons to doubt 
 void report_missing(lab_page *page, const report_set *set); /* missing figures, and why */
 void report_history(lab_page *page, const report_records *records);
 void report_board_page(lab_page *page, const lab_final_board *board);
-
-/* report_json() returns everything, for the caller to release; NULL if out of memory. */
-json_t *report_json(const report_run *run);
 
 /* report_time() writes seconds in the form of a page, "-" for none; report_geomean() returns the
  * geometric mean of the ratios of a rival over the set, 0 if there are none. */

@@ -83,11 +83,6 @@ const char *verify_contender_place(const lab_contender *contender);
 cli_exit verify_source_add(verify_job *job);
 void verify_source_refusal(verify_job *job, const heed_problem *problem, const lab_report *report);
 
-/* verify_run.c: verify_read() reads the problems of the command line - operands and --shapes;
- * verify_run() verifies them, or values from the files of @args, or both. */
-cli_exit verify_read(verify_job *job, const cli_args *args);
-cli_exit verify_run(verify_job *job, const cli_args *args);
-
 /* verify_report.c: adds the results of a campaign. Failures are printed on stderr at once, each
  * with the command that repeats it. */
 void verify_report_add(verify_job *job, const lab_campaign *campaign,
