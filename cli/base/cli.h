@@ -249,7 +249,9 @@ cli_exit cli_kernel_check(const cli_args *args);
 cli_exit cli_kernel_check_of(const cli_args *args, const char *option);
 cli_exit cli_kernel_name_check(const char *option, const char *word);
 
-/* cli_config_count() returns the number of configs of the kernel heed_kernel_name(@kernel). */
+/* cli_kernel_index() returns the index of the kernel @name, or the number of kernels if there is
+ * none; cli_config_count() the number of configs of the kernel heed_kernel_name(@kernel). */
+size_t cli_kernel_index(const char *name);
 size_t cli_config_count(size_t kernel);
 
 /* problems.c: the problems of a command line. */
@@ -291,8 +293,8 @@ typedef struct cli_subcommand {
 cli_exit cli_subcommand_run(const cli_subcommand *subcommands, const cli_args *args);
 
 /* -------------------------------------------------------------------------- */
-/* read.c: files as a whole                                                   */
-/* read.c: whole files */
+/* read.c: whole files                                                        */
+/* -------------------------------------------------------------------------- */
 
 /* cli_read_text() reads a file or a pipe of at most @most bytes into a new text, which ends
  * with a null byte, for the caller to free; cli_read_file() also prints the failure. */

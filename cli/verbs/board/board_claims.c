@@ -120,14 +120,11 @@ static heed_status check_kernel(const lab_record_trial *trial, lab_error *error)
     const lab_record_candidate *it = &trial->candidate;
     const char *build = trial->environment.build;
     char name[2 * HEED_NAME_SIZE];
-    size_t i = 0;
     if (!build || strcmp(build, heed_wisdom_build()) != 0)
         return HEED_OK;
-    while (heed_kernel_name(i) && strcmp(heed_kernel_name(i), it->kernel) != 0)
-        i++;
     snprintf(name, sizeof name, "%s%s%s", it->kernel, it->config ? "__" : "",
              it->config ? it->config : "");
-    if (heed_kernel_name(i) && (!it->config || heed_wisdom_kernel(name)))
+    if (heed_kernel_name(cli_kernel_index(it->kernel)) && (!it->config || heed_wisdom_kernel(name)))
         return HEED_OK;
     return lab_fail(error, HEED_ERR_INVALID,
                     "kernel is %.80s, which this build does not have, though the record says that "

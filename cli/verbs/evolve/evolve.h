@@ -21,9 +21,8 @@ typedef struct evolve_run {
  * returns @code, or the code of a failure. */
 cli_exit evolve_end(const evolve_run *run, cli_exit code, const char *note);
 
-/* evolve_report.c: the result. evolve_planned_score() returns the mean logarithm of the times of
+/* evolve_planned_score() returns the mean logarithm of the times of
  * heed's plans in seconds; NAN if one was not timed. */
-cli_exit evolve_report(const evolve_run *run);
 double evolve_planned_score(const lab_sweep *sweep);
 
 /* evolve_sources.c: evolve_sources_check() checks --source and --proposer before any long work; an

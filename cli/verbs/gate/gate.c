@@ -278,7 +278,7 @@ static cli_exit print_json(const gate_run *gate)
         json_pack("{s:s, s:i, s:o, s:o, s:b, s:i, s:o, s:o}", "device",
                   heed_context_device(gate->bench.context), "threads",
                   heed_context_threads(gate->bench.context), "limit", cli_json_real(gate->limit),
-                  "seconds", cli_json_real(gate->seconds), "allow_ambiguous",
+                  "seconds", cli_json_real(gate->bench.seconds), "allow_ambiguous",
                   cli_args_flag(gate->args, "allow-ambiguous"), "exit", exit_of(gate), "counts",
                   counts, "shapes", cli_rows_take(&shapes)),
         "gate");
@@ -344,8 +344,7 @@ static cli_exit run(const cli_args *args)
                                  .seconds = cli_args_real(args, "seconds"),
                                  .margin = 0.01,
                                  .seed = (uint64_t)cli_args_integer(args, "seed") },
-                      .limit = cli_args_real(args, "limit") / 100,
-                      .seconds = cli_args_real(args, "seconds") };
+                      .limit = cli_args_real(args, "limit") / 100 };
     cli_exit code = check_arguments(args);
     if (code == CLI_OK)
         code = cli_kernel_check(args);

@@ -53,7 +53,6 @@ typedef struct gate_run {
     heed_options machine; /* see cli_machine() */
     lab_bench bench;
     double limit; /* slower by more than this share fails */
-    double seconds;
     gate_shape *shapes;
     size_t count;
     lab_rebuild_library *libraries;

@@ -105,7 +105,7 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
 {
     const lab_rules rules = rules_of(gate);
     const lab_duel_options options = { .rules = lab_family_rules(&rules, gate->count),
-                                       .seconds = gate->seconds,
+                                       .seconds = gate->bench.seconds,
                                        .seed = gate->bench.seed + index };
     if (shape->damaged) {
         shape->verdict = GATE_AMBIGUOUS;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/ends.h"
 #include "cli/base/rows.h"
 #include "lab/suite/judge/judge.h"
 #include "suite.h"
@@ -33,8 +34,7 @@ typedef struct judging {
 
 static bool is_python(const char *file)
 {
-    size_t length = strlen(file);
-    return file[0] != '.' && length > 3 && strcmp(file + length - 3, ".py") == 0;
+    return file[0] != '.' && lab_ends_with(file, ".py");
 }
 
 /* The task in the name of a solution, level_L_problem_P..., or the only task. */

@@ -170,13 +170,11 @@ static bool add_kernel(verify_contenders *list, const lab_contender *place, cons
                        const char *configs)
 {
     char name[HEED_NAME_SIZE];
-    size_t index = 0;
+    size_t index = cli_kernel_index(kernel);
     lab_contender all = *place;
     all.worthwhile = strcmp(configs, "worthwhile") == 0;
     if (strcmp(configs, "default") == 0 || strstr(kernel, "__"))
         return add_contender(list, place, kernel);
-    while (heed_kernel_name(index) && strcmp(heed_kernel_name(index), kernel) != 0)
-        index++;
     bool room = true;
     for (size_t c = 0; c < cli_config_count(index) && room; c++)
         room = heed_kernel_config(index, c, name, sizeof name) == HEED_OK &&
