@@ -223,8 +223,9 @@ static void print_line(const lab_bench_duels *all, FILE *out)
             ratio.low, ratio.high, merged, low, high, (double)running / (double)all->count);
 }
 
-static json_t *json_duel(const lab_bench_one_duel *one)
+static json_t *json_duel(const void *item)
 {
+    const lab_bench_one_duel *one = item;
     const lab_duel *duel = &one->duel;
     const lab_comparison *c = &one->usual;
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:i, s:o, s:o}", "verdict",
@@ -258,15 +259,11 @@ static cli_exit print_duels(const lab_bench_duels *all, bool json)
 {
     char spec[HEED_SPEC_SIZE];
     const lab_bench *bench = all->bench;
-    json_t *list = json_array();
     print_line(all, json ? stderr : stdout);
-    if (!json) {
-        json_decref(list);
+    if (!json)
         return CLI_OK;
-    }
     heed_problem_print(&all->source->problem, spec, sizeof spec);
-    for (size_t i = 0; i < all->count; i++)
-        list = cli_json_append(list, json_duel(&all->items[i]));
+    json_t *list = cli_json_list(all->items, all->count, sizeof *all->items, json_duel);
     return cli_json_print(
         json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "environment",
                   lab_environment_json(&bench->environment), "problem", spec, "kernel", all->kernel,

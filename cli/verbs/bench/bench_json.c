@@ -111,21 +111,16 @@ static json_t *row_of(const void *item)
         cli_json_list(row->matches, row->match_count, sizeof *row->matches, match_of));
 }
 
-static json_t *rivals_of(const lab_bench *bench)
+static json_t *rival_of(const void *item)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < bench->rival_count; i++) {
-        const lab_bench_rival *r = &bench->rivals[i];
-        const lab_rival *p = r->peer;
-        array = cli_json_append(
-            array, json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name),
-                             "version", cli_json_word(p ? p->version : ""), "detail",
-                             cli_json_word(p ? p->detail : ""), "path",
-                             cli_json_word(p ? p->found.path : ""), "outcome",
-                             lab_bench_outcome_name(r->open ? LAB_BENCH_OK : r->outcome), "reason",
-                             r->open ? json_null() : cli_json_word(r->reason)));
-    }
-    return array;
+    const lab_bench_rival *r = item;
+    const lab_rival *p = r->peer;
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name), "version",
+                     cli_json_word(p ? p->version : ""), "detail",
+                     cli_json_word(p ? p->detail : ""), "path",
+                     cli_json_word(p ? p->found.path : ""), "outcome",
+                     lab_bench_outcome_name(r->open ? LAB_BENCH_OK : r->outcome), "reason",
+                     r->open ? json_null() : cli_json_word(r->reason));
 }
 
 static json_t *ceilings_of(const lab_bench *bench)
@@ -169,8 +164,9 @@ static json_t *bench_json(const lab_bench *bench, const json_t *manifest)
         effort_names[bench->effort], "kernel", cli_json_word(bench->kernel), "source",
         bench->own ? cli_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
         bench->replay, "behind", bench->behind != NULL, "seconds", cli_json_real(bench->seconds),
-        "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench),
-        "rows", cli_json_list(bench->rows, bench->row_count, sizeof *bench->rows, row_of));
+        "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals",
+        cli_json_list(bench->rivals, bench->rival_count, sizeof *bench->rivals, rival_of), "rows",
+        cli_json_list(bench->rows, bench->row_count, sizeof *bench->rows, row_of));
 }
 
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest)

@@ -69,12 +69,11 @@ cli_exit cli_board_open(lab_record **record, lab_record_mode mode, const cli_arg
 }
 
 /* -------------------------------------------------------------------------- */
-/* JSON                                                                       */
+/* A trial as JSON                                                            */
 /* -------------------------------------------------------------------------- */
 
 static json_t *json_value(const lab_record_field *field)
 {
-    json_t *array;
     switch (field->kind) {
     case LAB_RECORD_INTEGER:
         return json_integer(field->integer);
@@ -83,10 +82,7 @@ static json_t *json_value(const lab_record_field *field)
     case LAB_RECORD_TEXT:
         return cli_json_text(field->text);
     case LAB_RECORD_SAMPLES:
-        array = json_array();
-        for (size_t i = 0; i < field->count; i++)
-            array = cli_json_append(array, cli_json_real(field->samples[i]));
-        return array;
+        return cli_json_reals(field->samples, field->count);
     default:
         return json_null();
     }
@@ -120,7 +116,7 @@ static heed_status add_json(void *data, const lab_record_field *field)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Text                                                                       */
+/* A trial as text                                                            */
 /* -------------------------------------------------------------------------- */
 
 /* The state of printing, which goes to memory first: while a trial is read the board is locked. */

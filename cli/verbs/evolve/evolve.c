@@ -265,15 +265,13 @@ static json_t *json_individual(const lab_evolve *it, const lab_individual *one)
     if (!one)
         return json_null();
     const lab_point point = lab_space_at(&sweep->space, one->point);
-    json_t *seconds = json_array();
+    const lab_try *tried = lab_search_tried(sweep->search, one->point);
     lab_space_name(&sweep->space, &point, sweep->kernel, name, NULL);
     lab_point_print(&sweep->space, &point, text);
-    for (size_t i = 0; i < sweep->problems.count; i++)
-        seconds = cli_json_append(
-            seconds, cli_json_real(lab_search_tried(sweep->search, one->point)->seconds[i]));
     return json_pack("{s:I, s:s, s:s, s:[I,I], s:o, s:o}", "number", (json_int_t)one->id, "kernel",
                      name, "point", text, "parents", (json_int_t)one->parents[0],
-                     (json_int_t)one->parents[1], "seconds", seconds, "mean_seconds",
+                     (json_int_t)one->parents[1], "seconds",
+                     cli_json_reals(tried->seconds, sweep->problems.count), "mean_seconds",
                      cli_json_real(exp(one->score)));
 }
 

@@ -92,19 +92,14 @@ json_t *insight_words_json(unsigned findings)
     return list;
 }
 
-static json_t *json_effects(const lab_insight *it)
+static json_t *json_effect(const void *item)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < it->effect_count; i++) {
-        const lab_effect *effect = &it->effects[i];
-        list = cli_json_append(list, json_pack("{s:s, s:o, s:o, s:o, s:s, s:o}", "name",
-                                               effect->name, "ratio", cli_json_real(effect->ratio),
-                                               "low", cli_json_real(effect->low), "high",
-                                               cli_json_real(effect->high), "verdict",
-                                               lab_effect_word_name(lab_effect_of(effect)),
-                                               "effect", cli_json_real(lab_effect_value(effect))));
-    }
-    return list;
+    const lab_effect *effect = item;
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:o}", "name", effect->name, "ratio",
+                     cli_json_real(effect->ratio), "low", cli_json_real(effect->low), "high",
+                     cli_json_real(effect->high), "verdict",
+                     lab_effect_word_name(lab_effect_of(effect)), "effect",
+                     cli_json_real(lab_effect_value(effect)));
 }
 
 json_t *insight_json(const lab_insight *it)
@@ -114,10 +109,9 @@ json_t *insight_json(const lab_insight *it)
         json_object_set_new(counters, lab_clue_counter(i), cli_json_real(it->counters[i]));
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "kernel", it->kernel, "problem",
                      it->spec, "findings", insight_words_json(lab_insight_findings(it)), "counters",
-                     counters, "counters_unknown",
-                     *it->counters_why ? cli_json_text(it->counters_why) : json_null(), "effects",
-                     json_effects(it), "effects_unknown",
-                     *it->effects_why ? cli_json_text(it->effects_why) : json_null(), "seconds",
+                     counters, "counters_unknown", cli_json_word(it->counters_why), "effects",
+                     cli_json_list(it->effects, it->effect_count, sizeof *it->effects, json_effect),
+                     "effects_unknown", cli_json_word(it->effects_why), "seconds",
                      cli_json_real(it->seconds));
 }
 
