@@ -1,13 +1,12 @@
 /*
  * operand_files.c - bias, slopes, sinks, starts, masks and arrays from files
  */
-#include "operand_files.h"
+#include "inputs.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/plural.h"
-#include "inputs.h"
 #include "tensor/convert.h"
 #include "tensor/npy.h"
 #include "tensor/safetensors.h"

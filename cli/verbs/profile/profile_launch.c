@@ -40,8 +40,7 @@ static cli_exit plan_for(const cli_args *args, heed_context *context, const heed
 {
     if (cli_args_text(args, "code"))
         return plan_code(args, context, problem, plan);
-    const profile_subject subject = profile_subject_read(args);
-    heed_status status = profile_plan(&subject, context, problem, plan);
+    heed_status status = profile_plan(args, context, problem, plan);
     return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
 }
 
