@@ -679,13 +679,14 @@ typedef enum heed_effort {
  * Compiling a kernel takes between a few tenths of a second and several seconds. In a context with
  * HEED_COMPILE_BACKGROUND, a plan whose kernel must be compiled is returned at once if another
  * kernel or config, whose code was shipped with the library or is in the cache, can compute the
- * problem. The plan executes the best of these until a background thread has compiled and loaded
- * the kernel that heed_plan_name() names, and executes that one from then on. Neither this
- * compilation nor a stream capture by another thread disturbs the other. heed_plan_explain() shows
- * which kernel is in use. The workspace is enough for both. The kernel of a batch-invariant problem
- * is compiled at once, since its bits may not change, and so are those that are measured or
- * requested by name. Plans of one context compile one after another. heed_plan_destroy() waits for
- * a compilation that has begun.
+ * problem; else as soon as the kernel for tensors that are not aligned to 16 bytes has been
+ * compiled, which the plan needs too, and which takes about a second. The plan executes the best of
+ * these until a background thread has compiled and loaded the kernel that heed_plan_name() names,
+ * and executes that one from then on. Neither this compilation nor a stream capture by another
+ * thread disturbs the other. heed_plan_explain() shows which kernel is in use. The workspace is
+ * enough for both. The kernel of a batch-invariant problem is compiled at once, since its bits may
+ * not change, and so are those that are measured or requested by name. Plans of one context compile
+ * one after another. heed_plan_destroy() waits for a compilation that has begun.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY, of
  * the host or the device; HEED_ERR_UNSUPPORTED if no kernel can compute @problem on the device;

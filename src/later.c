@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/backend.h"
 #include "cuda/driver/device.h"
 #include "cuda/jit.h"
 #include "message.h"
@@ -99,14 +100,29 @@ static heed_status choose_if_ready(heed_plan *plan, heed_considered *candidate)
     return status;
 }
 
-/* Makes a copy of @plan that runs the best config that is ready. */
-static heed_status make_standin(heed_plan *standin, const heed_plan *plan)
+/* Compiles the part of @candidate that takes any addresses, for @standin. */
+static heed_status compile_fallback(heed_plan *standin, const heed_considered *candidate)
 {
-    heed_considered *candidate = NULL;
+    const heed_kernel *kernel = candidate->kernel;
+    heed_config fallback;
+    if (!heed_cuda_fallback(&standin->problem, &standin->context->machine, &kernel,
+                            &candidate->config, &fallback))
+        return HEED_ERR_DEVICE;
+    return heed_plan_set(standin, kernel, &fallback);
+}
+
+/* Makes a copy of @plan that runs the best config that is ready, or else the fallback of
+ * @candidate. */
+static heed_status make_standin(heed_plan *standin, const heed_plan *plan,
+                                const heed_considered *candidate)
+{
+    heed_considered *ready = NULL;
     *standin = *plan;
     standin->kernel = NULL;
     standin->code = NULL;
-    heed_status status = heed_plan_set_ready(standin, &candidate);
+    heed_status status = heed_plan_set_ready(standin, &ready);
+    if (status == HEED_ERR_DEVICE)
+        status = compile_fallback(standin, candidate);
     if (status == HEED_OK)
         heed_config_print(standin->kernel, &standin->config, standin->name, sizeof standin->name);
     return status;
@@ -119,7 +135,7 @@ static heed_status begin(heed_plan *plan, heed_considered *candidate)
     heed_later *later = calloc(1, sizeof *later);
     if (!later)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
-    heed_status status = make_standin(&later->standin, plan);
+    heed_status status = make_standin(&later->standin, plan, candidate);
     if (status != HEED_OK) {
         free(later);
         return status;

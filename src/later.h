@@ -3,7 +3,9 @@
  *
  * Such a plan has its kernel, config and workspace from the start, and its code once a thread has
  * compiled it. Until then, and permanently if that fails, executions run a stand-in: a copy of the
- * plan with the best config whose code was available. Neither is freed before the plan.
+ * plan with the best config whose code was available, or if there was none, with the config that
+ * takes addresses which are not aligned: the plan needs that too, and it compiles in less time.
+ * Neither is freed before the plan.
  */
 #ifndef HEED_LATER_H
 #define HEED_LATER_H
@@ -34,8 +36,8 @@ struct heed_later {
 heed_turns *heed_turns_create(void);
 void heed_turns_destroy(heed_turns *turns);
 
-/* heed_later_choose() is like heed_plan_choose(), but if the context compiles in the background and
- * another config is ready, it only starts preparing @candidate. */
+/* heed_later_choose() is like heed_plan_choose(), but if the context compiles in the background, it
+ * only starts preparing @candidate, once there is a stand-in. */
 heed_choose_fn heed_later_choose;
 
 /* heed_later_end() waits for the background work of @plan to end, and frees plan->later. */

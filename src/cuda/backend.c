@@ -59,6 +59,16 @@ static heed_cuda_cut cut_of(const heed_kernel *kernel, const heed_problem *probl
     return code->cut(problem, gpu, config);
 }
 
+bool heed_cuda_fallback(const heed_problem *problem, const heed_machine *machine,
+                        const heed_kernel **kernel, const heed_config *config,
+                        heed_config *fallback)
+{
+    const heed_cuda_cut cut = cut_of(*kernel, problem, machine->gpu, config);
+    *kernel = cut.fallback_kernel ? cut.fallback_kernel : *kernel;
+    *fallback = cut.fallback;
+    return cut.launch.aligned;
+}
+
 /* Rows of the partial results of a launch: with spread keys a part for each block and batch element
  * (spread.cuh), of the most rows; else one for each split, of all rows. */
 static int64_t part_rows(const heed_problem *problem, const heed_launch_facts *launch)

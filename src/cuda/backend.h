@@ -37,6 +37,12 @@ extern const heed_cuda_code heed_cuda_wide32_code;
 
 extern const heed_plan_functions heed_cuda_plans;
 
+/* heed_cuda_fallback() sets *@kernel and *@fallback to those of the program of @config that takes
+ * addresses which are not aligned, and any others; false if its own does. */
+bool heed_cuda_fallback(const heed_problem *problem, const heed_machine *machine,
+                        const heed_kernel **kernel, const heed_config *config,
+                        heed_config *fallback);
+
 /* heed_cuda_trusts() returns true if the driver is not asked about the pointers of an execution. */
 bool heed_cuda_trusts(const heed_plan *plan, const heed_buffers *buffers);
 

@@ -134,14 +134,45 @@ static void test_another_kernel_serves(void **state)
     }
 }
 
-/* If no other kernel is ready, or nothing needs compiling, the plan is complete at once. */
+/* If no other kernel is ready, the one for unaligned addresses is compiled first, and serves. In
+ * all nothing is compiled that a plan would not need. */
+static void test_the_fallback_serves(void **state)
+{
+    static const char *const specs[] = { PLAIN, DECODING, "b1 h4 s16/512 d576/512 f16" };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        trial t = begin();
+        fake->compilations = 0;
+        plan_it(&t, specs[i]);
+        assert_non_null(t.plan->later);
+        assert_true(explains(t.plan, t.plan->later->standin.name));
+        assert_true(strcmp(t.plan->later->standin.name, heed_plan_name(t.plan)) != 0);
+        assert_true(trial_execute(&t, &t.buffers) > 0);
+        assert_int_equal(heed_plan_wait(t.plan), HEED_OK);
+        assert_int_equal(fake->compilations, 2);
+        assert_true(trial_execute(&t, &t.buffers) > 0);
+        trial_end(&t);
+    }
+}
+
+/* A plan without a fallback is complete at once. */
+static void test_no_fallback(void **state)
+{
+    (void)state;
+    trial t = begin();
+    plan_it(&t, "b1 h4 s4/1000 d8 f32");
+    assert_non_null(strstr(heed_plan_name(t.plan), "naive"));
+    assert_null(t.plan->later);
+    trial_end(&t);
+}
+
+/* If nothing needs compiling, the plan is complete at once. */
 static void test_without_a_need(void **state)
 {
     (void)state;
     trial t = begin();
     plan_it(&t, PLAIN);
     assert_true(fake->compilations > 0);
-    assert_null(t.plan->later);
     assert_int_equal(heed_plan_wait(t.plan), HEED_OK);
     heed_plan_destroy(t.plan);
     atomic_store(&fake->hold_compiler, 1);
@@ -429,6 +460,7 @@ static void test_misuse(void **state)
 int main(void)
 {
     return run_test_list(TEST_LIST_EACH(open_cache, close_cache, test_another_kernel_serves,
+                                        test_the_fallback_serves, test_no_fallback,
                                         test_without_a_need, test_never_in_the_background,
                                         test_a_compilation_that_fails, test_destroyed_early,
                                         test_one_compiles_for_all, test_captures_are_not_disturbed,
