@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/suite/fill.h"
-#include "lab/suite/launch.h"
+#include "lab/suite/text.h"
 #include "src/cuda/facts.h"
 
 #define FLAGS_SIZE 128
@@ -127,18 +126,19 @@ typedef struct parts {
     heed_problem problem;
     char label[160];
     lab_solution *solution;
-    lab_error *error;
 } parts;
 
 static void put_model(FILE *out, const parts *it)
 {
     if (strstr(it->model, "heed_multihead("))
-        fputs(lab_text_multihead(), out);
+        fputs(lab_text_multihead, out);
     fprintf(out, "\n\n%s", it->model);
 }
 
-static heed_status put_library(FILE *out, const parts *it)
+static heed_status put_library(FILE *out, const void *data, lab_error *error)
 {
+    const parts *it = data;
+    (void)error;
     const lab_way *way = it->how->way;
     const lab_place places[] = {
         { "TASK", it->label },
@@ -147,20 +147,20 @@ static heed_status put_library(FILE *out, const parts *it)
         { "TYPE", way->torch ? way->torch : "None" },
         { "WORD", heed_products_name(it->problem.products) },
     };
-    lab_fill(out, lab_text_library(), places, sizeof places / sizeof *places);
+    lab_fill(out, lab_text_library, places, sizeof places / sizeof *places);
     put_model(out, it);
     return HEED_OK;
 }
 
 /* The selected kernel, or the fastest by the cost model. Without splits, which need a workspace
  * that a solution does not have. */
-static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
+static heed_status find_kernel(const parts *it, heed_cuda_facts *facts, lab_error *error)
 {
     heed_cuda_facts found;
     bool any = false;
     const char *asked = it->how->kernel, *name;
     if (asked && heed_cuda_facts_for(asked, &it->problem, it->how->gpu, facts) != HEED_OK)
-        return lab_fail(it->error, HEED_ERR_UNSUPPORTED, "%s", heed_message());
+        return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s", heed_message());
     for (size_t i = 0; !asked && (name = heed_kernel_name(i)); i++) {
         if (heed_cuda_facts_for(name, &it->problem, it->how->gpu, &found) != HEED_OK ||
             found.launch.splits > 1 || (any && found.seconds >= facts->seconds))
@@ -170,17 +170,18 @@ static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
     }
     if (asked || any)
         return HEED_OK;
-    return lab_fail(it->error, HEED_ERR_UNSUPPORTED, "no kernel for the %s can do %s in one launch",
+    return lab_fail(error, HEED_ERR_UNSUPPORTED, "no kernel for the %s can do %s in one launch",
                     it->how->gpu->name, it->solution->spec);
 }
 
 /* The same with its source, which the solution carries. */
-static heed_status take_kernel(const parts *it, heed_cuda_facts *facts, char **source)
+static heed_status take_kernel(const parts *it, heed_cuda_facts *facts, char **source,
+                               lab_error *error)
 {
     *facts = (heed_cuda_facts){ .source = NULL };
-    heed_status status = find_kernel(it, facts);
+    heed_status status = find_kernel(it, facts, error);
     *source = status == HEED_OK
-                  ? lab_launch_source(facts, &it->problem, it->how->gpu, &status, it->error)
+                  ? lab_launch_source(facts, &it->problem, it->how->gpu, &status, error)
                   : NULL;
     if (*source)
         snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts->name);
@@ -207,12 +208,13 @@ static const char *causal_word(const heed_problem *problem)
     return problem->mask == HEED_MASK_CAUSAL_TOP_LEFT ? "\"top-left\"" : "\"bottom-right\"";
 }
 
-static heed_status put_kernel(FILE *out, const parts *it)
+static heed_status put_kernel(FILE *out, const void *data, lab_error *error)
 {
+    const parts *it = data;
     heed_cuda_facts facts;
     char flags[FLAGS_SIZE], scale[32], usual[32], module[64];
     char *source;
-    heed_status status = take_kernel(it, &facts, &source);
+    heed_status status = take_kernel(it, &facts, &source, error);
     if (status != HEED_OK)
         return status;
     snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
@@ -234,19 +236,20 @@ static heed_status put_kernel(FILE *out, const parts *it)
         { "SCALE", scale },
         { "USUAL", usual },
     };
-    lab_fill(out, lab_text_kernel(), places, sizeof places / sizeof *places);
+    lab_fill(out, lab_text_kernel, places, sizeof places / sizeof *places);
     put_model(out, it);
     free(source);
     return HEED_OK;
 }
 
-static heed_status put_cu(FILE *out, const parts *it)
+static heed_status put_cu(FILE *out, const void *data, lab_error *error)
 {
+    const parts *it = data;
     static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
     heed_cuda_facts facts;
     char arch[16];
     char *source;
-    heed_status status = take_kernel(it, &facts, &source);
+    heed_status status = take_kernel(it, &facts, &source, error);
     if (status != HEED_OK)
         return status;
     snprintf(arch, sizeof arch, "%d.%d%s", it->how->gpu->arch / 10, it->how->gpu->arch % 10,
@@ -261,37 +264,21 @@ static heed_status put_cu(FILE *out, const parts *it)
         { "KIND", torch_kinds[it->problem.type] },
         { "CAUSAL", it->problem.mask == HEED_MASK_NONE ? "false" : "true" },
     };
-    lab_fill(out, lab_text_forward(), places, sizeof places / sizeof *places);
+    lab_fill(out, lab_text_forward, places, sizeof places / sizeof *places);
     free(source);
     return HEED_OK;
 }
 
-static heed_status (*const writers[])(FILE *, const parts *) = {
+static lab_writer *const writers[] = {
     [LAB_EXPORT_KERNEL] = put_kernel,
     [LAB_EXPORT_LIBRARY] = put_library,
     [LAB_EXPORT_CU] = put_cu,
 };
 
-static heed_status put(const parts *it)
-{
-    size_t size = 0;
-    FILE *out = open_memstream(&it->solution->text, &size);
-    if (!out)
-        return lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
-    heed_status status = writers[it->how->form](out, it);
-    if (fclose(out) != 0 && status == HEED_OK)
-        status = lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
-    if (status == HEED_OK)
-        return HEED_OK;
-    free(it->solution->text);
-    it->solution->text = NULL;
-    return status;
-}
-
 heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
                                 const lab_python *python, const lab_export *how, lab_error *error)
 {
-    parts it = { .task = task, .how = how, .solution = solution, .error = error };
+    parts it = { .task = task, .how = how, .solution = solution };
     *solution = (lab_solution){ .text = NULL };
     heed_status status = find_problem(task, how->way, &it.problem, error);
     if (status != HEED_OK)
@@ -311,7 +298,7 @@ heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
     if (!model)
         return status;
     it.model = model;
-    status = put(&it);
+    solution->text = lab_text_of(writers[how->form], &it, "a solution", &status, error);
     free(model);
     return status;
 }
