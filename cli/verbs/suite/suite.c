@@ -3,7 +3,6 @@
  */
 #include "suite.h"
 
-#include "lab/suite/ways.h"
 #include "src/cuda/gpu.h"
 
 static const char *suite_at(size_t index)
