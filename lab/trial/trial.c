@@ -17,6 +17,7 @@
 #include "lab/trial/host.h"
 #include "lab/trial/pages.h"
 #include "lab/trial/process.h"
+#include "lab/trial/share.h"
 #include "lab/trial/trial_parts.h"
 #include "measure.h"
 
@@ -27,6 +28,11 @@
 /* CPU time limit for requests that do not compute: opening the largest tensors takes a tenth of it.
  */
 #define IDLE_SECONDS 2.0
+
+/* Address space that the runner needs in addition to the candidate's limit. */
+#define RUNNER_MEMORY ((size_t)64 << 20)
+#define RUNNER_FILES 32
+#define RUNNER_SECONDS 3600
 
 /* Size of the arenas in addition to the tensors: orders, and the walls between the tensors of many
  * sets. */
@@ -70,25 +76,89 @@ static lab_wire_launch wire_launch(const lab_trial *trial)
     return wire;
 }
 
+static lab_resources resources_of(const lab_trial *trial)
+{
+    const lab_limits *limits = &trial->limits;
+
+    return (lab_resources){ .memory = trial->inputs.size + trial->outputs.size +
+                                      limits->memory_bytes + limits->stack_bytes + RUNNER_MEMORY,
+                            .stack = limits->stack_bytes,
+                            .file_size = 1,
+                            .seconds = RUNNER_SECONDS,
+                            .processes = 1,
+                            .files = RUNNER_FILES };
+}
+
+/* Starts the runner with its code in the file @code: that of C candidates in @sandbox, that of CUDA
+ * candidates without one. */
+static bool start_runner(lab_trial *trial, int code, const lab_sandbox *sandbox,
+                         lab_trial_outcome *outcome)
+{
+    static const char *const bare[] = { "LC_ALL=C", NULL };
+    char size[32];
+    bool filtered = sandbox && sandbox->protections.seccomp;
+    const char *const arguments[] = { "heed_candidate", size, filtered ? "filtered" : "open",
+                                      NULL };
+    const lab_process_command command = {
+        .path = trial->program,
+        .arguments = arguments,
+        .environment = sandbox ? bare : (const char *const *)environ,
+        .folder = sandbox ? "/" : NULL,
+        .sandbox = sandbox,
+        .pinned = trial->pinned,
+        .cpu = trial->cpu,
+        .files = { trial->inputs.fd, trial->outputs.fd, code },
+    };
+
+    snprintf(size, sizeof size, "%zu", trial->inputs.size);
+    return lab_host_start(&trial->host, &command, trial->limits.interrupted, outcome);
+}
+
+/* Starts the runner of C candidates without files and network, and with limited memory. */
+static bool start_confined(lab_trial *trial, int code, lab_trial_outcome *outcome)
+{
+    const lab_access readable[] = {
+        { .path = trial->program },     { .path = "/lib" },       { .path = "/lib64" },
+        { .path = "/usr/lib" },         { .path = "/usr/lib64" }, { .path = "/usr/local/lib" },
+        { .path = "/etc/ld.so.cache" }, { .path = "/nix/store" }, { .path = "/gnu/store" },
+    };
+    lab_sandbox sandbox = { .protections = trial->protections,
+                            .resources = resources_of(trial),
+                            .filter = LAB_FILTER_NONE }; /* the runner installs filters itself */
+
+    if (!lab_sandbox_create(&sandbox, readable, sizeof readable / sizeof *readable))
+        return fail_system(outcome, "no sandbox can be made");
+    bool started = start_runner(trial, code, &sandbox, outcome);
+    lab_sandbox_destroy(&sandbox);
+    return started;
+}
+
+/* The runner of CUDA candidates runs no foreign code on the CPU, and needs whatever the driver
+ * needs. */
+static bool start_process(lab_trial *trial, lab_trial_outcome *outcome)
+{
+    int code = lab_share("heed-candidate", trial->code.data, trial->code.size);
+
+    if (code < 0)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s",
+                                     trial->program, strerror(errno));
+    bool started = lab_trial_on_device(trial) ? start_runner(trial, code, NULL, outcome)
+                                              : start_confined(trial, code, outcome);
+    lab_close_fd(&code);
+    return started;
+}
+
 bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome)
 {
     char line[LAB_WIRE_LINE];
-    const lab_host_command command = { .program = trial->program,
-                                       .code = &trial->code,
-                                       .inputs = &trial->inputs,
-                                       .outputs = &trial->outputs,
-                                       .limits = &trial->limits,
-                                       .protections = &trial->protections,
-                                       .pinned = trial->pinned,
-                                       .cpu = trial->cpu };
-
     bool device = trial->language == LAB_LANGUAGE_CUDA;
+
     if (trial->host.process.pid > 0)
         return true;
     trial->opened_count = 0;
     lab_trial_orders(trial)->count = 0;
     lab_trial_orders(trial)->launch = wire_launch(trial);
-    if (!(device ? lab_host_start_open : lab_host_start)(&trial->host, &command, outcome) ||
+    if (!start_process(trial, outcome) ||
         !lab_host_ask(&trial->host, NULL, device ? DEVICE_SECONDS : START_SECONDS, line, outcome))
         return false;
     uint64_t layout = 0;
@@ -393,34 +463,23 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
 /* Time limit for loading a driver and compiling a kernel. */
 #define PROBE_SECONDS 60.0
 
-/* Starts the process. Returns an errno value. */
-static int start(lab_host *host, const char *program, const char *device)
-{
-    const char *const arguments[] = { program, "probe", device, NULL };
-    const lab_process_command command = { .path = program,
-                                          .arguments = arguments,
-                                          .environment = (const char *const *)environ,
-                                          .files = { -1, -1, -1 } };
-
-    return lab_process_start(&host->process, &command);
-}
-
 bool lab_trial_probe(const lab_limits *limits, int *arch, lab_trial_outcome *outcome)
 {
     static const lab_wire_orders none = { .count = 0 };
     const lab_limits full = lab_limits_fill(limits);
     char program[PATH_MAX], line[LAB_WIRE_LINE];
+    const char *const arguments[] = { program, "probe", full.device, NULL };
+    const lab_process_command command = { .path = program,
+                                          .arguments = arguments,
+                                          .environment = (const char *const *)environ,
+                                          .files = { -1, -1, -1 } };
     lab_host host = { .frozen = false };
 
     *arch = 0;
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
-    if (!lab_program_find(LAB_RUNNER_CUDA, program, outcome))
+    if (!lab_program_find(LAB_RUNNER_CUDA, program, outcome) ||
+        !lab_host_start(&host, &command, full.interrupted, outcome))
         return false;
-    lab_host_clear(&host, full.interrupted);
-    int error = start(&host, program, full.device);
-    if (error != 0)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s", program,
-                                     strerror(error));
     bool answered = lab_host_ask(&host, NULL, PROBE_SECONDS, line, outcome);
     lab_host_end(&host);
     if (!answered || sscanf(line, "healthy %d", arch) == 1)

@@ -30,7 +30,6 @@
 #include "lab/trial/arena.h"
 #include "lab/trial/candidate.h"
 #include "lab/trial/compile/compile.h"
-#include "lab/trial/limits.h"
 #include "lab/trial/verdict.h"
 
 typedef struct lab_trial lab_trial;

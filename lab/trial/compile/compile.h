@@ -11,7 +11,6 @@
 #include <limits.h>
 
 #include "lab/trial/candidate.h"
-#include "lab/trial/limits.h"
 #include "lab/trial/log.h"
 
 #define LAB_CODE_MAX ((size_t)16 << 20)

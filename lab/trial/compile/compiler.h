@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lab/trial/limits.h"
-#include "lab/trial/verdict.h"
+#include "lab/trial/candidate.h"
 
 /* One run of the compiler. */
 typedef struct lab_compiler_task {
