@@ -83,7 +83,7 @@ static void time_problem(lab_rival *rival)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const lab_found found = { .name = "fake", .path = "fake_peer" };
+    static const lab_found found = { .name = "fake", .path = "/fake_peer" };
     const lab_rival_data tensors = { .q = ones, .k = ones, .v = ones };
     lab_rival rival;
     heed_problem problem;
