@@ -420,27 +420,26 @@ static bool is_at_home(const lab_trial *trial, const heed_problem *p)
 bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *workspace,
                        lab_trial_outcome *outcome)
 {
+    const struct {
+        bool exceeded;
+        const char *why;
+    } limits[] = {
+        { !is_at_home(trial, problem), "was made for another type, mask or head dim" },
+        { problem->shared, "candidates need V as a separate tensor" },
+        { problem->append, "candidates append nothing to K and V" },
+        { problem->prefix, "candidates read no prefix for all batch elements" },
+        { lab_trial_on_device(trial) && lab_has_operands(problem),
+          "candidates in CUDA take no operands, softcap or expressions" },
+    };
     char line[LAB_WIRE_LINE];
     uint64_t size;
 
     *workspace = 0;
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     trial->problem = *problem;
-    if (!is_at_home(trial, problem))
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "was made for another type, mask or head dim");
-    if (problem->shared)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates need V as a separate tensor");
-    if (problem->append)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates append nothing to K and V");
-    if (problem->prefix)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates read no prefix for all batch elements");
-    if (trial->language == LAB_LANGUAGE_CUDA && lab_has_operands(problem))
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates in CUDA take no operands, softcap or expressions");
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].exceeded)
+            return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED, "%s", limits[i].why);
     if (!lab_trial_start(trial, outcome))
         return false;
     lab_trial_orders(trial)->problem = wire_problem(problem);

@@ -43,6 +43,11 @@ bool lab_trial_await(lab_trial *trial, const char *request, double limit, const 
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 
+/* lab_trial_lay_out() finds a place for every tensor of @count sets: those of @sets, or if @alike
+ * each like the first one. */
+bool lab_trial_lay_out(lab_trial *trial, const lab_set *sets, bool alike, int count,
+                       lab_trial_outcome *outcome);
+
 /* lab_trial_reach() makes the process open exactly the rooms of the first @count sets of the
  * orders, unless they are open; the positions of tensors in them, and their values, are not yet
  * known to it. On success the process is stopped. lab_trial_compute() makes it execute the orders,

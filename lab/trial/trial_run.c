@@ -49,6 +49,27 @@ bool lab_trial_reach(lab_trial *trial, int count, lab_trial_outcome *outcome)
     return true;
 }
 
+bool lab_trial_lay_out(lab_trial *trial, const lab_set *sets, bool alike, int count,
+                       lab_trial_outcome *outcome)
+{
+    lab_wire_orders *orders = lab_trial_orders(trial);
+
+    lab_arena_clear(&trial->inputs, LAB_WIRE_ORDERS);
+    lab_arena_clear(&trial->outputs, 0);
+    for (int i = 0; i < count; i++) {
+        const lab_set *from = &sets[alike ? 0 : i];
+        lab_wire_set *set = &orders->set[i];
+        for (int index = 0; index < LAB_SPANS; index++)
+            if (!lab_arena_place(lab_trial_arena(trial, index), &from->span[index],
+                                 &set->room[index]))
+                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                             "the tensors need more than the %zu bytes of a trial",
+                                             trial->limits.tensor_bytes);
+        set->workspace_size = from->span[LAB_WIRE_WORKSPACE].size;
+    }
+    return true;
+}
+
 bool lab_trial_look_at_walls(lab_trial *trial, lab_trial_outcome *outcome)
 {
     pid_t pid = trial->host.process.pid;
@@ -87,26 +108,6 @@ bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outc
 /* ---------------------------------------------------------------------------------------------- */
 /* The caller's sets                                                                              */
 /* ---------------------------------------------------------------------------------------------- */
-
-/* Finds a place for every tensor of @sets. */
-static bool lay_out(lab_trial *trial, const lab_set *sets, int count, lab_trial_outcome *outcome)
-{
-    lab_wire_orders *orders = lab_trial_orders(trial);
-
-    lab_arena_clear(&trial->inputs, LAB_WIRE_ORDERS);
-    lab_arena_clear(&trial->outputs, 0);
-    for (int i = 0; i < count; i++) {
-        lab_wire_set *set = &orders->set[i];
-        for (int index = 0; index < LAB_SPANS; index++)
-            if (!lab_arena_place(lab_trial_arena(trial, index), &sets[i].span[index],
-                                 &set->room[index]))
-                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                             "the tensors need more than the %zu bytes of a trial",
-                                             trial->limits.tensor_bytes);
-        set->workspace_size = sets[i].span[LAB_WIRE_WORKSPACE].size;
-    }
-    return true;
-}
 
 static void hand_over(lab_trial *trial, const lab_set *sets, int count)
 {
@@ -161,7 +162,8 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
     if (count < 1 || count > LAB_WIRE_SETS)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%d sets; there must be 1 to %d",
                                      count, LAB_WIRE_SETS);
-    if (!lab_trial_start(trial, outcome) || !lay_out(trial, sets, count, outcome) ||
+    if (!lab_trial_start(trial, outcome) ||
+        !lab_trial_lay_out(trial, sets, false, count, outcome) ||
         !lab_trial_reach(trial, count, outcome))
         return false;
     hand_over(trial, sets, count);

@@ -29,23 +29,14 @@
 /* Slots for all calls. */
 static bool lay_out(lab_trial *trial, const lab_calls *calls, lab_trial_outcome *outcome)
 {
-    lab_wire_orders *orders = lab_trial_orders(trial);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    lab_set slots;
 
-    lab_arena_clear(&trial->inputs, LAB_WIRE_ORDERS);
-    lab_arena_clear(&trial->outputs, 0);
-    for (int i = 0; i < calls->count; i++) {
-        for (int index = 0; index < LAB_SPANS; index++) {
-            const lab_span slot = { .room_size = (calls->size[index] + 2 * page - 1) / page * page,
-                                    .size = calls->size[index] };
-            if (!lab_arena_place(lab_trial_arena(trial, index), &slot, &orders->set[i].room[index]))
-                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                             "the tensors need more than the %zu bytes of a trial",
-                                             trial->limits.tensor_bytes);
-        }
-        orders->set[i].workspace_size = calls->size[LAB_WIRE_WORKSPACE];
-    }
-    return true;
+    for (int index = 0; index < LAB_SPANS; index++)
+        slots.span[index] = (lab_span){ .room_size = (calls->size[index] + 2 * page - 1) / page *
+                                                     page,
+                                        .size = calls->size[index] };
+    return lab_trial_lay_out(trial, &slots, true, calls->count, outcome);
 }
 
 /* A random offset of a tensor of @size bytes in a slot of @whole: at its end, at its start, or
