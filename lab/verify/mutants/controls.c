@@ -285,7 +285,7 @@ static void two_threads(const heed_problem *problem, const heed_buffers *buffers
 }
 
 /* clang-format off */
-const lab_control lab_controls[] = {
+const lab_mutant lab_controls[] = {
     { .name = "plain", .does = "three plain passes", .behaviour.run = mutant_plain },
     { .name = "reversed", .does = "sums from the last key to the first", .behaviour.row = mutant_reversed_row },
     { .name = "by-address-said", .does = "sums in an order that depends on addresses, and says so",

@@ -16,7 +16,7 @@
 #include "hold.h"
 #include "lab/bench/process.h"
 #include "lab/trial/pages.h"
-#include "lab/verify/mutants/sources.h"
+#include "lab/verify/mutants/suite.h"
 #include "problems.h"
 #include "trial_scene.h"
 
