@@ -208,6 +208,39 @@ size_t lab_view_bytes(const lab_view *view)
     return (size_t)lab_view_extent(view) * view->element;
 }
 
+bool lab_view_splits(const lab_view *view, bool seq)
+{
+    struct {
+        int64_t size;
+        int64_t stride;
+    } dimensions[] = { { view->page > 0 ? view->pages : view->batch, view->strides.batch },
+                       { view->page > 0 ? view->page : view->seq, view->strides.seq },
+                       { view->heads, view->strides.head } };
+    if (view->kind == HEED_DATA_NONE)
+        return true;
+    if (seq && view->seq > 1 && view->strides.seq == 0)
+        return false;
+    if (view->page > 0 &&
+        view->pages * view->page < view->prefix + view->batch * (view->seq - view->prefix))
+        return false;
+    /* From the smallest stride up, each must step over all that the smaller ones span. */
+    int64_t extent = view->dim;
+    for (int taken = 0; taken < 3; taken++) {
+        int next = -1;
+        for (int i = 0; i < 3; i++)
+            if (dimensions[i].size > 0 &&
+                (next < 0 || dimensions[i].stride < dimensions[next].stride))
+                next = i;
+        if (dimensions[next].size > 1 && dimensions[next].stride != 0) {
+            if (dimensions[next].stride < extent)
+                return false;
+            extent += (dimensions[next].size - 1) * dimensions[next].stride;
+        }
+        dimensions[next].size = 0; /* taken */
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 /* Names and addresses                                                                            */
 /* ---------------------------------------------------------------------------------------------- */

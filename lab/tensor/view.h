@@ -84,6 +84,11 @@ int64_t lab_view_vector(const lab_view *view, int64_t n);
 /* lab_view_bytes() returns the bytes from the first to the last element; 0 without elements. */
 size_t lab_view_bytes(const lab_view *view);
 
+/* lab_view_splits() returns true if vectors of @view can be changed one by one: no two share an
+ * element, unless they share all, along batch or heads; with @seq set, they may not share along the
+ * sequence. */
+bool lab_view_splits(const lab_view *view, bool seq);
+
 /* lab_role_name() returns "Q", "K", "V", "O", the field's name of an operand, or "arrays[0]" and so
  * on. */
 const char *lab_role_name(lab_role role);

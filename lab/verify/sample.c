@@ -62,26 +62,6 @@ static void copy_expect(lab_expect *to, const lab_expect *from)
     memcpy(to->lse_budget, from->lse_budget, count * sizeof *to->lse_budget);
 }
 
-static lab_expect *duplicate(const lab_expect *from)
-{
-    size_t count = (size_t)from->count, dim = (size_t)from->dim;
-    lab_expect *to = calloc(1, sizeof *to);
-    if (!to)
-        return NULL;
-    to->dim = from->dim;
-    to->rows = calloc(count, sizeof *to->rows);
-    to->o = calloc(count * dim, sizeof *to->o);
-    to->lse = calloc(count, sizeof *to->lse);
-    to->o_budget = calloc(count, sizeof *to->o_budget);
-    to->lse_budget = calloc(count, sizeof *to->lse_budget);
-    if (to->rows && to->o && to->lse && to->o_budget && to->lse_budget) {
-        copy_expect(to, from);
-        return to;
-    }
-    lab_expect_destroy(to);
-    return NULL;
-}
-
 heed_status lab_sample_create(lab_sample **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling)
 {
@@ -98,9 +78,11 @@ heed_status lab_sample_create(lab_sample **result, const heed_problem *problem,
         status = sample->base->count > 0 ? compute_weights(sample) : HEED_ERR_UNSUPPORTED;
     }
     if (status == HEED_OK) {
-        sample->expect = duplicate(sample->base);
+        sample->expect = lab_expect_blank(sample->base->count, sample->base->dim);
         status = sample->expect ? HEED_OK : HEED_ERR_NO_MEMORY;
     }
+    if (status == HEED_OK)
+        copy_expect(sample->expect, sample->base);
     if (status == HEED_OK)
         *result = sample;
     else

@@ -214,6 +214,51 @@ void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab
 }
 
 /* ---------------------------------------------------------------------------------------------- */
+/* Variations of the values                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+static heed_status run_one(const lab_check *check, lab_variant *variant)
+{
+    const lab_running running = { &variant->values, LAB_EDGE_END, 1, true };
+    heed_status status = lab_run_create(&variant->run, check, &running);
+    if (status != HEED_OK || variant->run.status != HEED_OK || variant->memo == LAB_MEMO_NONE)
+        return status;
+    lab_expect **memo = &check->memos[variant->memo];
+    heed_buffers data = lab_values_buffers(&variant->values);
+    if (!*memo)
+        status = lab_expect_create(memo, &variant->values.problem, &data, &check->sampling);
+    variant->expect = *memo;
+    return status;
+}
+
+bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, heed_status status,
+                      lab_verdict *verdict)
+{
+    for (int i = 0; i < count && status == HEED_OK; i++) {
+        lab_values_share(&variants[i].values);
+        status = run_one(check, &variants[i]);
+        heed_status refused = status == HEED_OK ? variants[i].run.status : HEED_OK;
+        if (refused == HEED_ERR_UNSUPPORTED)
+            lab_verdict_skip(verdict, "cannot do a variation of the problem: %s", heed_message());
+        else if (refused != HEED_OK)
+            lab_verdict_fail(verdict, -1, "on a variation of the problem: %s", heed_message());
+        if (refused != HEED_OK)
+            return false;
+    }
+    if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    return status == HEED_OK;
+}
+
+void lab_variants_destroy(lab_variant *variants, int count)
+{
+    for (int i = 0; i < count; i++) {
+        lab_values_destroy(&variants[i].values);
+        lab_run_destroy(&variants[i].run);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
 /* The first gate                                                                                 */
 /* ---------------------------------------------------------------------------------------------- */
 

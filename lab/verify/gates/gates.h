@@ -105,6 +105,23 @@ double lab_add_logarithms(double a, double b);
 void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,
                         const lab_run *b, int64_t row, double allowed);
 
+/* A variation of the values under check. */
+typedef struct lab_variant {
+    lab_values values; /* filled by the gate */
+    lab_memo memo;     /* its expected results; LAB_MEMO_NONE: not needed */
+    lab_run run;
+    const lab_expect *expect; /* belongs to the case */
+} lab_variant;
+
+/* lab_variants_run() runs the kernel on each of the variants, and computes expected results where
+ * @memo requests them. @status is the outcome of making their values: nothing is run unless it is
+ * HEED_OK. Returns true if all succeeded; else @verdict has the failure. */
+bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, heed_status status,
+                      lab_verdict *verdict);
+
+/* lab_variants_destroy() frees them; zeroed ones are ignored. */
+void lab_variants_destroy(lab_variant *variants, int count);
+
 /* The gates, by file. */
 void lab_gate_executes(const lab_check *check, lab_verdict *verdict); /* gates.c */
 void lab_gate_finite(const lab_check *check, lab_verdict *verdict);   /* gates_error.c */

@@ -9,9 +9,9 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
-#include "lab/verify/variant.h"
 
 /* ---------------------------------------------------------------------------------------------- */
 /* Other problems on the same values                                                              */

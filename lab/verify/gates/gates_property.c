@@ -7,9 +7,9 @@
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
-#include "lab/verify/variant.h"
 
 /* Random streams of the gates. */
 enum {
@@ -228,9 +228,9 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "%s", order_of_keys(&check->values->problem));
         return;
     }
-    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true) ||
-        !lab_variant_splits(&check->values->block[LAB_BIAS].view, true) ||
-        !lab_variant_splits(&check->values->block[LAB_SHOWN].view, true)) {
+    if (!lab_view_splits(&k->view, true) || !lab_view_splits(&v->view, true) ||
+        !lab_view_splits(&check->values->block[LAB_BIAS].view, true) ||
+        !lab_view_splits(&check->values->block[LAB_SHOWN].view, true)) {
         lab_verdict_skip(verdict, "keys share memory");
         return;
     }
@@ -322,7 +322,7 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
                                                  : "sinks");
         return;
     }
-    if (!lab_variant_splits(&q->view, false) || !lab_variant_splits(&k->view, false)) {
+    if (!lab_view_splits(&q->view, false) || !lab_view_splits(&k->view, false)) {
         lab_verdict_skip(verdict, "vectors overlap in memory");
         return;
     }
@@ -396,7 +396,7 @@ void lab_gate_causal(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "every query sees every key");
         return;
     }
-    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true)) {
+    if (!lab_view_splits(&k->view, true) || !lab_view_splits(&v->view, true)) {
         lab_verdict_skip(verdict, "keys share memory");
         return;
     }

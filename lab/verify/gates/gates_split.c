@@ -6,9 +6,9 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/products.h"
 #include "lab/verify/reference/reference.h"
-#include "lab/verify/variant.h"
 
 /* ---------------------------------------------------------------------------------------------- */
 /* Merged                                                                                         */
