@@ -18,11 +18,6 @@
 #define UNEVEN 0.25
 #define PARTS (INT64_C(1) << 20)
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 /* Building blocks                                                                                */
 /* ---------------------------------------------------------------------------------------------- */
@@ -300,7 +295,7 @@ static void visible(lab_values *values, uint64_t seed)
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
     int64_t key = lab_random_below(choice, 0, lab_keys(problem));
     int64_t query = lab_random_below(choice, 1, lab_queries(problem));
-    int64_t c = lab_random_below(choice, 2, least(problem->dim_qk, problem->dim_v));
+    int64_t c = lab_random_below(choice, 2, lab_least(problem->dim_qk, problem->dim_v));
     normal(values, seed);
     lab_fill_set(values, LAB_V, lab_view_at(v, 0, key, 0) + c, NAN);
     lab_fill_set(values, LAB_K, lab_view_at(k, k->batch - 1, key, problem->heads_kv - 1) + c, NAN);

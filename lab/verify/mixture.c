@@ -22,13 +22,17 @@ static int64_t clamped(int64_t x, int64_t least, int64_t most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* The fewest keys of a batch element: the prefix, and the keys after it. */
-static int64_t fewest_keys(const heed_problem *problem)
+int64_t lab_fewest_keys(const heed_problem *problem)
 {
     int64_t behind = problem->append;
     if (problem->prefix > 0 && problem->mask != HEED_MASK_NONE && problem->seq_q > behind)
         behind = problem->seq_q;
-    return clamped(problem->prefix + behind, 1, problem->seq_k);
+    return problem->prefix + behind;
+}
+
+static int64_t fewest_keys(const heed_problem *problem)
+{
+    return clamped(lab_fewest_keys(problem), 1, problem->seq_k);
 }
 
 /* Keys that are sure to fit in a pool: the last page of a sequence may hold a single key. */

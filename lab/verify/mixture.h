@@ -27,6 +27,10 @@ typedef struct lab_mixture {
 lab_mixture lab_mixture_of_keys(const heed_problem *problem);
 lab_mixture lab_mixture_of_packed(const heed_problem *problem, bool queries);
 
+/* lab_fewest_keys() returns the fewest keys of a batch element: the prefix, and the keys after it.
+ */
+int64_t lab_fewest_keys(const heed_problem *problem);
+
 /* lab_mixture_fills_pool() returns true if the lengths of @problem are chosen to fill its pool.
  * Then each page of the pool can belong to a single sequence. */
 bool lab_mixture_fills_pool(const heed_problem *problem);

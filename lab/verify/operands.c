@@ -36,11 +36,6 @@
 /* Documents in a sequence of usual values. */
 #define DOCUMENTS 12
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void fill_normal(const lab_view *view, void *data, uint64_t seed)
 {
     for (int64_t n = 0; n < lab_view_vectors(view); n++)
@@ -107,15 +102,6 @@ static void fill_shown(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* The fewest keys of a batch element: the prefix, and the keys after it. */
-static int64_t fewest(const heed_problem *problem)
-{
-    int64_t behind = problem->append;
-    if (problem->prefix > 0 && problem->mask != HEED_MASK_NONE && problem->seq_q > behind)
-        behind = problem->seq_q;
-    return problem->prefix + behind;
-}
-
 /* No key, one, all, or any number of them. New keys are among them. */
 static void fill_lengths(const heed_problem *problem, const lab_view *view, void *data,
                          uint64_t seed)
@@ -123,13 +109,15 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
     for (int64_t b = 0; b < view->batch; b++) {
         int64_t any = 1 + lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k);
         if (problem->prefix > 0)
-            any = fewest(problem) +
-                  lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k - fewest(problem) + 1);
+            any = lab_fewest_keys(problem) +
+                  lab_random_below(seed, 2 * (uint64_t)b,
+                                   problem->seq_k - lab_fewest_keys(problem) + 1);
         bool pages = problem->page > 0 && problem->page < problem->seq_k;
         int64_t edge = pages ? problem->page + 1 : problem->seq_k; /* one past a page */
         const int64_t lengths[] = { any, any, any, any, problem->seq_k, edge, 1, 0 };
         int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, 8);
-        int64_t length = lengths[kind] > fewest(problem) ? lengths[kind] : fewest(problem);
+        int64_t length = lengths[kind] > lab_fewest_keys(problem) ? lengths[kind]
+                                                                  : lab_fewest_keys(problem);
         lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)length);
     }
 }
@@ -229,7 +217,7 @@ static void fill_cumulative(const heed_problem *problem, lab_role role, void *da
     int64_t left = queries ? problem->tokens_q : problem->tokens_k, at = 0;
     lab_data_set(kind, data, 0, 0);
     for (int64_t b = 0; b < problem->batch; b++) {
-        const int64_t behind = problem->batch - b - 1, most = least(seq, left);
+        const int64_t behind = problem->batch - b - 1, most = lab_least(seq, left);
         const int64_t fewest = left > behind * seq ? left - behind * seq : 0;
         const int64_t mean = left / (behind + 1);
         int64_t any = lab_random_below(seed, 2 * (uint64_t)b, 2 * mean + 1);
@@ -386,14 +374,6 @@ void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *da
 /* Bias                                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void set_all(const lab_block *block, double value)
-{
-    const lab_view *view = &block->view;
-    for (int64_t n = 0; n < lab_view_vectors(view); n++)
-        for (int64_t c = 0; c < view->dim; c++)
-            lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + c, value);
-}
-
 static void make_infinite(const lab_block *block, uint64_t seed)
 {
     const lab_view *view = &block->view;
@@ -461,12 +441,12 @@ void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed
                              lab_values_data(values, (lab_role)role),
                              lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
     if (kind == LAB_OPERANDS_EXACT && bias->region.map)
-        set_all(bias, 0);
+        lab_block_set(bias, 0);
     if (kind == LAB_OPERANDS_EXACT && slopes->region.map)
-        set_all(slopes, 0);
+        lab_block_set(slopes, 0);
     if (kind == LAB_OPERANDS_EXACT && values->block[LAB_COS].region.map) {
-        set_all(&values->block[LAB_COS], 1);
-        set_all(&values->block[LAB_SIN], 0);
+        lab_block_set(&values->block[LAB_COS], 1);
+        lab_block_set(&values->block[LAB_SIN], 0);
     }
     if (kind == LAB_OPERANDS_INFINITE && bias->region.map)
         make_infinite(bias, lab_random_stream(seed, STREAM_OPERANDS + LAB_INPUTS));

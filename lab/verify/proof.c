@@ -27,11 +27,6 @@
 /* A stream of random numbers. */
 #define STREAM_NEIGHBOURS 48
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 /* Neighbours                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
@@ -50,14 +45,14 @@ static int64_t draw(lots *lot, int64_t low, int64_t high)
 /* @length plus or minus one, which leaves a partial tile with most tile sizes. */
 static int64_t beside(lots *lot, int64_t length)
 {
-    int64_t least_length = least(length, NEIGHBOUR_LENGTH);
+    int64_t least_length = lab_least(length, NEIGHBOUR_LENGTH);
     return least_length > 1 && draw(lot, 0, 1) ? least_length - 1 : least_length + 1;
 }
 
 /* Any odd length from half of @length on. */
 static int64_t odd(lots *lot, int64_t length)
 {
-    int64_t most = least(length, NEIGHBOUR_LENGTH);
+    int64_t most = lab_least(length, NEIGHBOUR_LENGTH);
     return draw(lot, most / 2, most) | 1;
 }
 
@@ -97,7 +92,7 @@ static int64_t shared_keys(const heed_problem *problem)
     int64_t most = problem->seq_k - (queries > problem->append ? queries : problem->append);
     if (problem->page > 0)
         most -= most % problem->page;
-    return most > 0 ? least(problem->prefix, most) : 0;
+    return most > 0 ? lab_least(problem->prefix, most) : 0;
 }
 
 /* A problem of the same type, mask and head dims. The last one has the lengths of @problem, up to a
@@ -113,7 +108,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
     it.k_new = it.v_new = (heed_strides){ 0 };
     it.batch = which == 2 ? draw(lot, 1, 3) : 1 + which % 2;
     it.heads_kv = draw(lot, 1, 2);
-    it.heads_q = it.heads_kv * (draw(lot, 0, 1) ? least(group, 8) : draw(lot, 1, 3));
+    it.heads_q = it.heads_kv * (draw(lot, 0, 1) ? lab_least(group, 8) : draw(lot, 1, 3));
     if (which == 0)
         it.seq_q = beside(lot, problem->seq_q), it.seq_k = beside(lot, problem->seq_k);
     else if (which == 1)
@@ -122,8 +117,8 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_q = draw(lot, 0, 1) ? 1 : draw(lot, 1, NEIGHBOUR_SHORT),
         it.seq_k = draw(lot, NEIGHBOUR_LEAST, NEIGHBOUR_FEW);
     else
-        it.seq_q = least(problem->seq_q, NEIGHBOUR_LENGTH),
-        it.seq_k = least(problem->seq_k, NEIGHBOUR_LENGTH);
+        it.seq_q = lab_least(problem->seq_q, NEIGHBOUR_LENGTH),
+        it.seq_k = lab_least(problem->seq_k, NEIGHBOUR_LENGTH);
     if (together && which < 2)
         it.seq_k = it.seq_q;
     if (which % 2 == 1)
@@ -134,7 +129,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_k = it.seq_k > it.page ? it.seq_k - it.seq_k % it.page : it.page;
         it.seq_q = together && which < 2 ? it.seq_k : it.seq_q;
     }
-    it.append = problem->append_packed ? it.seq_q : least(problem->append, it.seq_k);
+    it.append = problem->append_packed ? it.seq_q : lab_least(problem->append, it.seq_k);
     it.prefix = shared_keys(&it);
     it.tokens_q = packed(lot, problem->tokens_q, it.batch * it.seq_q);
     it.tokens_k = packed(lot, problem->tokens_k, it.batch * it.seq_k);
@@ -163,7 +158,7 @@ static heed_problem slice(const lab_proof *proof, const heed_problem *whole)
         (heed_problem_flops(whole) <= LARGE_FLOPS && heed_problem_bytes(whole) <= LARGE_BYTES))
         return *whole;
     part.batch = 1;
-    part.heads_kv = least(2, whole->heads_kv);
+    part.heads_kv = lab_least(2, whole->heads_kv);
     part.heads_q = part.heads_kv * (whole->heads_q / whole->heads_kv);
     return heed_problem_normalize(&part, &part) == HEED_OK ? part : *whole;
 }

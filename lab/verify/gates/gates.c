@@ -81,36 +81,36 @@ size_t lab_gate_index(const char *name)
 /* Verdicts                                                                                       */
 /* ---------------------------------------------------------------------------------------------- */
 
+static void set_verdict(lab_verdict *verdict, lab_outcome outcome, double figure,
+                        const char *format, va_list arguments)
+{
+    verdict->outcome = outcome;
+    verdict->figure = figure;
+    verdict->kept_by = HEED_OK;
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+}
+
 void lab_verdict_pass(lab_verdict *verdict, double figure, const char *format, ...)
 {
     va_list arguments;
-    verdict->outcome = isnan(figure) ? LAB_FAIL : LAB_PASS;
-    verdict->figure = figure;
-    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
-    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    set_verdict(verdict, isnan(figure) ? LAB_FAIL : LAB_PASS, figure, format, arguments);
     va_end(arguments);
 }
 
 void lab_verdict_fail(lab_verdict *verdict, double figure, const char *format, ...)
 {
     va_list arguments;
-    verdict->outcome = LAB_FAIL;
-    verdict->figure = figure;
-    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
-    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    set_verdict(verdict, LAB_FAIL, figure, format, arguments);
     va_end(arguments);
 }
 
 void lab_verdict_skip(lab_verdict *verdict, const char *format, ...)
 {
     va_list arguments;
-    verdict->outcome = LAB_SKIP;
-    verdict->figure = -1;
-    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
-    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    set_verdict(verdict, LAB_SKIP, -1, format, arguments);
     va_end(arguments);
 }
 
@@ -169,17 +169,6 @@ void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const la
     }
 }
 
-void lab_judge_untied(lab_verdict *verdict, const lab_expect *expect)
-{
-    int64_t judged = 0, tied = 0;
-    for (int64_t i = 0; i < expect->count; i++) {
-        judged += isfinite(expect->o_budget[i]);
-        tied += isfinite(expect->o_budget[i]) && expect->tied[i];
-    }
-    if (verdict->outcome == LAB_PASS && tied > 0 && tied == judged)
-        lab_verdict_skip(verdict, "rounding decides which key of a row is the heaviest");
-}
-
 void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect)
 {
     size_t length = strlen(verdict->reason);
@@ -211,6 +200,33 @@ void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab
     lab_run_row(a, problem, row, first);
     lab_run_row(b, problem, row, second);
     lab_worst_add(worst, row, lab_row_distance(first, second, problem->dim_v), allowed);
+}
+
+void lab_worst_add_pair(lab_worst *worst, const heed_problem *problem, const lab_run *a,
+                        const lab_run *b, const lab_expect *expect, int64_t i, double times)
+{
+    const int64_t row = expect->rows[i];
+    const double lse = (double)a->lse[row], other = (double)b->lse[row];
+    lab_worst_add_runs(worst, problem, a, b, row, times * expect->o_budget[i]);
+    if (isfinite(expect->lse[i]) || isfinite(lse) || isfinite(other))
+        lab_worst_add(worst, row, fabs(lse - other), times * expect->lse_budget[i]);
+}
+
+void lab_worst_add_errors(lab_worst *worst, const lab_check *check, const lab_run *run, bool output,
+                          bool lse)
+{
+    const lab_expect *expect = check->expect;
+    double o[HEED_DIM_MAX];
+    for (int64_t i = 0; i < expect->count; i++) {
+        const int64_t row = expect->rows[i];
+        lab_run_row(run, &check->values->problem, row, o);
+        if (output)
+            lab_worst_add(worst, row, lab_row_distance(o, expect->o + i * expect->dim, expect->dim),
+                          expect->o_budget[i]);
+        if (lse && run->lse && isfinite(expect->lse[i]))
+            lab_worst_add(worst, row, fabs((double)run->lse[row] - expect->lse[i]),
+                          expect->lse_budget[i]);
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------- */

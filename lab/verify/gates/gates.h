@@ -83,10 +83,6 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
                      const char *what);
 
-/* lab_judge_untied() turns a pass of @verdict into a skip if every judged row of @expect is tied:
- * the budgets of tied rows are so large that passing proves little. */
-void lab_judge_untied(lab_verdict *verdict, const lab_expect *expect);
-
 /* lab_note_left_out() adds to a verdict the number of rows of @expect that are not judged because
  * an expression is in doubt there. */
 void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect);
@@ -104,6 +100,17 @@ double lab_add_logarithms(double a, double b);
 /* lab_worst_add_runs() adds the distance of O of two runs in a row. */
 void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,
                         const lab_run *b, int64_t row, double allowed);
+
+/* lab_worst_add_pair() adds the distances of O and the LSE of two runs in row @i of @expect, where
+ * @times the budgets are allowed: if each is within them, the two differ by at most twice as much.
+ */
+void lab_worst_add_pair(lab_worst *worst, const heed_problem *problem, const lab_run *a,
+                        const lab_run *b, const lab_expect *expect, int64_t i, double times);
+
+/* lab_worst_add_errors() adds the errors of @run in the expected rows: of O if @output, and of the
+ * LSE if @lse and it was requested. */
+void lab_worst_add_errors(lab_worst *worst, const lab_check *check, const lab_run *run, bool output,
+                          bool lse);
 
 /* A variation of the values under check. */
 typedef struct lab_variant {

@@ -1,7 +1,6 @@
 /*
  * gates_memory.c - gates for writes to memory, determinism and alignment
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,22 +123,6 @@ void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict)
         lab_verdict_fail(verdict, -1, "two runs differ: %s", lab_row_print(problem, row).text);
 }
 
-/* Adds the errors of @run: of O, and of the LSE if it was requested. */
-static void add_errors(lab_worst *worst, const lab_check *check, const lab_run *run)
-{
-    const lab_expect *expect = check->expect;
-    double o[HEED_DIM_MAX];
-    for (int64_t i = 0; i < expect->count; i++) {
-        lab_run_row(run, &check->values->problem, expect->rows[i], o);
-        double error = lab_row_distance(o, expect->o + i * expect->dim, expect->dim);
-        lab_worst_add(worst, expect->rows[i], error, expect->o_budget[i]);
-        if (run->lse && isfinite(expect->lse[i]))
-            lab_worst_add(worst, expect->rows[i],
-                          fabs((double)run->lse[expect->rows[i]] - expect->lse[i]),
-                          expect->lse_budget[i]);
-    }
-}
-
 /* Bits are compared if the kernel claims to be deterministic, but not with unusual values, where
  * the bits of a NaN may differ. */
 static bool has_equal_bits(const lab_check *check, const lab_run *run)
@@ -154,12 +137,12 @@ static void judge_errors_without(const lab_check *check, const lab_run *run, lab
 {
     lab_worst with = { 0 }, without = { 0 };
     lab_verdict said = *verdict;
-    add_errors(&with, check, &check->runs[0]);
+    lab_worst_add_errors(&with, check, &check->runs[0], true, true);
     if (with.ratio > 1 || !lab_judge_classes(check, &check->runs[0], &said)) {
         lab_verdict_skip(verdict, "it is wrong with the LSE, too");
         return;
     }
-    add_errors(&without, check, run);
+    lab_worst_add_errors(&without, check, run, true, true);
     if (lab_judge_classes(check, run, verdict))
         lab_judge_worst(verdict, &check->values->problem, &without, "error without LSE");
 }
@@ -206,7 +189,7 @@ static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edg
                                           : run.missing);
         well = false;
     } else if (well) {
-        add_errors(worst, check, &run);
+        lab_worst_add_errors(worst, check, &run, true, true);
         well = worst->ratio > 1 || lab_judge_classes(check, &run, verdict);
     }
     lab_run_destroy(&run);

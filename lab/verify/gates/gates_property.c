@@ -142,21 +142,6 @@ static const char *order_of_keys(const heed_problem *problem)
                                                     : NULL;
 }
 
-/* Adds the differences of @run from the first run of the check. Each is within its budget of the
- * expected output, so they differ by at most twice the budget. */
-static void add_differences(lab_worst *worst, const lab_check *check, const lab_run *run)
-{
-    const lab_expect *expect = check->expect;
-    for (int64_t i = 0; i < expect->count; i++) {
-        int64_t row = expect->rows[i];
-        lab_worst_add_runs(worst, &check->values->problem, &check->runs[0], run, row,
-                           2 * expect->o_budget[i]);
-        double lse = (double)run->lse[row], first = (double)check->runs[0].lse[row];
-        if (isfinite(expect->lse[i]))
-            lab_worst_add(worst, row, fabs(lse - first), 2 * expect->lse_budget[i]);
-    }
-}
-
 /* The budgets of rows outside the sample are unknown. This multiple of the worst sampled budget,
  * relative to the row's size, is enough for any correct kernel. */
 #define COARSE 8.0
@@ -246,7 +231,9 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
     }
     if (lab_variants_run(check, &other, 1, status, verdict)) {
         lab_worst worst = { 0 };
-        add_differences(&worst, check, &other.run);
+        for (int64_t i = 0; i < check->expect->count; i++)
+            lab_worst_add_pair(&worst, &check->values->problem, &check->runs[0], &other.run,
+                               check->expect, i, 2);
         add_coarsely(&worst, check, &other.run);
         lab_judge_worst(verdict, &check->values->problem, &worst, "difference");
     }

@@ -56,6 +56,14 @@ lab_stretch lab_block_stretch(const lab_block *block, int64_t n)
                           range.end + (after > MARGIN ? MARGIN : after) };
 }
 
+void lab_block_set(const lab_block *block, double value)
+{
+    const lab_view *view = &block->view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0; c < view->dim; c++)
+            lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + c, value);
+}
+
 static void paint_all(const lab_block *block)
 {
     for (int64_t n = 0; n < lab_block_stretches(block); n++) {

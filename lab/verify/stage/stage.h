@@ -41,6 +41,9 @@ typedef struct lab_stretch {
 int64_t lab_block_stretches(const lab_block *block);
 lab_stretch lab_block_stretch(const lab_block *block, int64_t n);
 
+/* lab_block_set() sets all elements to @value. */
+void lab_block_set(const lab_block *block, double value);
+
 typedef struct lab_values {
     heed_problem problem;        /* normalized */
     lab_block block[LAB_INPUTS]; /* absent ones are zeroed */
