@@ -168,12 +168,15 @@ static void behave(lab_actor *actor, const heed_problem *problem, const heed_buf
     if (behaviour->misread) {
         behaviour->misread(&misread);
         mutant_plain(&misread, buffers);
-    } else if (behaviour->row)
-        mutant_run_by(problem, buffers, behaviour->row, behaviour->by);
-    else if (behaviour->run)
+    } else if (behaviour->run) {
         behaviour->run(problem, buffers);
-    else
-        behaviour->call(&actor->memory, problem, buffers);
+    } else if (behaviour->call) {
+        actor->memory.problem = problem;
+        actor->memory.buffers = buffers;
+        behaviour->call(&actor->memory);
+    } else {
+        mutant_run_by(problem, buffers, behaviour);
+    }
 }
 
 void lab_actor_run(lab_actor *actor, const heed_buffers *buffers)

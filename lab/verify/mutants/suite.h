@@ -3,9 +3,10 @@
  * pass
  *
  * A mutant is one mistake, or one way to cheat, with a problem and values that expose it. It is
- * defined by one of four functions: misreading the problem, computing one row, computing all rows,
- * or a call with a memory of earlier calls. A control is an unusual but correct kernel; it must
- * pass on every problem of lab_scene_at() with every kind of values.
+ * defined by one of six functions: misreading the problem, computing one row, or only one logit or
+ * one column of it, computing all rows, or a call with a memory of earlier calls. A control is an
+ * unusual but correct kernel; it must pass on every problem of lab_scene_at() with every kind of
+ * values.
  */
 #ifndef LAB_SUITE_H
 #define LAB_SUITE_H
@@ -22,20 +23,23 @@ typedef struct mutant_memory mutant_memory; /* a kernel's memory of earlier call
 
 typedef void mutant_misread_fn(heed_problem *problem);
 typedef void mutant_row_fn(mutant_row *row);
+typedef float mutant_logit_fn(const mutant_row *row, int64_t j);
+typedef float mutant_column_fn(const mutant_row *row, int64_t c);
 typedef void mutant_run_fn(const heed_problem *problem, const heed_buffers *buffers);
-typedef void mutant_call_fn(mutant_memory *memory, const heed_problem *problem,
-                            const heed_buffers *buffers);
+typedef void mutant_call_fn(mutant_memory *memory);
 
-/* How a kernel of the host computes; one of the first four is set. */
+/* How a kernel of the host computes; one of the first six is set. */
 typedef struct lab_behaviour {
     mutant_misread_fn *misread; /* changes the problem, which is then computed correctly */
     mutant_row_fn *row;
+    mutant_logit_fn *logit;   /* the logit of key @j, given the right ones */
+    mutant_column_fn *column; /* column @c of the output, given the right ones */
     mutant_run_fn *run;
     mutant_call_fn *call;
     bool random;      /* does not claim to be deterministic */
     bool appends;     /* writes new keys and values itself; the suite does it for others */
     size_t workspace; /* requested bytes */
-    float by;         /* a number for @row, as mutant_row.by */
+    float by;         /* a number for the functions of a row, as mutant_row.by */
     lab_role role;    /* of the tensor that its mistake concerns; free for use by @call */
 } lab_behaviour;
 

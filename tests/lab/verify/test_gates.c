@@ -49,6 +49,7 @@ static void test_the_suite_is_complete(void **state)
         assert_non_null(lab_inputs_find(m->inputs));
         parsed(m->spec);
         assert_int_equal((m->behaviour.misread != NULL) + (m->behaviour.row != NULL) +
+                             (m->behaviour.logit != NULL) + (m->behaviour.column != NULL) +
                              (m->behaviour.run != NULL) + (m->behaviour.call != NULL),
                          1);
     }
