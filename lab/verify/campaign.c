@@ -78,7 +78,7 @@ static heed_status prepare_case(campaign_state *state, size_t index)
     const lab_campaign *campaign = state->campaign;
     if (state->index == index)
         return state->status;
-    const lab_campaign_case *wanted = &campaign->cases[index];
+    const lab_verify_case *wanted = &campaign->cases[index];
     const lab_values *values = wanted->inputs == &lab_inputs_captured ? campaign->values : NULL;
     lab_case_destroy(&state->values);
     state->index = index;
@@ -116,7 +116,7 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     campaign_state *state = data;
     const lab_campaign *campaign = state->campaign;
-    const lab_campaign_case *wanted = &campaign->cases[index / campaign->contender_count];
+    const lab_verify_case *wanted = &campaign->cases[index / campaign->contender_count];
     const lab_contender *contender = &campaign->contenders[index % campaign->contender_count];
     lab_report *report = &((lab_campaign_result *)result)->report;
     lab_planned planned = { .plan = NULL };
@@ -157,13 +157,6 @@ static void release(campaign_state *state)
         lab_mirror_destroy(&place->mirror);
         heed_context_destroy(place->context);
     }
-}
-
-static void report_progress(void *data, size_t done)
-{
-    const campaign_state *state = data;
-    const lab_campaign *campaign = state->campaign;
-    campaign->progress(campaign->data, done);
 }
 
 static void run_together(campaign_state *state, lab_campaign_result *results, size_t count)
@@ -258,7 +251,8 @@ static heed_status run_apart(campaign_state *state, lab_campaign_result *results
         .jobs = state->campaign->jobs,
         .deadline_s = state->campaign->deadline_s,
         .stop = state->campaign->stop,
-        .progress = state->campaign->progress ? report_progress : NULL,
+        .progress = state->campaign->progress,
+        .progress_data = state->campaign->data,
     };
     heed_status status = isolate(&isolation, results);
     if (status == HEED_OK && isolation.jobs > 1)

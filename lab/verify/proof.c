@@ -163,7 +163,7 @@ static heed_problem slice(const lab_proof *proof, const heed_problem *whole)
     return heed_problem_normalize(&part, &part) == HEED_OK ? part : *whole;
 }
 
-size_t lab_proof_list(const lab_proof *proof, lab_proof_case cases[LAB_PROOF_CASES])
+size_t lab_proof_list(const lab_proof *proof, lab_verify_case cases[LAB_PROOF_CASES])
 {
     const lab_inputs *normal = lab_inputs_at(0), *inputs;
     uint32_t properties = property_gates();
@@ -172,20 +172,20 @@ size_t lab_proof_list(const lab_proof *proof, lab_proof_case cases[LAB_PROOF_CAS
     size_t count = 0;
     if (heed_problem_normalize(&whole, &proof->problem) != HEED_OK)
         return 0;
-    cases[count++] = (lab_proof_case){ whole, normal, ~properties, WORK_NORMAL, false };
+    cases[count++] = (lab_verify_case){ whole, normal, ~properties, WORK_NORMAL, false };
     heed_problem part = slice(proof, &whole);
     for (size_t i = 1; (inputs = lab_inputs_at(i)) && count + LAB_NEIGHBOURS + 1 < LAB_PROOF_CASES;
          i++)
         if (!lab_case_absent(&part, inputs))
-            cases[count++] = (lab_proof_case){ part, inputs, ~properties, WORK_OTHERS, false };
+            cases[count++] = (lab_verify_case){ part, inputs, ~properties, WORK_OTHERS, false };
     for (int i = 0; i < LAB_NEIGHBOURS; i++)
         if (draw_neighbour(&near, &whole, &lot, i))
-            cases[count++] = (lab_proof_case){ near, normal, ~properties, WORK_OTHERS, true };
-    cases[count++] = (lab_proof_case){ whole, normal, properties | 1, WORK_OTHERS, false };
+            cases[count++] = (lab_verify_case){ near, normal, ~properties, WORK_OTHERS, true };
+    cases[count++] = (lab_verify_case){ whole, normal, properties | 1, WORK_OTHERS, false };
     return count;
 }
 
-lab_verify_options lab_proof_options(const lab_proof *proof, const lab_proof_case *one)
+lab_verify_options lab_proof_options(const lab_proof *proof, const lab_verify_case *one)
 {
     lab_verify_options options = lab_verify_standard();
     options.seed = proof->seed;
@@ -200,7 +200,7 @@ lab_verify_options lab_proof_options(const lab_proof *proof, const lab_proof_cas
 /* ---------------------------------------------------------------------------------------------- */
 
 /* "on b1 h2 s7 d64 f32, normal inputs: ..." */
-static void place(lab_verdict *verdict, const lab_proof_case *one)
+static void place(lab_verdict *verdict, const lab_verify_case *one)
 {
     char spec[HEED_SPEC_SIZE], reason[LAB_TEXT_SIZE];
     heed_problem_print(&one->problem, spec, sizeof spec);
@@ -209,7 +209,7 @@ static void place(lab_verdict *verdict, const lab_proof_case *one)
              one->inputs->name);
 }
 
-static void take(lab_report *report, const lab_report *one, const lab_proof_case *of)
+static void take(lab_report *report, const lab_report *one, const lab_verify_case *of)
 {
     for (size_t i = 0; i < LAB_GATES; i++) {
         const lab_verdict *said = &one->verdicts[i];
@@ -230,7 +230,7 @@ static void take(lab_report *report, const lab_report *one, const lab_proof_case
 
 /* A subject that computed the problem may not refuse it later: that would be a choice by the
  * values. */
-static void judge_refusal(lab_report *one, const lab_proof_case *of)
+static void judge_refusal(lab_report *one, const lab_verify_case *of)
 {
     if (one->outcome != LAB_SKIP || of->neighbour)
         return;
@@ -240,7 +240,7 @@ static void judge_refusal(lab_report *one, const lab_proof_case *of)
 
 heed_status lab_prove(const lab_proof *proof, const lab_subject *subject, lab_report *report)
 {
-    lab_proof_case cases[LAB_PROOF_CASES];
+    lab_verify_case cases[LAB_PROOF_CASES];
     lab_report one;
     size_t count = lab_proof_list(proof, cases);
     heed_status status = count ? HEED_OK : HEED_ERR_INVALID;

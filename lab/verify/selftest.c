@@ -158,15 +158,15 @@ typedef struct trials {
 /* Lists the cases that a kernel must pass before it is ranked: those of a proof (proof.h) with the
  * trial's kind of values, or neighbours. Values have a derived seed, as a kernel may know those of
  * the seed itself. */
-static size_t list_cases(const trials *all, const trial *it, lab_proof_case cases[LAB_PROOF_CASES])
+static size_t list_cases(const trials *all, const trial *it, lab_verify_case cases[LAB_PROOF_CASES])
 {
     lab_proof proof = { .seed = lab_random_stream(all->options->seed, STREAM_SELFTEST) };
-    lab_proof_case every[LAB_PROOF_CASES];
+    lab_verify_case every[LAB_PROOF_CASES];
     size_t count = 0, listed = 0;
     if (heed_problem_parse(&proof.problem, it->spec) == HEED_OK)
         listed = lab_proof_list(&proof, every);
     for (size_t i = 0; i < listed; i++) {
-        lab_proof_case *last = count ? &cases[count - 1] : NULL;
+        lab_verify_case *last = count ? &cases[count - 1] : NULL;
         if (every[i].neighbour != it->kernel->nearby || every[i].inputs != it->inputs)
             continue;
         if (!it->kernel->nearby && last) /* both cases with normal values */
@@ -183,7 +183,7 @@ typedef struct selftest_result {
     lab_selftest_outcome source; /* of a source only */
 } selftest_result;
 
-static lab_verify_options options_of(const trials *all, const trial *it, const lab_proof_case *one)
+static lab_verify_options options_of(const trials *all, const trial *it, const lab_verify_case *one)
 {
     const lab_proof proof = { .seed = lab_random_stream(all->options->seed, STREAM_SELFTEST),
                               .threads = 1 };
@@ -201,7 +201,7 @@ static bool same_values(const trial *a, const trial *b)
            a->kernel->few == b->kernel->few && !a->kernel->nearby && !b->kernel->nearby;
 }
 
-static heed_status fill(trials *all, const trial *it, const lab_proof_case *one,
+static heed_status fill(trials *all, const trial *it, const lab_verify_case *one,
                         const lab_verify_options *options)
 {
     if (all->filled && same_values(all->filled, it))
@@ -238,7 +238,7 @@ static void try_mistake(trials *all, int mistake, const lab_verify_options *opti
     device->close(device->data, &subject);
 }
 
-static void try_case(trials *all, const trial *it, const lab_proof_case *one, lab_trace *trace,
+static void try_case(trials *all, const trial *it, const lab_verify_case *one, lab_trace *trace,
                      lab_report *report)
 {
     lab_verify_options options = options_of(all, it, one);
@@ -256,7 +256,7 @@ static void try_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     trials *all = data;
     const trial *it = &all->items[index];
-    lab_proof_case cases[LAB_PROOF_CASES];
+    lab_verify_case cases[LAB_PROOF_CASES];
     lab_report *report = &((selftest_result *)result)->report;
     lab_trace_step(trace, NULL);
     report->outcome = LAB_SKIP;
@@ -355,7 +355,8 @@ static heed_status run_trials(trials *all, unsigned deadline_s, lab_selftest_ent
                                       .jobs = all->options->jobs,
                                       .deadline_s = deadline_s,
                                       .stop = all->options->stop,
-                                      .progress = all->options->progress ? report_progress : NULL };
+                                      .progress = all->options->progress ? report_progress : NULL,
+                                      .progress_data = all };
     heed_status status = HEED_ERR_NO_MEMORY;
     if (results && endings)
         status = lab_isolate(&isolation, results, endings);

@@ -27,6 +27,15 @@ typedef struct lab_verify_options {
     int threads;           /* of the reference, 1 or more */
 } lab_verify_options;
 
+/* A problem with one kind of values, for a campaign or a proof. */
+typedef struct lab_verify_case {
+    heed_problem problem;
+    const lab_inputs *inputs;
+    uint32_t gates; /* to run, among those in the options */
+    int64_t work;   /* of the reference; 0: as in the options */
+    bool neighbour; /* a neighbour of the problem to be proved: a kernel may refuse it */
+} lab_verify_case;
+
 /* lab_verify_standard() returns the usual options: seed 1, all gates. */
 lab_verify_options lab_verify_standard(void);
 
