@@ -14,7 +14,6 @@
 #include "lab/base/beside.h"
 #include "lab/base/path.h"
 #include "lab/trial/process.h"
-#include "lab/trial/share.h"
 #include "measure.h"
 
 #define MEMORY ((size_t)1 << 30)

@@ -1,7 +1,7 @@
 /*
  * explain.c - turns the last output of a candidate's process into a verdict
  */
-#include "lab/trial/explain.h"
+#include "lab/trial/host.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -43,4 +43,13 @@ bool lab_host_ask(lab_host *host, const char *request, double seconds, char repl
 /* lab_host_end() kills the process, if any. */
 void lab_host_end(lab_host *host);
 
+/* lab_explain() sets the verdict for @line, an unexpected reply, using @orders and the addresses of
+ * the arenas in the process. Returns false.
+ */
+bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
+                 lab_trial_outcome *outcome);
+
+/* lab_room_name() returns "Q" to "O", "LSE" or "workspace". */
+const char *lab_room_name(int index);
+
 #endif /* LAB_HOST_H */

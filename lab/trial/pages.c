@@ -1,7 +1,7 @@
 /*
  * pages.c - checks a process's memory map: its code, and its accessible pages
  */
-#include "lab/trial/pages.h"
+#include "lab/trial/trial_parts.h"
 
 #include <stdio.h>
 #include <string.h>

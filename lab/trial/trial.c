@@ -13,11 +13,8 @@
 #include <unistd.h>
 
 #include "lab/base/mask.h"
-#include "lab/trial/explain.h"
 #include "lab/trial/host.h"
-#include "lab/trial/pages.h"
 #include "lab/trial/process.h"
-#include "lab/trial/share.h"
 #include "lab/trial/trial_parts.h"
 #include "measure.h"
 

@@ -9,8 +9,6 @@
 
 #include "base/plural.h"
 #include "lab/tensor/view.h"
-#include "lab/trial/explain.h"
-#include "lab/trial/pages.h"
 #include "lab/trial/trial_parts.h"
 
 static bool same_rooms(const lab_wire_set *a, const lab_wire_set *b)

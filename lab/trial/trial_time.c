@@ -12,7 +12,6 @@
 
 #include "lab/tensor/random.h"
 #include "lab/tensor/view.h"
-#include "lab/trial/explain.h"
 #include "lab/trial/trial_parts.h"
 
 /* A tensor begins at a multiple of this many bytes, unless it ends at the wall. */

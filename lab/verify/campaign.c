@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/verify/subject.h"
 #include "src/device.h"
 
 /* A context, shared by contenders of the same kind, and the place of its tensors. */

@@ -22,7 +22,7 @@ void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, ui
 /* lab_operand_fill_usual() fills it with values typical of models and servers, for timing: slopes
  * are not negative; starts are those of twelve documents cut at random, and an i32 array with a
  * number for each position has the numbers of the same documents; lengths, also of packed
- * sequences, follow lab/verify/mixture.h. @seed is the problem's: operands that belong together
+ * sequences, are those of a typical server. @seed is the problem's: operands that belong together
  * must have the same one. */
 void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *data, uint64_t seed);
 

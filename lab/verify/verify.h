@@ -14,6 +14,7 @@
 #include "lab/verify/check.h"
 #include "lab/verify/gates/gates.h"
 #include "lab/verify/inputs.h"
+#include "lab/verify/stage/mirror.h"
 
 typedef struct lab_verify_options {
     uint64_t seed;         /* of values, rows of a sample, poison */
@@ -83,5 +84,21 @@ heed_status lab_report_kept_by(const lab_report *report);
 heed_status lab_verify_problem(const heed_problem *problem, const lab_inputs *inputs,
                                const lab_subject *subject, const lab_verify_options *options,
                                lab_trace *trace, lab_report *report);
+
+/* A kernel of the library as a subject of verification. */
+typedef struct lab_planned {
+    heed_context *context;
+    const char *kernel; /* as heed_plan_create_named() takes it; NULL: the planner's choice */
+    bool worthwhile;    /* excludes problems for which the planner would not consider it */
+    lab_mirror *mirror; /* in device memory; NULL: the device uses host memory */
+    heed_plan *plan;    /* of the problem prepared last, or NULL */
+} lab_planned;
+
+/* lab_planned_subject() returns @planned as a subject. Its context and kernel must be set, and must
+ * outlive the subject. */
+lab_subject lab_planned_subject(lab_planned *planned);
+
+/* lab_planned_release() frees the last plan. */
+void lab_planned_release(lab_planned *planned);
 
 #endif /* LAB_VERIFY_H */

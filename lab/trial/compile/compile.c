@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "lab/base/embed.h"
-#include "lab/trial/compile/compiler.h"
 #include "lab/trial/compile/folder.h"
 #include "lab/trial/compile/image.h"
 #include "lab/trial/process.h"

@@ -11,10 +11,8 @@
 #include <unistd.h>
 
 #include "lab/trial/compile/compile.h"
-#include "lab/trial/explain.h"
 #include "lab/trial/host.h"
 #include "lab/trial/process.h"
-#include "lab/trial/share.h"
 #include "measure.h"
 
 #define DEFINE_SIZE (LAB_KNOB_NAME_MAX + 32)

@@ -4,7 +4,7 @@
  *
  * Its messages may quote files, and are shown to the author of the source.
  */
-#include "lab/trial/compile/compiler.h"
+#include "lab/trial/compile/compile.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "lab/base/path.h"
-#include "lab/trial/compile/compile.h"
 #include "lab/trial/process.h"
 #include "measure.h"
 

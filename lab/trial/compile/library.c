@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "lab/trial/compile/compile.h"
-#include "lab/trial/compile/compiler.h"
 #include "lab/trial/compile/folder.h"
 
 #define HEADER "heed library 1\n"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "lab/trial/process.h"
-#include "trial/share.h"
 
 #define PROTOCOL "heed.trial/1"
 /* Time limits, from protocol.md. */

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "find.h"
 #include "heed.h"
 #include "peer.h"
 

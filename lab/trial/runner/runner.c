@@ -52,6 +52,7 @@ typedef struct runner {
 /* Replies                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
+/* Lines are built without the C library. */
 void runner_add(runner_line *line, const char *text)
 {
     /* Reserves a byte for the newline, and one for the reader's null. */

@@ -172,7 +172,7 @@ int64_t lab_expect_misplaced(const lab_expect *expect, int64_t i, const double *
 double lab_row_norm(const double *a, int64_t dim);
 double lab_row_distance(const double *a, const double *b, int64_t dim);
 
-/* lab_expect_blank() returns one with room for @count rows, of which it has none yet; NULL if out
+/* lab_expect_blank() returns one with room for @count rows, which has none yet; NULL if out
  * of memory. lab_expect_destroy() frees @expect; NULL is ignored. */
 lab_expect *lab_expect_blank(int64_t count, int64_t dim);
 void lab_expect_destroy(lab_expect *expect);

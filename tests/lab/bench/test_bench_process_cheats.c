@@ -15,7 +15,7 @@
 #include "contexts.h"
 #include "hold.h"
 #include "lab/bench/process.h"
-#include "lab/trial/pages.h"
+#include "lab/trial/trial_parts.h"
 #include "lab/verify/mutants/suite.h"
 #include "problems.h"
 #include "trial_scene.h"

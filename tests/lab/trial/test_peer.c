@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "expect.h"
-#include "lab/trial/peer/find.h"
 #include "lab/trial/peer/peer.h"
 #include "scratch.h"
 #include "src/measure.h"
