@@ -308,22 +308,6 @@ bool lab_trial_on_device(const lab_trial *trial)
     return trial->language == LAB_LANGUAGE_CUDA;
 }
 
-bool lab_trial_renew(lab_trial *trial, int cpu, lab_trial_outcome *outcome)
-{
-    const heed_candidate_problem prepared = lab_trial_orders(trial)->problem;
-
-    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
-    lab_host_end(&trial->host);
-    lab_arena_destroy(&trial->inputs);
-    lab_arena_destroy(&trial->outputs);
-    trial->pinned = cpu >= 0 && cpu < CPU_SETSIZE && !lab_trial_on_device(trial);
-    trial->cpu = cpu;
-    if (!make_arenas(trial, outcome))
-        return false;
-    lab_trial_orders(trial)->problem = prepared;
-    return true;
-}
-
 const lab_code *lab_trial_code(const lab_trial *trial)
 {
     return &trial->code;
@@ -403,6 +387,30 @@ static heed_candidate_problem wire_problem(const heed_problem *p)
     return wire;
 }
 
+/* Writes the last prepared problem to the orders. */
+static void order(const lab_trial *trial)
+{
+    lab_wire_orders *orders = lab_trial_orders(trial);
+
+    orders->problem = wire_problem(&trial->problem);
+    orders->whole = trial->problem;
+    orders->whole.invariant = 0; /* candidates are not told */
+}
+
+bool lab_trial_renew(lab_trial *trial, int cpu, lab_trial_outcome *outcome)
+{
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
+    lab_host_end(&trial->host);
+    lab_arena_destroy(&trial->inputs);
+    lab_arena_destroy(&trial->outputs);
+    trial->pinned = cpu >= 0 && cpu < CPU_SETSIZE && !lab_trial_on_device(trial);
+    trial->cpu = cpu;
+    if (!make_arenas(trial, outcome))
+        return false;
+    order(trial);
+    return true;
+}
+
 /* True if @p is of the kind that the candidate was made for. */
 static bool is_at_home(const lab_trial *trial, const heed_problem *p)
 {
@@ -439,7 +447,7 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
             return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED, "%s", limits[i].why);
     if (!lab_trial_start(trial, outcome))
         return false;
-    lab_trial_orders(trial)->problem = wire_problem(problem);
+    order(trial);
     if (!lab_trial_demand(trial, "size", "size ", line, outcome))
         return false;
     if (sscanf(line, "size %" SCNu64, &size) != 1)

@@ -36,6 +36,7 @@
 
 #include <stdint.h>
 
+#include "heed.h"
 #include "lab/trial/heed_candidate.h"
 #include "src/cuda/launch.h"
 
@@ -100,7 +101,8 @@ typedef struct lab_wire_launch {
 
 /* At the start of the arena of inputs. */
 typedef struct lab_wire_orders {
-    heed_candidate_problem problem;
+    heed_candidate_problem problem; /* for a C candidate, */
+    heed_problem whole;             /* and the same for the runner of CUDA candidates */
     lab_wire_launch launch;
     int32_t count;
     lab_wire_set set[LAB_WIRE_SETS];

@@ -249,46 +249,14 @@ static unsigned char *arena_of(const runner *it, int index)
     return index < LAB_WIRE_FIRST_OUTPUT ? it->inputs : it->outputs;
 }
 
-static heed_strides strides_of(const heed_candidate_strides *strides)
-{
-    return (heed_strides){ strides->batch, strides->seq, strides->head };
-}
-
-static heed_problem problem_of(const heed_candidate_problem *p)
-{
-    return (heed_problem){ .size = sizeof(heed_problem),
-                           .type = (heed_type)p->type,
-                           .mask = (heed_mask)p->mask,
-                           .batch = p->batch,
-                           .heads_q = p->heads_q,
-                           .heads_kv = p->heads_kv,
-                           .seq_q = p->seq_q,
-                           .seq_k = p->seq_k,
-                           .dim_qk = p->dim_qk,
-                           .dim_v = p->dim_v,
-                           .scale = p->scale,
-                           .accumulate = p->accumulate_f16 ? HEED_ACC_F16 : HEED_ACC_F32,
-                           .q = strides_of(&p->q),
-                           .k = strides_of(&p->k),
-                           .v = strides_of(&p->v),
-                           .o = strides_of(&p->o),
-                           .align = (heed_align)p->align,
-                           .window = { .sides = (unsigned)p->window_sides,
-                                       .left = p->window_left,
-                                       .right = p->window_right },
-                           .chunk = p->chunk,
-                           .products = p->products };
-}
-
 /* Makes the plan for the problem of the orders. If the candidate cannot do it, reports that and
  * returns false.
  */
 static bool make_plan(runner *it)
 {
     const lab_wire_orders *orders = (const lab_wire_orders *)(const void *)it->inputs;
-    const heed_problem problem = problem_of(&orders->problem);
     heed_plan *plan;
-    heed_status status = heed_plan_create_foreign(&plan, it->context, &problem, "candidate",
+    heed_status status = heed_plan_create_foreign(&plan, it->context, &orders->whole, "candidate",
                                                   &it->launch, &it->cubin);
 
     heed_plan_destroy(it->plan);
