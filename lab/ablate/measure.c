@@ -250,7 +250,7 @@ static heed_status set_scene(scene *it)
     heed_buffers data = lab_bench_tensors_inputs(&it->tensors);
     status = lab_expect_create(&it->expect, &it->tensors.problem, &data, &rows);
     if (status == HEED_OK)
-        status = lab_ablate_plan_intact(run, it->subject, &plan);
+        status = lab_ablate_plan(run, it->subject, NULL, &plan);
     if (status == HEED_OK)
         status = start(it, plan, &it->intact, &error);
     if (status == HEED_OK && !(error <= 1)) {

@@ -52,8 +52,8 @@ bool lab_trial_lay_out(lab_trial *trial, const lab_set *sets, bool alike, int co
 {
     lab_wire_orders *orders = lab_trial_orders(trial);
 
-    lab_arena_clear(&trial->inputs, LAB_WIRE_ORDERS);
-    lab_arena_clear(&trial->outputs, 0);
+    trial->inputs.used = LAB_WIRE_ORDERS;
+    trial->outputs.used = 0;
     for (int i = 0; i < count; i++) {
         const lab_set *from = &sets[alike ? 0 : i];
         lab_wire_set *set = &orders->set[i];

@@ -71,12 +71,6 @@ void lab_fill_normals(lab_values *values, uint64_t seed, double qk_size, double 
         lab_fill_normal(values, seed, role, 0, role == LAB_V ? v_size : qk_size);
 }
 
-static void clear(lab_values *values, lab_role role)
-{
-    for (int64_t n = 0; n < lab_view_vectors(&values->block[role].view); n++)
-        lab_fill_vector(values, role, n, 0);
-}
-
 double lab_fill_logit_of_ones(const heed_problem *problem)
 {
     return (double)problem->scale * (double)problem->dim_qk;
@@ -127,7 +121,7 @@ static void impulse(lab_values *values, uint64_t seed)
 {
     const lab_view *v = &values->block[LAB_V].view;
     normal(values, seed);
-    clear(values, LAB_V);
+    lab_block_set(&values->block[LAB_V], 0);
     for (int64_t b = 0; b < v->batch; b++)
         for (int64_t h = 0; h < v->heads; h++)
             for (int64_t c = 0; c < v->dim; c++) {
@@ -169,8 +163,8 @@ static void exact(lab_values *values, uint64_t seed)
     double scale = (double)values->problem.scale;
     double query = exp2(ceil(log2(DEAD_LOGIT / -DEAD_KEY / fabs(scale))));
     int64_t live = live_keys(k->seq);
-    clear(values, LAB_Q);
-    clear(values, LAB_K);
+    lab_block_set(&values->block[LAB_Q], 0);
+    lab_block_set(&values->block[LAB_K], 0);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
         lab_fill_set(values, LAB_Q, lab_view_vector(q, n), scale < 0 ? -query : query);
     for (int64_t n = 0; n < lab_view_vectors(k); n++) {

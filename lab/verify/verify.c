@@ -335,14 +335,14 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
     *outcome = HEED_OK;
     heed_status status = lab_mirror_place(planned->mirror, stage);
     if (status == HEED_OK)
-        status = lab_mirror_upload(planned->mirror, stage);
+        status = lab_mirror_copy(planned->mirror, stage, true);
     if (status != HEED_OK && status != HEED_ERR_LOST)
         return status;
     heed_buffers buffers = lab_mirror_buffers(planned->mirror, stage);
     *outcome = status == HEED_OK ? heed_execute(planned->plan, &buffers) : status;
     if (*outcome == HEED_OK)
         *outcome = heed_device_wait(planned->context);
-    return *outcome == HEED_OK ? lab_mirror_download(planned->mirror, stage) : HEED_OK;
+    return *outcome == HEED_OK ? lab_mirror_copy(planned->mirror, stage, false) : HEED_OK;
 }
 
 static bool is_lost(void *data)

@@ -237,12 +237,12 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
     traveller *it = data;
     heed_status status = lab_mirror_place(&it->mirror, stage);
     if (status == HEED_OK)
-        status = lab_mirror_upload(&it->mirror, stage);
+        status = lab_mirror_copy(&it->mirror, stage, true);
     if (status != HEED_OK)
         return status;
     heed_buffers buffers = lab_mirror_buffers(&it->mirror, stage);
     *outcome = it->at_home.run(it->at_home.data, &buffers);
-    return lab_mirror_download(&it->mirror, stage);
+    return lab_mirror_copy(&it->mirror, stage, false);
 }
 
 static lab_subject depart(traveller *it, const lab_behaviour *behaviour, size_t away)

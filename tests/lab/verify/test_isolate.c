@@ -32,7 +32,7 @@ static void touch(lab_trace *trace, size_t offset)
                           .start = (uintptr_t)region.map,
                           .end = (uintptr_t)region.map + region.map_size,
                           .locked = true };
-    lab_region_lock(&region);
+    lab_region_lock(&region, true);
     ((volatile char *)region.data)[offset] = 1;
 }
 
