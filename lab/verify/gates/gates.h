@@ -27,11 +27,13 @@ typedef struct lab_verdict {
     char reason[LAB_TEXT_SIZE];
 } lab_verdict;
 
+typedef void lab_gate_fn(const lab_check *check, lab_verdict *verdict);
+
 typedef struct lab_gate {
     const char *name;
     const char *proves;
     bool property; /* runs the kernel on variations of normal values */
-    void (*judge)(const lab_check *check, lab_verdict *verdict);
+    lab_gate_fn *judge;
 } lab_gate;
 
 /* The number of gates. */
@@ -129,31 +131,15 @@ bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, 
 /* lab_variants_destroy() frees them; zeroed ones are ignored. */
 void lab_variants_destroy(lab_variant *variants, int count);
 
-/* The gates, by file. */
-void lab_gate_executes(const lab_check *check, lab_verdict *verdict); /* gates.c */
-void lab_gate_finite(const lab_check *check, lab_verdict *verdict);   /* gates_error.c */
-void lab_gate_error(const lab_check *check, lab_verdict *verdict);
-void lab_gate_lse(const lab_check *check, lab_verdict *verdict);
-void lab_gate_exact(const lab_check *check, lab_verdict *verdict);
-void lab_gate_range(const lab_check *check, lab_verdict *verdict);
-void lab_gate_canaries(const lab_check *check, lab_verdict *verdict); /* gates_memory.c */
-void lab_gate_inputs(const lab_check *check, lab_verdict *verdict);
-void lab_gate_appended(const lab_check *check, lab_verdict *verdict);
-void lab_gate_written(const lab_check *check, lab_verdict *verdict);
-void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict);
-void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict);
-void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict);
-void lab_gate_linear(const lab_check *check, lab_verdict *verdict); /* gates_property.c */
-void lab_gate_permuted(const lab_check *check, lab_verdict *verdict);
-void lab_gate_shifted(const lab_check *check, lab_verdict *verdict);
-void lab_gate_causal(const lab_check *check, lab_verdict *verdict);
-void lab_gate_fresh(const lab_check *check, lab_verdict *verdict);  /* gates_fresh.c */
-void lab_gate_merged(const lab_check *check, lab_verdict *verdict); /* gates_split.c */
-void lab_gate_batch(const lab_check *check, lab_verdict *verdict);
-void lab_gate_spelled(const lab_check *check, lab_verdict *verdict); /* gates_operand.c */
-void lab_gate_shown(const lab_check *check, lab_verdict *verdict);
-void lab_gate_sinks(const lab_check *check, lab_verdict *verdict);
-void lab_gate_neutral(const lab_check *check, lab_verdict *verdict);
-void lab_gate_prefixed(const lab_check *check, lab_verdict *verdict);
+/* The gates of gates.c, gates_error.c, gates_memory.c, gates_property.c, gates_fresh.c,
+ * gates_split.c and gates_operand.c. */
+lab_gate_fn lab_gate_executes;
+lab_gate_fn lab_gate_finite, lab_gate_error, lab_gate_lse, lab_gate_exact, lab_gate_range;
+lab_gate_fn lab_gate_canaries, lab_gate_inputs, lab_gate_appended, lab_gate_written;
+lab_gate_fn lab_gate_deterministic, lab_gate_optional_lse, lab_gate_unaligned;
+lab_gate_fn lab_gate_linear, lab_gate_permuted, lab_gate_shifted, lab_gate_causal;
+lab_gate_fn lab_gate_fresh;
+lab_gate_fn lab_gate_merged, lab_gate_batch;
+lab_gate_fn lab_gate_spelled, lab_gate_shown, lab_gate_sinks, lab_gate_neutral, lab_gate_prefixed;
 
 #endif /* LAB_GATES_H */
