@@ -394,6 +394,7 @@ static void order(const lab_trial *trial)
 
     orders->problem = wire_problem(&trial->problem);
     orders->whole = trial->problem;
+    orders->operands = lab_has_operands(&trial->problem);
     orders->whole.invariant = 0; /* candidates are not told */
 }
 

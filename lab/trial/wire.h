@@ -104,6 +104,7 @@ typedef struct lab_wire_orders {
     heed_candidate_problem problem; /* for a C candidate, */
     heed_problem whole;             /* and the same for the runner of CUDA candidates */
     lab_wire_launch launch;
+    int32_t operands; /* it has operands, softcap or expressions */
     int32_t count;
     lab_wire_set set[LAB_WIRE_SETS];
 } lab_wire_orders;

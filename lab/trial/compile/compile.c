@@ -39,26 +39,14 @@ typedef struct job {
 /* The folder                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
 
-static bool write_file(const char *folder, const char *name, const char *text, size_t size)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return false;
-    bool written = fwrite(text, 1, size, file) == size;
-    return fclose(file) == 0 && written;
-}
-
 static bool make_folder(job *it)
 {
     const char *header = lab_candidate_header();
 
     return lab_folder_make(it->folder, sizeof it->folder, "trial") &&
-           write_file(it->folder, "candidate.c", it->candidate->source,
-                      it->candidate->source_size) &&
-           write_file(it->folder, "heed_candidate.h", header, strlen(header));
+           lab_folder_write(it->folder, "candidate.c", it->candidate->source,
+                            it->candidate->source_size) &&
+           lab_folder_write(it->folder, "heed_candidate.h", header, strlen(header));
 }
 
 /* Reads the compiler's result. */

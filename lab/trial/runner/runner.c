@@ -338,19 +338,12 @@ static void run(const runner *it)
     say(result == 0 ? "done 0" : "unsupported");
 }
 
-static bool has_operands(const heed_candidate_problem *p)
-{
-    return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
-           p->shown.type || p->lengths.type || p->table.type || p->tokens_q > 0 ||
-           p->tokens_k > 0 || p->score[0] || p->visible[0];
-}
-
 static void tell_size(const runner *it)
 {
     lab_wire_orders orders;
 
     memcpy(&orders, it->inputs, sizeof orders);
-    if (has_operands(&orders.problem) && !it->takes_operands)
+    if (orders.operands && !it->takes_operands)
         say("unsupported");
     else
         say_number("size ", it->workspace ? it->workspace(&orders.problem) : 0);
