@@ -245,6 +245,13 @@ const char *lab_role_name(lab_role role)
     return roles[role].name;
 }
 
+const char *lab_block_name(int index)
+{
+    if (index >= 0 && index < LAB_ROLES)
+        return roles[index].name;
+    return index == LAB_LSE ? "LSE" : index == LAB_WORKSPACE ? "workspace" : "nothing";
+}
+
 void lab_buffers_set(heed_buffers *buffers, lab_role role, const void *data)
 {
     memcpy((char *)buffers + roles[role].place, &data, sizeof data);

@@ -49,7 +49,4 @@ void lab_host_end(lab_host *host);
 bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
                  lab_trial_outcome *outcome);
 
-/* lab_room_name() returns "Q" to "O", "LSE" or "workspace". */
-const char *lab_room_name(int index);
-
 #endif /* LAB_HOST_H */

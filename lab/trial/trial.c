@@ -51,7 +51,7 @@ lab_wire_orders *lab_trial_orders(const lab_trial *trial)
 
 lab_arena *lab_trial_arena(lab_trial *trial, int index)
 {
-    return index < LAB_WIRE_FIRST_OUTPUT ? &trial->inputs : &trial->outputs;
+    return index < LAB_O ? &trial->inputs : &trial->outputs;
 }
 
 /* Explains @line, the last output of the process. Returns false. */

@@ -241,12 +241,12 @@ typedef struct runner {
     heed_cubin cubin;
     heed_plan *plan;
     lab_wire_orders opened;
-    mirror mirrors[LAB_WIRE_SETS][LAB_WIRE_ROOMS];
+    mirror mirrors[LAB_WIRE_SETS][LAB_BLOCKS];
 } runner;
 
 static unsigned char *arena_of(const runner *it, int index)
 {
-    return index < LAB_WIRE_FIRST_OUTPUT ? it->inputs : it->outputs;
+    return index < LAB_O ? it->inputs : it->outputs;
 }
 
 /* Makes the plan for the problem of the orders. If the candidate cannot do it, reports that and
@@ -271,7 +271,7 @@ static bool make_plan(runner *it)
 static void free_mirrors(runner *it)
 {
     for (int i = 0; i < LAB_WIRE_SETS; i++)
-        for (int room = 0; room < LAB_WIRE_ROOMS; room++) {
+        for (int room = 0; room < LAB_BLOCKS; room++) {
             mirror *m = &it->mirrors[i][room];
             if (m->memory && m->walled)
                 heed_device_release(it->context, m->memory, m->size);
@@ -304,7 +304,7 @@ static void place(runner *it)
     free_mirrors(it);
     memcpy(&it->opened, it->inputs, sizeof it->opened);
     for (int i = 0; i < it->opened.count && i < LAB_WIRE_SETS; i++)
-        for (int index = 0; index < LAB_WIRE_ROOMS; index++) {
+        for (int index = 0; index < LAB_BLOCKS; index++) {
             const lab_wire_room *room = &it->opened.set[i].room[index];
             mirror *m = &it->mirrors[i][index];
             if (room->size > 0)
@@ -332,7 +332,7 @@ static void upload(runner *it)
 {
     memcpy(&it->opened, it->inputs, sizeof it->opened);
     for (int i = 0; i < it->opened.count && i < LAB_WIRE_SETS; i++)
-        for (int index = 0; index < LAB_WIRE_ROOMS; index++) {
+        for (int index = 0; index < LAB_BLOCKS; index++) {
             const lab_wire_room *room = &it->opened.set[i].room[index];
             if (room->size == 0)
                 continue;
@@ -357,12 +357,12 @@ static heed_status compute(void *data, int index, void *stream)
 
     return heed_execute(it->plan,
                         &(heed_buffers){ .size = sizeof(heed_buffers),
-                                         .q = data_of(it, index, LAB_WIRE_Q),
-                                         .k = data_of(it, index, LAB_WIRE_K),
-                                         .v = data_of(it, index, LAB_WIRE_V),
-                                         .o = data_of(it, index, LAB_WIRE_O),
-                                         .lse = data_of(it, index, LAB_WIRE_LSE),
-                                         .workspace = data_of(it, index, LAB_WIRE_WORKSPACE),
+                                         .q = data_of(it, index, LAB_Q),
+                                         .k = data_of(it, index, LAB_K),
+                                         .v = data_of(it, index, LAB_V),
+                                         .o = data_of(it, index, LAB_O),
+                                         .lse = data_of(it, index, LAB_LSE),
+                                         .workspace = data_of(it, index, LAB_WORKSPACE),
                                          .workspace_size = it->opened.set[index].workspace_size,
                                          .stream = stream });
 }
@@ -370,9 +370,9 @@ static heed_status compute(void *data, int index, void *stream)
 static void download(const runner *it)
 {
     for (int i = 0; i < it->opened.count && i < LAB_WIRE_SETS; i++)
-        for (int index = 0; index < LAB_WIRE_ROOMS; index++) {
+        for (int index = 0; index < LAB_BLOCKS; index++) {
             const lab_wire_room *room = &it->opened.set[i].room[index];
-            if (room->size > 0 && index >= LAB_WIRE_FIRST_OUTPUT)
+            if (room->size > 0 && index >= LAB_O)
                 must(heed_device_download(it->context, arena_of(it, index) + room->start,
                                           it->mirrors[i][index].room, room->size));
         }
@@ -386,7 +386,7 @@ static const char *find_changed_input(const runner *it)
     const char *changed = NULL;
 
     for (int i = 0; i < it->opened.count && i < LAB_WIRE_SETS && !changed; i++)
-        for (int index = 0; index < LAB_WIRE_FIRST_OUTPUT && !changed; index++) {
+        for (int index = 0; index < LAB_O && !changed; index++) {
             const lab_wire_room *room = &it->opened.set[i].room[index];
             unsigned char *now = room->size > 0 ? malloc(room->size) : NULL;
             if (!now)

@@ -555,10 +555,3 @@ bool lab_stage_spoiled(const lab_stage *stage, bool inputs, char *text, size_t s
     }
     return false;
 }
-
-const char *lab_block_name(int index)
-{
-    if (index == LAB_LSE)
-        return "LSE";
-    return index == LAB_WORKSPACE ? "workspace" : lab_role_name((lab_role)index);
-}
