@@ -283,11 +283,10 @@ void lab_proposer_find(const char *command, char *path, size_t size)
 
 lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void))
 {
-    const lab_peer_command command = { .path = path, .interrupted = interrupted };
     lab_proposer *proposer = calloc(1, sizeof *proposer);
     if (!proposer)
         return NULL;
-    proposer->peer = lab_peer_start(&command);
+    proposer->peer = lab_peer_start(path, NULL, interrupted);
     if (proposer->peer)
         return proposer;
     free(proposer);

@@ -114,13 +114,12 @@ static double estimate(const lab_needs *needs, const heed_problem *problem)
 static heed_status run_twice(lab_check *check)
 {
     for (int i = 0; i < 2; i++) {
-        const lab_running running = { .values = check->values,
-                                      .edge = i ? LAB_EDGE_START : LAB_EDGE_END,
-                                      .sign = i ? -1 : 1,
-                                      .lse = true };
+        const lab_layout layout = { .edge = i ? LAB_EDGE_START : LAB_EDGE_END,
+                                    .sign = i ? -1 : 1,
+                                    .lse = true };
         lab_trace_step(check->trace, i ? "tensors at the start of their pages"
                                        : "tensors at the end of their pages");
-        heed_status status = lab_run_create(&check->runs[i], check, &running);
+        heed_status status = lab_run_create(&check->runs[i], check, check->values, layout);
         if (status != HEED_OK)
             return status;
     }

@@ -231,10 +231,10 @@ const char *lab_peer_stderr(const lab_peer *peer)
 }
 
 /* Starts the program. Returns an errno value. */
-static int start(lab_peer *peer, const lab_peer_command *command, const char *name)
+static int start(lab_peer *peer, const char *name, const char *script)
 {
     char path[PATH_MAX];
-    const char *const arguments[] = { name, command->interpreter ? command->path : NULL, NULL };
+    const char *const arguments[] = { name, script, NULL };
     const lab_process_command process = { .path = path,
                                           .arguments = arguments,
                                           .environment = (const char *const *)environ,
@@ -247,17 +247,17 @@ static int start(lab_peer *peer, const lab_peer_command *command, const char *na
     return lab_process_start(&peer->process, &process);
 }
 
-lab_peer *lab_peer_start(const lab_peer_command *command)
+lab_peer *lab_peer_start(const char *path, const char *interpreter, bool (*interrupted)(void))
 {
-    const char *name = command->interpreter ? command->interpreter : command->path;
+    const char *name = interpreter ? interpreter : path;
     lab_peer *peer = calloc(1, sizeof *peer);
 
     if (!peer)
         return NULL;
     peer->process = (lab_process){ .in = -1, .out = -1, .err = -1 };
-    peer->interrupted = command->interrupted;
+    peer->interrupted = interrupted;
     peer->complaints = (lab_inlet){ .text = peer->stderr_text, .size = sizeof peer->stderr_text };
-    int error = start(peer, command, name);
+    int error = start(peer, name, interpreter ? path : NULL);
     if (error != 0) {
         peer->state = LAB_PEER_ABSENT;
         snprintf(peer->reason, sizeof peer->reason, "%.200s cannot be started: %s", name,

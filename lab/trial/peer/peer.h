@@ -34,17 +34,11 @@ typedef enum lab_peer_state {
 
 typedef struct lab_peer lab_peer;
 
-/* How to start a peer. */
-typedef struct lab_peer_command {
-    const char *path;        /* of the program */
-    const char *interpreter; /* that runs it, searched in PATH; NULL: none */
-    bool (*interrupted)(
-        void); /* called every 0.1 s while waiting: true ends the peer. NULL: never */
-} lab_peer_command;
-
-/* lab_peer_start() starts a peer in a new process group. Returns NULL if there is no memory, else a
- * peer, to be ended with lab_peer_end(): one that could not be started is LAB_PEER_ABSENT. */
-lab_peer *lab_peer_start(const lab_peer_command *command);
+/* lab_peer_start() starts the program @path in a new process group, by @interpreter, searched in
+ * PATH, unless that is NULL. @interrupted is called every 0.1 s while waiting: true ends the peer;
+ * NULL: never. Returns NULL if there is no memory, else a peer, to be ended with lab_peer_end():
+ * one that could not be started is LAB_PEER_ABSENT. */
+lab_peer *lab_peer_start(const char *path, const char *interpreter, bool (*interrupted)(void));
 
 /* lab_peer_ask() sends @request, an object that it releases, and waits up to @seconds for the
  * reply, which the caller then owns: an object whose "status" is "ok", "unsupported" or "error".

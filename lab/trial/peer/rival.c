@@ -145,13 +145,10 @@ static lab_answer hello(lab_rival *rival)
 static lab_answer start(lab_rival *rival)
 {
     const lab_found *found = &rival->found;
-    const lab_peer_command command = { .path = found->path,
-                                       .interpreter = found->interpreter[0] ? found->interpreter
-                                                                            : NULL,
-                                       .interrupted = rival->interrupted };
+    const char *interpreter = found->interpreter[0] ? found->interpreter : NULL;
 
     rival->starts++;
-    rival->peer = lab_peer_start(&command);
+    rival->peer = lab_peer_start(found->path, interpreter, rival->interrupted);
     if (!rival->peer)
         return refuse(rival, LAB_ANSWER_ERROR, "no memory for a peer");
     return hello(rival);

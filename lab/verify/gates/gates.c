@@ -235,8 +235,8 @@ void lab_worst_add_errors(lab_worst *worst, const lab_check *check, const lab_ru
 
 static heed_status run_one(const lab_check *check, lab_variant *variant)
 {
-    const lab_running running = { &variant->values, LAB_EDGE_END, 1, true };
-    heed_status status = lab_run_create(&variant->run, check, &running);
+    const lab_layout layout = { .edge = LAB_EDGE_END, .sign = 1, .lse = true };
+    heed_status status = lab_run_create(&variant->run, check, &variant->values, layout);
     if (status != HEED_OK || variant->run.status != HEED_OK || variant->memo == LAB_MEMO_NONE)
         return status;
     lab_expect **memo = &check->memos[variant->memo];

@@ -80,10 +80,10 @@ void lab_gate_written(const lab_check *check, lab_verdict *verdict)
 }
 
 /* Runs the kernel once more, as @how says; false, with a verdict, if it did not run. */
-static bool run_again(lab_run *run, const lab_check *check, const lab_running *running,
-                      const char *how, lab_verdict *verdict)
+static bool run_again(lab_run *run, const lab_check *check, lab_layout layout, const char *how,
+                      lab_verdict *verdict)
 {
-    heed_status status = lab_run_create(run, check, running);
+    heed_status status = lab_run_create(run, check, check->values, layout);
     if (status != HEED_OK)
         lab_verdict_skip_status(verdict, status);
     else if (run->status != HEED_OK)
@@ -96,11 +96,11 @@ static bool run_again(lab_run *run, const lab_check *check, const lab_running *r
 static void judge_again(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
-    const lab_running running = { check->values, LAB_EDGE_START, 1, true };
+    const lab_layout layout = { .edge = LAB_EDGE_START, .sign = 1, .lse = true };
     lab_run run;
     int64_t row;
     lab_trace_step(check->trace, "once more");
-    bool ran = run_again(&run, check, &running, "once more", verdict);
+    bool ran = run_again(&run, check, layout, "once more", verdict);
     if (ran && lab_run_equal(problem, &check->runs[1], &run, &row))
         lab_verdict_pass(verdict, -1, "two runs of equal alignment are equal to the bit");
     else if (ran)
@@ -164,10 +164,10 @@ static void judge_without(const lab_check *check, const lab_run *run, lab_verdic
 
 void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
 {
-    const lab_running running = { check->values, LAB_EDGE_END, 1, false };
+    const lab_layout layout = { .edge = LAB_EDGE_END, .sign = 1, .lse = false };
     lab_run run;
     lab_trace_step(check->trace, "without LSE");
-    if (run_again(&run, check, &running, "without LSE", verdict))
+    if (run_again(&run, check, layout, "without LSE", verdict))
         judge_without(check, &run, verdict);
     lab_run_destroy(&run);
 }
@@ -177,9 +177,9 @@ void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
 static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edge, const char *how,
                           lab_verdict *verdict)
 {
-    const lab_running running = { check->values, edge, 1, true };
+    const lab_layout layout = { .edge = edge, .sign = 1, .lse = true };
     lab_run run;
-    bool well = run_again(&run, check, &running, how, verdict);
+    bool well = run_again(&run, check, layout, how, verdict);
     if (check->runs[0].missing[0]) /* another gate reports that */
         run.missing[0] = '\0';
     if (well && (run.spoiled[0] || run.changed[0] || run.missing[0])) {

@@ -232,16 +232,19 @@ static void test_refusals(void **state)
 static int runs_left = -1;   /* that find memory; negative: all */
 static atomic_int *refusals; /* of this process and its children, before runs find memory */
 
-heed_status __real_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
-heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
-heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running)
+heed_status __real_lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                                  lab_layout layout);
+heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                                  lab_layout layout);
+heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                                  lab_layout layout)
 {
     if (runs_left == 0 || (refusals && atomic_fetch_sub(refusals, 1) > 0)) {
         memset(run, 0, sizeof *run);
         return HEED_ERR_NO_MEMORY;
     }
     runs_left -= runs_left > 0;
-    return __real_lab_run_create(run, check, running);
+    return __real_lab_run_create(run, check, values, layout);
 }
 
 /* A gate that was left out for lack of memory does not count as passed. */
