@@ -47,10 +47,7 @@ static char *rewrite(const lab_task *task, const lab_python *python, heed_status
     *status = HEED_ERR_SYSTEM;
     if (!text)
         return NULL;
-    const lab_python_task asked = {
-        .reader = "read_task.py", .way = "rewrite", .text = text, .size = size
-    };
-    json_t *json = lab_python_read(python, &asked, status, error);
+    json_t *json = lab_python_read(python, "rewrite", text, size, NULL, status, error);
     free(text);
     const char *made = json_string_value(json_object_get(json, "model"));
     const char *refused = json_string_value(json_object_get(json, "refused"));

@@ -199,12 +199,7 @@ heed_status lab_task_read(lab_task *task, const lab_python *python, bool (*inter
     char *text = lab_task_text(task, &size, &why);
     json_t *json = NULL;
     if (text) {
-        const lab_python_task asked = { .reader = "read_task.py",
-                                        .way = "read",
-                                        .text = text,
-                                        .size = size,
-                                        .interrupted = interrupted };
-        json = lab_python_read(python, &asked, &status, &why);
+        json = lab_python_read(python, "read", text, size, interrupted, &status, &why);
         free(text);
         if (!json && status != HEED_ERR_INVALID)
             return lab_fail(error, status, "%s", why.text);
@@ -286,12 +281,7 @@ static bool read_together(chunk *mine, const lab_python *python, bool (*interrup
     char *text = join_texts(mine, &size);
     if (!text)
         return false;
-    const lab_python_task asked = { .reader = "read_task.py",
-                                    .way = "batch",
-                                    .text = text,
-                                    .size = size,
-                                    .interrupted = interrupted };
-    json_t *json = lab_python_read(python, &asked, &status, NULL);
+    json_t *json = lab_python_read(python, "batch", text, size, interrupted, &status, NULL);
     const json_t *answers = json_object_get(json, "answers");
     free(text);
     bool whole = json_array_size(answers) == mine->count;
