@@ -55,18 +55,6 @@ static heed_status compute_weights(lab_sample *sample)
     return HEED_OK;
 }
 
-/* Copies @from to @to; both have room for the same rows. */
-static void copy_expect(lab_expect *to, const lab_expect *from)
-{
-    size_t count = (size_t)from->count, dim = (size_t)from->dim;
-    to->count = from->count;
-    memcpy(to->rows, from->rows, count * sizeof *to->rows);
-    memcpy(to->o, from->o, count * dim * sizeof *to->o);
-    memcpy(to->lse, from->lse, count * sizeof *to->lse);
-    memcpy(to->o_budget, from->o_budget, count * sizeof *to->o_budget);
-    memcpy(to->lse_budget, from->lse_budget, count * sizeof *to->lse_budget);
-}
-
 heed_status lab_sample_create(lab_sample **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling)
 {
@@ -87,7 +75,7 @@ heed_status lab_sample_create(lab_sample **result, const heed_problem *problem,
         status = sample->expect ? HEED_OK : HEED_ERR_NO_MEMORY;
     }
     if (status == HEED_OK)
-        copy_expect(sample->expect, sample->base);
+        lab_sample_reset(sample);
     if (status == HEED_OK)
         *result = sample;
     else
@@ -110,7 +98,15 @@ void lab_sample_destroy(lab_sample *sample)
 
 void lab_sample_reset(lab_sample *sample)
 {
-    copy_expect(sample->expect, sample->base);
+    const lab_expect *from = sample->base;
+    lab_expect *to = sample->expect;
+    size_t count = (size_t)from->count, dim = (size_t)from->dim;
+    to->count = from->count;
+    memcpy(to->rows, from->rows, count * sizeof *to->rows);
+    memcpy(to->o, from->o, count * dim * sizeof *to->o);
+    memcpy(to->lse, from->lse, count * sizeof *to->lse);
+    memcpy(to->o_budget, from->o_budget, count * sizeof *to->o_budget);
+    memcpy(to->lse_budget, from->lse_budget, count * sizeof *to->lse_budget);
 }
 
 int lab_sample_restore(lab_sample *sample, lab_touch touches[LAB_TOUCHES])

@@ -313,8 +313,6 @@ static bool tell_load(const lab_box *box, bool begun, lab_trial_outcome *outcome
 
 static bool load(lab_box *box, lab_trial_outcome *outcome)
 {
-    double seconds = box->command.how->load_seconds > 0 ? box->command.how->load_seconds
-                                                        : LOAD_SECONDS;
     if (!make_files(box) || !lab_folder_make(box->folder, sizeof box->folder, "solution"))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory for its tensors: %s",
                                      strerror(errno));
@@ -325,8 +323,9 @@ static bool load(lab_box *box, lab_trial_outcome *outcome)
                                      box->command.how->python->asked, strerror(error));
     box->host.watch = look;
     box->host.watched = &box->watch;
-    bool begun = time_signs(box, seconds);
-    return (begun && ask(box, "open", seconds, "ready", NULL)) || tell_load(box, begun, outcome);
+    bool begun = time_signs(box, LOAD_SECONDS);
+    return (begun && ask(box, "open", LOAD_SECONDS, "ready", NULL)) ||
+           tell_load(box, begun, outcome);
 }
 
 bool lab_box_open(lab_box **result, const lab_box_command *command, lab_trial_outcome *outcome)

@@ -28,8 +28,7 @@ typedef struct lab_judging {
     const lab_way *way;        /* precision for float32 tasks */
     uint64_t seed;             /* of values: unpredictable */
     int threads;               /* of the reference, 1 or more */
-    double load_seconds;       /* limit for loading and compiling; 0: 600 */
-    double call_seconds;       /* limit for a request; 0: 60 */
+    double call_seconds;       /* limit for a request; 0: 60. Loading has 600 */
     size_t memory;             /* limit in bytes for its processes; 0: half of the free memory */
     bool unsafe;               /* run it even if the system has no sandbox for it */
     bool (*interrupted)(void); /* called every 0.1 s; may be NULL */
