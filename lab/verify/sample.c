@@ -163,15 +163,10 @@ double lab_sample_error(const lab_sample *sample, const void *o, const float *ls
 /* The effect of a touch on a row                                                                 */
 /* ---------------------------------------------------------------------------------------------- */
 
-static const void *base_of(const lab_sample *sample, lab_role role)
-{
-    return role == LAB_Q ? sample->data.q : role == LAB_K ? sample->data.k : sample->data.v;
-}
-
 static void load(const lab_sample *sample, lab_role role, int64_t at, double *vector)
 {
     lab_view view = lab_view_of(&sample->problem, role);
-    lab_elements_load(view.type, base_of(sample, role), at, view.dim, vector);
+    lab_elements_load(view.type, lab_buffers_get(&sample->data, role), at, view.dim, vector);
 }
 
 /* The index of the row's vector in Q, or of its key @j in K or V. */
@@ -334,7 +329,7 @@ static void set_step(const lab_sample *sample, change *it, double step)
 {
     heed_type type = sample->problem.type;
     int64_t at = it->vector + it->column;
-    double old = lab_element_get(type, base_of(sample, it->touch.role), at);
+    double old = lab_element_get(type, lab_buffers_get(&sample->data, it->touch.role), at);
     double value = fmax(-VALUE_MAX, fmin(VALUE_MAX, old + step));
     it->touch.index = at;
     it->touch.value = lab_element_round(type, value);
@@ -449,8 +444,8 @@ int lab_sample_touch(lab_sample *sample, uint64_t seed, lab_touch touches[LAB_TO
         try_touch(sample, 0, i, stream, &it);
     }
     sample->undo = it.touch;
-    sample->undo.value = lab_element_get(sample->problem.type, base_of(sample, it.touch.role),
-                                         it.touch.index);
+    sample->undo.value = lab_element_get(
+        sample->problem.type, lab_buffers_get(&sample->data, it.touch.role), it.touch.index);
     touches[count] = it.touch;
     return count + 1;
 }

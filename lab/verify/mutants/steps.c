@@ -273,33 +273,6 @@ static void finish_online(mutant_row *r, float high, float sum)
     r->lse = sum == 0 ? sink : high + logf(sum);
 }
 
-void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output)
-{
-    int64_t dim = r->problem->dim_v;
-    float high = -INFINITY, sum = 0;
-    mutant_logits(r);
-    memset(r->o, 0, (size_t)dim * sizeof *r->o);
-    for (int64_t first = 0; first < r->keys; first += tile) {
-        int64_t count = r->keys - first < tile ? r->keys - first : tile;
-        float now = mutant_highest(r->s + first, count);
-        now = now > high || isnan(now) ? now : high;
-        if (now == -INFINITY)
-            continue;
-        float rescale = expf(high - now);
-        sum *= scale_sum ? rescale : 1;
-        for (int64_t c = 0; c < dim; c++)
-            r->o[c] *= scale_output ? rescale : 1;
-        for (int64_t j = first; j < first + count; j++) {
-            float weight = expf(r->s[j] - now);
-            sum += weight;
-            for (int64_t c = 0; c < dim; c++)
-                r->o[c] += weight * mutant_v_at(r, j, c);
-        }
-        high = now;
-    }
-    finish_online(r, high, sum);
-}
-
 static float half(float x)
 {
     return (float)lab_element_round(HEED_F16, (double)x);
@@ -318,39 +291,53 @@ static float half_dot(const mutant_row *r, int64_t j, int64_t step)
 }
 
 /* Adds keys @first to @end - 1, whose weights are in s, to the output. */
-static void half_add(mutant_row *r, int64_t first, int64_t end)
+static void add_keys(mutant_row *r, bool halves, int64_t first, int64_t end)
 {
     for (int64_t c = 0; c < r->problem->dim_v; c++) {
         float block = 0;
         for (int64_t j = first; j < end; j++)
-            block += half(r->s[j]) * mutant_v_at(r, j, c);
-        r->o[c] = half(r->o[c] + block);
+            block += (halves ? half(r->s[j]) : r->s[j]) * mutant_v_at(r, j, c);
+        r->o[c] = halves ? half(r->o[c] + block) : r->o[c] + block;
     }
 }
 
-void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
+/* Online softmax in tiles of @tile keys; with @step not 0 in half precision, rounded after as many
+ * products. */
+static void online(mutant_row *r, int64_t tile, int64_t step, bool scale_sum, bool scale_output)
 {
-    int64_t dim = r->problem->dim_v;
+    const int64_t dim = r->problem->dim_v, block = step ? step : 1;
     float high = -INFINITY, sum = 0;
     memset(r->o, 0, (size_t)dim * sizeof *r->o);
     for (int64_t first = 0, end; first < r->keys; first = end) {
         end = r->keys - first < tile ? r->keys : first + tile;
-        for (int64_t j = first; j < end; j++)
+        for (int64_t j = first; j < end && step; j++)
             r->s[j] = mutant_changed(r, j, r->problem->scale * half_dot(r, j, step));
         float now = mutant_highest(r->s + first, end - first);
         now = now > high || isnan(now) ? now : high;
         if (now == -INFINITY)
             continue;
-        sum *= expf(high - now);
-        for (int64_t c = 0; c < dim; c++)
-            r->o[c] = half(r->o[c] * expf(high - now));
+        float rescale = expf(high - now);
+        sum *= scale_sum ? rescale : 1;
+        for (int64_t c = 0; c < dim && scale_output; c++)
+            r->o[c] = step ? half(r->o[c] * rescale) : r->o[c] * rescale;
         for (int64_t j = first; j < end; j++)
             sum += r->s[j] = expf(r->s[j] - now);
-        for (int64_t j = first; j < end; j += step)
-            half_add(r, j, j + step < end ? j + step : end);
+        for (int64_t j = first; j < end; j += block)
+            add_keys(r, step, j, j + block < end ? j + block : end);
         high = now;
     }
     finish_online(r, high, sum);
+}
+
+void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output)
+{
+    mutant_logits(r);
+    online(r, tile, 0, scale_sum, scale_output);
+}
+
+void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
+{
+    online(r, tile, step, true, true);
 }
 
 void mutant_in_products(mutant_row *r, int64_t products, bool cut, bool scaled)
