@@ -13,12 +13,9 @@
 
 #define FLAGS_SIZE 128
 
-/* Names of types in torch. */
-static const char *const torch_types[HEED_TYPE_COUNT] = {
-    [HEED_F32] = "torch.float32",
-    [HEED_F16] = "torch.float16",
-    [HEED_BF16] = "torch.bfloat16",
-};
+/* Names of types in torch, in Python and in C++. */
+static const char *const torch_types[] = { "torch.float32", "torch.float16", "torch.bfloat16" };
+static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
 
 const char *lab_export_form_name(lab_export_form form)
 {
@@ -171,20 +168,6 @@ static heed_status find_kernel(const parts *it, heed_cuda_facts *facts, lab_erro
                     it->how->gpu->name, it->solution->spec);
 }
 
-/* The same with its source, which the solution carries. */
-static heed_status take_kernel(const parts *it, heed_cuda_facts *facts, char **source,
-                               lab_error *error)
-{
-    *facts = (heed_cuda_facts){ .source = NULL };
-    heed_status status = find_kernel(it, facts, error);
-    *source = status == HEED_OK
-                  ? lab_launch_source(facts, &it->problem, it->how->gpu, &status, error)
-                  : NULL;
-    if (*source)
-        snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts->name);
-    return status;
-}
-
 static void name_flags(const heed_cuda_facts *facts, const heed_gpu *gpu, char flags[FLAGS_SIZE])
 {
     const char *suffix = facts->launch.mapped ? "a" : "";
@@ -205,72 +188,52 @@ static const char *causal_word(const heed_problem *problem)
     return problem->mask == HEED_MASK_CAUSAL_TOP_LEFT ? "\"top-left\"" : "\"bottom-right\"";
 }
 
+/* A solution that carries a kernel: a model, or forward() alone. */
 static heed_status put_kernel(FILE *out, const void *data, lab_error *error)
 {
     const parts *it = data;
-    heed_cuda_facts facts;
-    char flags[FLAGS_SIZE], scale[32], usual[32], module[64];
-    char *source;
-    heed_status status = take_kernel(it, &facts, &source, error);
+    const bool alone = it->how->form == LAB_EXPORT_CU;
+    const heed_gpu *gpu = it->how->gpu;
+    heed_cuda_facts facts = { .source = NULL };
+    char flags[FLAGS_SIZE], scale[32], usual[32], module[64], arch[16];
+    heed_status status = find_kernel(it, &facts, error);
     if (status != HEED_OK)
         return status;
+    char *source = lab_launch_source(&facts, &it->problem, gpu, &status, error);
+    if (!source)
+        return status;
+    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
     snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
     snprintf(usual, sizeof usual, "%.9g", 1 / sqrt((double)it->problem.dim_qk));
     snprintf(module, sizeof module, "heed_%d_%d_%s", it->task->level, it->task->number,
              it->how->way->name);
-    name_flags(&facts, it->how->gpu, flags);
+    snprintf(arch, sizeof arch, "%d.%d%s", gpu->arch / 10, gpu->arch % 10,
+             facts.launch.mapped ? "a" : "");
+    name_flags(&facts, gpu, flags);
     const lab_place places[] = {
         { "TASK", it->label },
         { "SPEC", it->solution->spec },
         { "KERNEL", facts.name },
-        { "GPU", it->how->gpu->name },
+        { "GPU", gpu->name },
+        { "ARCH", arch },
         { "PRODUCTS", it->how->way->words },
         { "SOURCE", source },
         { "MODULE", module },
         { "FLAGS", flags },
         { "TYPE", torch_types[it->problem.type] },
+        { "KIND", torch_kinds[it->problem.type] },
         { "CAUSAL", causal_word(&it->problem) },
+        { "MASKED", it->problem.mask == HEED_MASK_NONE ? "false" : "true" },
         { "SCALE", scale },
         { "USUAL", usual },
     };
-    lab_fill(out, lab_text_kernel, places, sizeof places / sizeof *places);
-    put_model(out, it);
+    lab_fill(out, alone ? lab_text_forward : lab_text_kernel, places,
+             sizeof places / sizeof *places);
+    if (!alone)
+        put_model(out, it);
     free(source);
     return HEED_OK;
 }
-
-static heed_status put_cu(FILE *out, const void *data, lab_error *error)
-{
-    const parts *it = data;
-    static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
-    heed_cuda_facts facts;
-    char arch[16];
-    char *source;
-    heed_status status = take_kernel(it, &facts, &source, error);
-    if (status != HEED_OK)
-        return status;
-    snprintf(arch, sizeof arch, "%d.%d%s", it->how->gpu->arch / 10, it->how->gpu->arch % 10,
-             facts.launch.mapped ? "a" : "");
-    const lab_place places[] = {
-        { "TASK", it->label },
-        { "SPEC", it->solution->spec },
-        { "KERNEL", facts.name },
-        { "GPU", it->how->gpu->name },
-        { "ARCH", arch },
-        { "SOURCE", source },
-        { "KIND", torch_kinds[it->problem.type] },
-        { "CAUSAL", it->problem.mask == HEED_MASK_NONE ? "false" : "true" },
-    };
-    lab_fill(out, lab_text_forward, places, sizeof places / sizeof *places);
-    free(source);
-    return HEED_OK;
-}
-
-static lab_writer *const writers[] = {
-    [LAB_EXPORT_KERNEL] = put_kernel,
-    [LAB_EXPORT_LIBRARY] = put_library,
-    [LAB_EXPORT_CU] = put_cu,
-};
 
 heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
                                 const lab_python *python, const lab_export *how, lab_error *error)
@@ -295,7 +258,8 @@ heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
     if (!model)
         return status;
     it.model = model;
-    solution->text = lab_text_of(writers[how->form], &it, "a solution", &status, error);
+    solution->text = lab_text_of(how->form == LAB_EXPORT_LIBRARY ? put_library : put_kernel, &it,
+                                 "a solution", &status, error);
     free(model);
     return status;
 }
