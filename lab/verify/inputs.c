@@ -365,17 +365,6 @@ const lab_inputs lab_inputs_captured = { "captured", "values captured from a rea
                                          true,       false,
                                          NULL,       NULL };
 
-/* Values that were made for their products must stay as they are: rotation is by angle 0. It still
- * spreads an infinity or a NaN to the paired column. */
-static void keep_columns(lab_values *values)
-{
-    for (int role = LAB_COS; role <= LAB_SIN; role++) {
-        const lab_block *block = &values->block[role];
-        for (int64_t i = 0; i < block->view.dim && block->region.map; i++)
-            lab_data_set(block->view.kind, block->region.data, i, role == LAB_COS ? 1 : 0);
-    }
-}
-
 void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed)
 {
     lab_operands_fill_sequences(values, seed); /* they determine the keys of a row */
@@ -387,8 +376,12 @@ void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed
     else
         lab_operands_fill(values, inputs->finite ? LAB_OPERANDS_FINITE : LAB_OPERANDS_INFINITE,
                           seed);
-    if (inputs->fill != normal)
-        keep_columns(values);
+    /* Values that were made for their products must stay as they are: rotation is by angle 0. It
+     * still spreads an infinity or a NaN to the paired column. */
+    if (inputs->fill != normal && values->block[LAB_COS].region.map) {
+        lab_block_set(&values->block[LAB_COS], 1);
+        lab_block_set(&values->block[LAB_SIN], 0);
+    }
     lab_values_share(values);
 }
 

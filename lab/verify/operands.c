@@ -100,14 +100,6 @@ static mixture mixture_of_keys(const heed_problem *problem)
                       .total = fills_pool(problem) ? keys_of_pool(problem) : -1 };
 }
 
-/* The one for its packed sequences of queries or of keys. */
-static mixture mixture_of_packed(const heed_problem *problem, bool queries)
-{
-    return (mixture){ .count = problem->batch,
-                      .most = queries ? problem->seq_q : problem->seq_k,
-                      .total = queries ? problem->tokens_q : problem->tokens_k };
-}
-
 /* The length of the @i-th shortest sequence, not yet rounded. */
 static double length_at(const mixture *it, int64_t i, double bent)
 {
@@ -285,10 +277,7 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
     }
     for (int64_t n = needed - 1; n > 0; n--) { /* Fisher-Yates shuffle */
         int64_t other = lab_random_below(seed, (uint64_t)n, n + 1);
-        int64_t a = entry(problem, view, n), b = entry(problem, view, other);
-        double x = lab_data_get(view->kind, data, a), y = lab_data_get(view->kind, data, b);
-        lab_data_set(view->kind, data, a, y);
-        lab_data_set(view->kind, data, b, x);
+        swap(view->kind, data, entry(problem, view, n), entry(problem, view, other));
     }
 }
 
@@ -375,7 +364,9 @@ static void fill_usual_cumulative(const heed_problem *problem, lab_role role, vo
 {
     const bool queries = role == LAB_CU_Q;
     const heed_data kind = (queries ? problem->cu_seqlens_q : problem->cu_seqlens_k).type;
-    const mixture lengths = mixture_of_packed(problem, queries);
+    const mixture lengths = { .count = problem->batch,
+                              .most = queries ? problem->seq_q : problem->seq_k,
+                              .total = queries ? problem->tokens_q : problem->tokens_k };
     const size_t size = lab_data_size(kind);
     draw_mixture(&lengths, seed, kind, (char *)data + size, 1);
     lab_data_set(kind, data, 0, 0);
@@ -560,32 +551,31 @@ static void poison_hidden(lab_values *values)
         }
 }
 
-void lab_operands_fill_sequences(lab_values *values, uint64_t seed)
+/* Fills those of the operands @first to @end - 1 that the problem has. */
+static void fill_roles(lab_values *values, int first, int end, uint64_t seed)
 {
-    for (int role = LAB_CU_Q; role <= LAB_CU_K; role++)
+    for (int role = first; role < end; role++)
         if (values->block[role].region.map)
             lab_operand_fill(&values->problem, (lab_role)role,
                              lab_values_data(values, (lab_role)role),
                              lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
 }
 
+void lab_operands_fill_sequences(lab_values *values, uint64_t seed)
+{
+    fill_roles(values, LAB_CU_Q, LAB_CU_K + 1, seed);
+}
+
 void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed)
 {
     const lab_block *bias = &values->block[LAB_BIAS], *slopes = &values->block[LAB_SLOPES];
-    for (int role = LAB_BIAS; role < LAB_INPUTS; role++)
-        if (role != LAB_TABLE && role != LAB_K_NEW && role != LAB_V_NEW &&
-            values->block[role].region.map)
-            lab_operand_fill(&values->problem, (lab_role)role,
-                             lab_values_data(values, (lab_role)role),
-                             lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
+    fill_roles(values, LAB_BIAS, LAB_TABLE, seed);
+    fill_roles(values, LAB_CU_Q, LAB_K_NEW, seed);
+    fill_roles(values, LAB_ARRAYS, LAB_INPUTS, seed);
     if (kind == LAB_OPERANDS_EXACT && bias->region.map)
         lab_block_set(bias, 0);
     if (kind == LAB_OPERANDS_EXACT && slopes->region.map)
         lab_block_set(slopes, 0);
-    if (kind == LAB_OPERANDS_EXACT && values->block[LAB_COS].region.map) {
-        lab_block_set(&values->block[LAB_COS], 1);
-        lab_block_set(&values->block[LAB_SIN], 0);
-    }
     if (kind == LAB_OPERANDS_INFINITE && bias->region.map)
         make_infinite(bias, lab_random_stream(seed, STREAM_OPERANDS + LAB_INPUTS));
     if (kind == LAB_OPERANDS_POISONED && bias->region.map && !lab_packed(&values->problem))

@@ -29,7 +29,7 @@ void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *da
 /* How operands match the values of Q, K and V. */
 typedef enum lab_operands_kind {
     LAB_OPERANDS_FINITE,
-    LAB_OPERANDS_EXACT,    /* they are 0, and nothing is rotated */
+    LAB_OPERANDS_EXACT,    /* bias and slopes are 0 */
     LAB_OPERANDS_INFINITE, /* some elements of the bias are -infinity */
     LAB_OPERANDS_POISONED  /* elements that only hidden pairs read are NaN */
 } lab_operands_kind;
