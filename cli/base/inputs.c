@@ -119,7 +119,7 @@ static heed_status read_named(lab_safetensors *file, cli_input *input, const cha
     if (length < 0 || (size_t)length >= sizeof input->name)
         return lab_fail(error, HEED_ERR_INVALID, "--prefix: longer than %zu bytes",
                         sizeof input->name - 2);
-    return lab_safetensors_read(file, input->name, &input->tensor, error);
+    return lab_safetensors_read(file, input->name, false, &input->tensor, error);
 }
 
 static cli_exit read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,

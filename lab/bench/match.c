@@ -102,8 +102,8 @@ static lab_answer rival_error(lab_rival *rival, const heed_problem *dense, const
                               void *o, size_t size, double *error)
 {
     bool few = rival->device[0] && expect->count <= LAB_RIVAL_ROWS_MAX;
-    lab_answer answer = few ? lab_rival_check_rows(rival, expect->rows, expect->count, o, size)
-                            : lab_rival_check(rival, o, size);
+    lab_answer answer = lab_rival_check(rival, few ? expect->rows : NULL, few ? expect->count : 0,
+                                        o, size);
     if (answer == LAB_ANSWER_OK)
         *error = few ? lab_bench_rows_error(dense->type, o, expect)
                      : lab_bench_error(dense, o, expect);

@@ -289,9 +289,7 @@ static heed_status meet_others(lab_sources *all)
 heed_status lab_sources_run(lab_sources *all)
 {
     const lab_sink *sink = all->run->sweep.sink;
-    const lab_peer_command command = { .path = all->program,
-                                       .interrupted = sink ? sink->interrupted : NULL };
-    all->proposer = lab_peer_start(&command);
+    all->proposer = lab_peer_start(all->program, NULL, sink ? sink->interrupted : NULL);
     heed_status status = all->proposer ? lab_evolve_rank_plans(all->run) : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK)
         status = breed(all);

@@ -9,7 +9,6 @@
 #include "base/mask.h"
 #include "bench/candidate.h"
 #include "src/message.h"
-#include "verify/mutants/device.h"
 
 /* A kernel of the suite. Its code depends on the kind of problem, so each kind opens a new
  * trial. */
@@ -109,7 +108,7 @@ cli_exit selftest_device_probe(const char *const *name)
     heed_status status = device.open(device.data, 0, &subject);
     if (status != HEED_OK)
         return cli_fail(status, "--device");
-    status = heed_problem_parse(&problem, lab_device_scene_at(0));
+    status = heed_problem_parse(&problem, lab_scene_at(true, 0));
     if (status == HEED_OK)
         status = heed_problem_normalize(&problem, &problem);
     if (status == HEED_OK)

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "cli/base/rows.h"
 #include "lab/suite/export.h"
-#include "lab/suite/ways.h"
+#include "lab/suite/suite.h"
 #include "src/cuda/gpu.h"
 #include "suite.h"
 

@@ -125,7 +125,7 @@ static uint32_t property_gates(void)
 
 /* The options --device and --jobs for the next problems. */
 typedef struct batch {
-    lab_campaign_case *cases;
+    lab_verify_case *cases;
     size_t room;
     size_t count;
     size_t problems; /* number of problems in these cases */
@@ -189,7 +189,7 @@ static void tell_tensors(verify_job *job, const heed_problem *problem)
 /* Runs the cases of @next, if there are any, and empties it. */
 static cli_exit run_batch(verify_job *job, batch *next)
 {
-    const lab_campaign_case *last = next->cases + next->count - 1;
+    const lab_verify_case *last = next->cases + next->count - 1;
     char spec[HEED_SPEC_SIZE];
     lab_campaign campaign = { .cases = next->cases,
                               .case_count = next->count,
@@ -223,14 +223,7 @@ static void add_proof(const verify_job *job, batch *next, const heed_problem *pr
     const lab_proof proof = { .problem = *problem,
                               .seed = job->options.seed,
                               .sliced = !job->own.text };
-    lab_proof_case cases[LAB_PROOF_CASES];
-    size_t count = lab_proof_list(&proof, cases);
-    for (size_t i = 0; i < count; i++)
-        next->cases[next->count++] = (lab_campaign_case){ .problem = cases[i].problem,
-                                                          .inputs = cases[i].inputs,
-                                                          .gates = cases[i].gates,
-                                                          .work = cases[i].work,
-                                                          .optional = cases[i].neighbour };
+    next->count += lab_proof_list(&proof, next->cases + next->count);
 }
 
 /* True for a full proof: a user's source gets all cases that ranking requires, unless options ask
@@ -247,7 +240,7 @@ static void add_kinds(const verify_job *job, batch *next, const heed_problem *pr
     size_t count = choose_inputs(inputs, problem, index, job);
     bool properties = !cli_args_flag(job->args, "quick") || index % QUICK_PROPERTIES == 0;
     for (size_t i = 0; i < count; i++)
-        next->cases[next->count++] = (lab_campaign_case){ .problem = *problem,
+        next->cases[next->count++] = (lab_verify_case){ .problem = *problem,
                                                           .inputs = inputs[i],
                                                           .gates = properties ? UINT32_MAX
                                                                               : ~property_gates() };
@@ -292,7 +285,7 @@ static cli_exit verify_problems(verify_job *job, const lab_problems *problems)
 /* Verifies with values from files, at the strides of their order there. */
 static cli_exit verify_captured(verify_job *job, const cli_args *args)
 {
-    lab_campaign_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };
+    lab_verify_case captured = { .inputs = &lab_inputs_captured, .gates = UINT32_MAX };
     lab_campaign campaign = { .cases = &captured, .case_count = 1 };
     lab_values values;
     cli_inputs files;

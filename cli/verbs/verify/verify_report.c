@@ -169,7 +169,7 @@ void verify_report_add(verify_job *job, const lab_campaign *campaign,
                 add_unjudged(job, &item);
                 continue;
             }
-            bool skipped = result->report.outcome == LAB_SKIP && !campaign->cases[i].optional;
+            bool skipped = result->report.outcome == LAB_SKIP && !campaign->cases[i].neighbour;
             job->unproved += skipped;
             if (skipped && item.contender->subject && !lab_case_absent(item.problem, item.inputs))
                 verify_source_refusal(job, item.problem, item.report);

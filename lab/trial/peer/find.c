@@ -1,7 +1,7 @@
 /*
  * find.c - searches the peers folders
  */
-#include "find.h"
+#include "peer.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -115,8 +115,7 @@ static void test_long(void **state)
     json_decref(json);
     memset(source, '\x01', LAB_PROPOSE_SOURCE); /* six times */
     assert_null(lab_brief_request(&brief));
-    const lab_peer_command command = { .path = "/bin/cat" };
-    lab_peer *proposer = lab_peer_start(&command);
+    lab_peer *proposer = lab_peer_start("/bin/cat", NULL, NULL);
     assert_int_equal(lab_proposer_ask(proposer, &brief, 1, &proposal, &error), HEED_ERR_INVALID);
     assert_non_null(strstr(error.text, "too long"));
     lab_peer_end(proposer);
@@ -133,8 +132,7 @@ static heed_status ask_script(void **state, const char *reply, double seconds,
     const lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
     snprintf(script, sizeof script, "#!/bin/sh\nwhile read -r line; do\n%s\ndone\n", reply);
     scratch_script_write(state, "proposer.sh", script);
-    const lab_peer_command command = { .path = scratch_path(state, "proposer.sh", path) };
-    lab_peer *proposer = lab_peer_start(&command);
+    lab_peer *proposer = lab_peer_start(scratch_path(state, "proposer.sh", path), NULL, NULL);
     heed_status status = lab_proposer_ask(proposer, &brief, seconds, proposal, error);
     lab_peer_end(proposer);
     return status;
@@ -179,8 +177,7 @@ static void test_regions(void **state)
     lab_error error;
     char path[1024];
     lab_proposer_find(HEED_PROPOSERS "/heed-propose-regions", path, sizeof path);
-    const lab_peer_command command = { .path = path };
-    lab_peer *proposer = lab_peer_start(&command);
+    lab_peer *proposer = lab_peer_start(path, NULL, NULL);
     lab_brief brief = propose_scene_brief(LAB_WAY_FREE);
     brief.history = history;
     brief.history_count = 0;
@@ -224,8 +221,7 @@ static void test_findings(void **state)
     char path[1024];
     lab_error error;
     lab_proposer_find(HEED_PROPOSERS "/heed-propose-regions", path, sizeof path);
-    const lab_peer_command command = { .path = path };
-    lab_peer *proposer = lab_peer_start(&command);
+    lab_peer *proposer = lab_peer_start(path, NULL, NULL);
     lab_tried history[2];
     lab_proposal proposals[2];
     lab_brief brief = propose_scene_brief(LAB_WAY_FULL);

@@ -103,8 +103,7 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
              "tee '%s'\n",
              url, HEED_PROPOSERS, log, log);
     scratch_script_write(state, "model.sh", script);
-    const lab_peer_command command = { .path = scratch_path(state, "model.sh", path) };
-    lab_peer *proposer = lab_peer_start(&command);
+    lab_peer *proposer = lab_peer_start(scratch_path(state, "model.sh", path), NULL, NULL);
     heed_status status = lab_proposer_ask(proposer, &brief, 20, proposal, error);
     lab_peer_end(proposer);
     size_t length = scratch_read(log, all, size - 1);
