@@ -14,7 +14,7 @@
 #include "heed.h"
 #include "lab/bench/pair.h"
 #include "lab/verify/proof.h"
-#include "lab/verify/subject.h"
+#include "lab/verify/verify.h"
 
 #define SECONDS 0.5
 

@@ -20,7 +20,7 @@
 #include "heed.h"
 #include "record/record.h"
 #include "report/table.h"
-#include "session/prover.h"
+#include "session/session.h"
 #include "shapes/shapes.h"
 
 /* The exit status. The values are part of the interface: scripts depend on them. */
@@ -169,6 +169,18 @@ size_t cli_args_list_count(const cli_args *args, const char *name);
 const char *cli_args_list(const cli_args *args, const char *name, size_t index);
 bool cli_args_json(const cli_args *args); /* --json was given */
 
+/* A rule about two options: the first is given only together with the other one or, if @apart, only
+ * without it. Otherwise the error is @says or, if that is NULL, names both, with @why after it. */
+typedef struct cli_rule {
+    const char *option, *other;
+    bool apart;
+    const char *why, *says; /* or NULL */
+} cli_rule;
+
+/* cli_rules_check() prints the error of the first rule that is broken. The table ends with a row
+ * without an option. */
+cli_exit cli_rules_check(const cli_args *args, const cli_rule *rules);
+
 /* -------------------------------------------------------------------------- */
 /* context.c: options that several verbs share, and their meaning             */
 /* -------------------------------------------------------------------------- */
@@ -237,7 +249,9 @@ cli_exit cli_kernel_check(const cli_args *args);
 cli_exit cli_kernel_check_of(const cli_args *args, const char *option);
 cli_exit cli_kernel_name_check(const char *option, const char *word);
 
-/* cli_config_count() returns the number of configs of the kernel heed_kernel_name(@kernel). */
+/* cli_kernel_index() returns the index of the kernel @name, or the number of kernels if there is
+ * none; cli_config_count() the number of configs of the kernel heed_kernel_name(@kernel). */
+size_t cli_kernel_index(const char *name);
 size_t cli_config_count(size_t kernel);
 
 /* problems.c: the problems of a command line. */
@@ -279,8 +293,8 @@ typedef struct cli_subcommand {
 cli_exit cli_subcommand_run(const cli_subcommand *subcommands, const cli_args *args);
 
 /* -------------------------------------------------------------------------- */
-/* read.c: files as a whole                                                   */
-/* read.c: whole files */
+/* read.c: whole files                                                        */
+/* -------------------------------------------------------------------------- */
 
 /* cli_read_text() reads a file or a pipe of at most @most bytes into a new text, which ends
  * with a null byte, for the caller to free; cli_read_file() also prints the failure. */
@@ -393,6 +407,9 @@ json_t *cli_json_reals(const double *values, size_t count);
 /* cli_json_column() returns a member of @row, or null if it is unknown. */
 json_t *cli_json_column(const lab_record_column *column, const lab_record_row *row);
 
+/* cli_shell_word() writes @text as one word of a shell, in quotes if it needs them. */
+void cli_shell_word(FILE *stream, const char *text);
+
 /* cli_output_open() makes sure that file descriptors 0 to 2 are in use, so that no data file can
  * become stdout. Only main() calls it. */
 void cli_output_open(void);
@@ -424,8 +441,14 @@ bool cli_interrupted(void);
 /* -------------------------------------------------------------------------- */
 
 /* cli_run_self() runs this program with @arguments (the first is the program name, the last is
- * NULL), discards its output, and returns its exit code; -1: it could not be run, or was killed. */
-int cli_run_self(char *const arguments[]);
+ * NULL), discards its output, and returns its exit code; -1: it could not be run, or was killed. At
+ * @deadline_ns of heed_clock_ns(), unless that is 0, it is stopped, with CLI_TIMEOUT; with a
+ * deadline its messages are discarded as well. */
+int cli_run_self(char *const arguments[], int64_t deadline_ns);
+
+/* cli_verify_self() does so with 'heed verify --once --proof' of @kernel on @machine. */
+int cli_verify_self(const heed_options *machine, const char *kernel, const char *const *specs,
+                    size_t count, int64_t deadline_ns);
 
 /* cli_prover() returns a prover that runs kernels through all gates on @machine, see cli_machine(),
  * which must outlive it: 'heed verify --once --proof', in a child process. */

@@ -5,9 +5,8 @@
 
 #include <string.h>
 
+#include "base/ends.h"
 #include "base/plural.h"
-#include "new_keys.h"
-#include "sequences.h"
 #include "tensor/npy.h"
 
 const char *const cli_layout_names[] = { "bshd", "bhsd", NULL };
@@ -32,10 +31,10 @@ static const int places[][RANK] = {
 static const char *const orders[] = {
     [CLI_BSHD] = "[batch, seq, heads, dim]", [CLI_BHSD] = "[batch, heads, seq, dim]"
 };
-static const char *const packed_orders[] = {
+const char *const cli_packed_orders[] = {
     [CLI_BSHD] = "[tokens, heads, dim]", [CLI_BHSD] = "[heads, tokens, dim]"
 };
-static const char *const page_orders[] = {
+const char *const cli_page_orders[] = {
     [CLI_BSHD] = "[pages, page, heads, dim]", [CLI_BHSD] = "[pages, heads, page, dim]"
 };
 
@@ -47,16 +46,6 @@ static int64_t size_of(const cli_input *input, cli_layout layout, int dimension)
 int64_t cli_input_seq(const cli_input *input, cli_layout layout)
 {
     return size_of(input, layout, SEQ);
-}
-
-const char *cli_packed_order(cli_layout layout)
-{
-    return packed_orders[layout];
-}
-
-const char *cli_page_order(cli_layout layout)
-{
-    return page_orders[layout];
 }
 
 static cli_layout other_layout(cli_layout layout)
@@ -74,17 +63,10 @@ void cli_layout_shape(cli_layout layout, int64_t batch, int64_t seq, int64_t hea
 
 cli_format cli_format_of(const char *path)
 {
-    static const struct {
-        const char *end;
-        cli_format format;
-    } formats[] = { { ".npy", CLI_FORMAT_NPY }, { ".safetensors", CLI_FORMAT_SAFETENSORS } };
-    size_t length = strlen(path);
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        size_t end = strlen(formats[i].end);
-        if (length > end && strcmp(path + length - end, formats[i].end) == 0)
-            return formats[i].format;
-    }
-    return CLI_FORMAT_UNKNOWN;
+    const char *rest = *path ? path + 1 : path; /* an extension alone is no name */
+    return lab_ends_with(rest, ".npy")           ? CLI_FORMAT_NPY
+           : lab_ends_with(rest, ".safetensors") ? CLI_FORMAT_SAFETENSORS
+                                                 : CLI_FORMAT_UNKNOWN;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -137,7 +119,7 @@ static heed_status read_named(lab_safetensors *file, cli_input *input, const cha
     if (length < 0 || (size_t)length >= sizeof input->name)
         return lab_fail(error, HEED_ERR_INVALID, "--prefix: longer than %zu bytes",
                         sizeof input->name - 2);
-    return lab_safetensors_read(file, input->name, &input->tensor, error);
+    return lab_safetensors_read(file, input->name, false, &input->tensor, error);
 }
 
 static cli_exit read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,

@@ -1,13 +1,13 @@
 /*
- * inputs.h - Q, K and V from files, and the problem that they define
+ * inputs.h - Q, K, V and operands of a problem from files, and the problem that they define
  */
 #ifndef CLI_INPUTS_H
 #define CLI_INPUTS_H
 
 #include "cli.h"
-#include "operand_files.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
+#include "tensor/view.h"
 
 /* The order of the dimensions of Q, K, V and O in files: [batch, seq, heads, dim], or [batch,
  * heads, seq, dim], as in PyTorch's scaled_dot_product_attention(). */
@@ -20,6 +20,53 @@ extern const char *const cli_layout_names[];
     OPT_CHOICE("layout", 0, "LAYOUT", cli_layout_names, "bshd",                                  \
                "Order of the dimensions of arrays in files: bshd for [batch, seq, heads, dim], " \
                "bhsd for [batch, heads, seq, dim], PyTorch's")
+
+/* Rows for the option tables of verbs that read operands. */
+#define CLI_OPTIONS_OPERANDS                                                                      \
+    OPT_PATH("bias", 0, "FILE",                                                                   \
+             "Add a bias to the logits: [batch, heads, seq_q, seq_k], where all but the last "    \
+             "may be 1, or missing in front, to broadcast; f32, f16 or bf16"),                    \
+        OPT_PATH("shown", 0, "FILE",                                                              \
+                 "Hide keys where this is false: an array of the same shapes, of bytes, or of "   \
+                 "32-bit words of bits, (seq_k + 31) / 32 of them"),                              \
+        OPT_PATH("slopes", 0, "FILE", "Slopes of ALiBi: [heads] or [batch, heads], f32"),         \
+        OPT_PATH("sinks", 0, "FILE",                                                              \
+                 "One more logit per head, without a value: [heads] or [batch, heads], f32"),     \
+        OPT_PATH("starts", 0, "FILE",                                                             \
+                 "The first key that each query sees: [seq_q] or [batch, seq_q], i32"),           \
+        OPT_PATH("lengths", 0, "FILE", "The number of keys of each batch element: [batch], i32"), \
+        OPT_PATH("cu-seqlens-q", 0, "FILE",                                                       \
+                 "The first row of each sequence of a packed Q, [tokens, heads, dim], and the "   \
+                 "end of the last: [batch + 1], i32 or i64 [default: sequences of equal "         \
+                 "length, as many as the other arrays have, or one]"),                            \
+        OPT_PATH("cu-seqlens-k", 0, "FILE", "The same for packed K and V"),                       \
+        OPT_PATH("table", 0, "FILE",                                                              \
+                 "K and V are pages, [pages, page, heads, dim]; FILE has the page numbers of "    \
+                 "each sequence: [batch, pages of a sequence], i32"),                             \
+        OPT_PATH("k-new", 0, "FILE",                                                              \
+                 "New keys, appended to K before the attention, [batch, append, heads, dim]: "    \
+                 "the last ones that --lengths counts; or [tokens, heads, dim], packed as Q is"), \
+        OPT_PATH("v-new", 0, "FILE", "Their values, appended to V"),                              \
+        OPT_PATH("rotary-cos", 0, "FILE",                                                         \
+                 "Cosines of a rotary embedding of the new keys and of Q: [positions, half the "  \
+                 "columns], f32, f16 or bf16, for at least as many positions as K has keys. The " \
+                 "first half of the columns is rotated with the second one, or with --words "     \
+                 "rotary=COLUMNS:interleaved each column with its neighbour"),                    \
+        OPT_PATH("rotary-sin", 0, "FILE", "Its sines"),                                           \
+        OPT_LIST("array", 0, "NAME=FILE",                                                         \
+                 "An array that the words score=... and visible=... read as NAME, of f32, i32 "   \
+                 "or bytes; may be given up to four times")
+
+/* The array of an option. */
+typedef struct cli_operand_file {
+    const char *path; /* its file, or its name in the file of --tensors; NULL: none */
+    char name[HEED_ARRAY_NAME_SIZE];
+    lab_tensor tensor;
+} cli_operand_file;
+
+typedef struct cli_operand_files {
+    cli_operand_file operand[LAB_INPUTS]; /* by role; those of Q, K and V are empty */
+} cli_operand_files;
 
 /* One input array and its source. */
 typedef struct cli_input {
@@ -71,10 +118,9 @@ const char *cli_input_print(const cli_input *input, char text[CLI_PLACE_SIZE]);
  * for pages the keys of one. */
 int64_t cli_input_seq(const cli_input *input, cli_layout layout);
 
-/* cli_packed_order() and cli_page_order() return the order of the dimensions of packed arrays and
- * of pages, such as "[tokens, heads, dim]". */
-const char *cli_packed_order(cli_layout layout);
-const char *cli_page_order(cli_layout layout);
+/* The order of the dimensions of packed arrays and of pages, by layout, such as "[tokens, heads,
+ * dim]". */
+extern const char *const cli_packed_orders[], *const cli_page_orders[];
 
 /* cli_inputs_sort() brings the elements into the order [batch, seq, heads, dim] of lab_values and
  * lab_bench_tensors, whatever the strides of their problem. */
@@ -91,5 +137,70 @@ typedef enum cli_format {
     CLI_FORMAT_SAFETENSORS
 } cli_format;
 cli_format cli_format_of(const char *path);
+
+/* -------------------------------------------------------------------------- */
+/* operand_files.c: bias, masks, lengths, page tables, new keys, ...          */
+/* -------------------------------------------------------------------------- */
+
+/* cli_operand_files_read() reads the files of the options. If an option's value does not end in
+ * .npy, it names an array in the file of --tensors. A failure has been printed. Free with
+ * cli_operand_files_free(), also after a failure. */
+cli_exit cli_operand_files_read(cli_operand_files *operands, const cli_args *args);
+void cli_operand_files_free(cli_operand_files *operands);
+
+/* cli_operand_files_words() writes the words of a spec for the files read for @problem, each after
+ * a blank, to @text. A file of a wrong type or shape is a failure, which has been printed. */
+cli_exit cli_operand_files_words(const cli_operand_files *operands, const heed_problem *problem,
+                                 char *text, size_t size);
+
+/* cli_operand_files_complete() checks that each operand of @problem has a file, and each file an
+ * operand. A failure has been printed. */
+cli_exit cli_operand_files_complete(const cli_operand_files *operands, const heed_problem *problem);
+
+/* -------------------------------------------------------------------------- */
+/* sequences.c: packed sequences and pages                                    */
+/* -------------------------------------------------------------------------- */
+
+/* A packed array, [tokens, heads, dim], holds the rows of many sequences, one after another. After
+ * cli_sequences_prepare() its tensor has a first dimension of size 1, as if it were a batch of one.
+ */
+
+/* cli_sequences_prepare() treats arrays of three dimensions as packed, and K and V as pages if
+ * --table is given, and checks that each has the dimensions that its option needs. A failure has
+ * been printed. */
+cli_exit cli_sequences_prepare(cli_inputs *inputs);
+
+/* cli_sequences_read() writes the number of sequences and their longest possible lengths, for
+ * arrays that fit each other, to inputs->sequences. Packed arrays without cumulative lengths get
+ * those of sequences of equal length, as many as the other arrays have, or else one. A failure has
+ * been printed. */
+cli_exit cli_sequences_read(cli_inputs *inputs);
+
+/* cli_sequences_complete() adds the sizes of sequences and pages to @problem, which has those of
+ * the arrays. */
+void cli_sequences_complete(heed_problem *problem, const cli_inputs *inputs);
+
+/* cli_sequences_check() checks that lengths and page numbers are valid: otherwise a kernel would
+ * read past the arrays. A failure has been printed. */
+cli_exit cli_sequences_check(const heed_problem *problem, const cli_inputs *inputs);
+
+/* -------------------------------------------------------------------------- */
+/* new_keys.c: new keys and values, appended to K and V, and rotary embeddings */
+/* -------------------------------------------------------------------------- */
+
+/* cli_new_keys_options() checks that options that need each other are all given. A failure has been
+ * printed. */
+cli_exit cli_new_keys_options(const cli_args *args);
+
+/* cli_new_keys_words() appends the words of a spec for the files read for @problem, which has the
+ * sizes of K and V, to @text, without rotary= if @words have it. A file of a wrong type or shape is
+ * a failure, which has been printed. */
+cli_exit cli_new_keys_words(const cli_inputs *inputs, const heed_problem *problem,
+                            const char *words, char *text, size_t size);
+
+/* cli_new_keys_check() checks that the files have the positions and columns that @problem, of these
+ * and other words, rotates, and that each page to which new keys are written has a single entry in
+ * the table. Page numbers must be valid. A failure has been printed. */
+cli_exit cli_new_keys_check(const heed_problem *problem, const cli_inputs *inputs);
 
 #endif /* CLI_INPUTS_H */

@@ -68,8 +68,7 @@ size_t cli_config_count(size_t kernel)
     return count;
 }
 
-/* The index of the kernel @name, or the number of kernels if it is unknown. */
-static size_t find_kernel(const char *name)
+size_t cli_kernel_index(const char *name)
 {
     size_t index = 0;
     while (heed_kernel_name(index) && strcmp(heed_kernel_name(index), name) != 0)
@@ -82,7 +81,7 @@ static cli_exit deny_config(const char *option, const char *kernel, const char *
 {
     char name[HEED_NAME_SIZE], best[HEED_NAME_SIZE] = "";
     lab_suggestion suggestion = lab_suggest(word);
-    size_t index = find_kernel(kernel), start = strlen(kernel) + 2;
+    size_t index = cli_kernel_index(kernel), start = strlen(kernel) + 2;
     for (size_t i = 0; heed_kernel_config(index, i, name, sizeof name) == HEED_OK; i++) {
         size_t distance = suggestion.distance;
         lab_suggest_consider(&suggestion, strlen(name) > start ? name + start : "");

@@ -1,7 +1,7 @@
 /*
  * new_keys.c - new keys and values from files, appended to K and V, and rotary embeddings
  */
-#include "new_keys.h"
+#include "inputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +23,21 @@ static const cli_operand_file *operand_of(const cli_inputs *inputs, lab_role rol
 
 cli_exit cli_new_keys_options(const cli_args *args)
 {
-    static const struct {
-        const char *option, *needed, *why;
-    } rows[] = {
-        { "v-new", "k-new", "" },
-        { "rotary-cos", "k-new", ": Q is rotated beside new keys alone" },
-        { "rotary-sin", "k-new", ": Q is rotated beside new keys alone" },
-        { "rotary-cos", "rotary-sin", "" },
-        { "rotary-sin", "rotary-cos", "" },
-        { "k-out", "k-new", ": without new keys K stays as it is" },
-        { "v-out", "k-new", ": without new keys V stays as it is" },
-        { "k-new", "lengths", ", which count the new keys" },
+    static const char beside[] = ": Q is rotated beside new keys alone";
+    static const cli_rule rules[] = {
+        { "v-new", "k-new", false, NULL, NULL },
+        { "rotary-cos", "k-new", false, beside, NULL },
+        { "rotary-sin", "k-new", false, beside, NULL },
+        { "rotary-cos", "rotary-sin", false, NULL, NULL },
+        { "rotary-sin", "rotary-cos", false, NULL, NULL },
+        { "k-out", "k-new", false, ": without new keys K stays as it is", NULL },
+        { "v-out", "k-new", false, ": without new keys V stays as it is", NULL },
+        { "k-new", "lengths", false, ", which count the new keys", NULL },
+        { .option = NULL },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (cli_args_text(args, rows[i].option) && !cli_args_text(args, rows[i].needed)) {
-            cli_error("--%s needs --%s%s", rows[i].option, rows[i].needed, rows[i].why);
-            return CLI_USAGE;
-        }
+    cli_exit code = cli_rules_check(args, rules);
+    if (code != CLI_OK)
+        return code;
     if (cli_args_text(args, "k-new") && !cli_args_text(args, "v-new") &&
         !cli_args_given(args, "dim-v")) {
         cli_error("--k-new needs --v-new, or --dim-v in the place of --v");
@@ -109,9 +107,6 @@ static const struct {
     [CLI_BSHD] = { "[batch, append, heads, dim]", { "batch", "append", "heads", "dim" }, 1, 2 },
     [CLI_BHSD] = { "[batch, heads, append, dim]", { "batch", "heads", "append", "dim" }, 2, 1 },
 };
-static const char *const packed_orders[] = {
-    [CLI_BSHD] = "[tokens, heads, dim]", [CLI_BHSD] = "[heads, tokens, dim]"
-};
 
 /* True if new keys are packed as queries are; their arrays then have no batch dimension. */
 static int is_packed(const cli_inputs *inputs)
@@ -137,7 +132,7 @@ static cli_exit check_vectors(const cli_inputs *inputs, const heed_problem *prob
     int64_t least[VECTOR_RANK], most[VECTOR_RANK];
     range ranges[VECTOR_RANK];
     cli_exit code = check_rank(option, operand, VECTOR_RANK - packed,
-                               packed ? packed_orders[layout] : layouts[layout].order);
+                               packed ? cli_packed_orders[layout] : layouts[layout].order);
     if (code != CLI_OK)
         return code;
     const int64_t fewest = packed ? problem->tokens_q : keys ? 1 : count_of(inputs);
@@ -315,21 +310,15 @@ static cli_exit find_writers(const heed_problem *problem, const cli_inputs *inpu
 {
     const lab_tensor *table = &operand_of(inputs, LAB_TABLE)->tensor;
     const int32_t *pages = table->data;
-    for (int64_t b = 0; b < problem->batch; b++) {
+    for (int64_t i = 0; i < 2 * problem->batch; i++) { /* new keys of all elements first */
+        const int64_t b = i % problem->batch;
+        const bool fresh = i < problem->batch;
         const entries own = entries_of(problem, inputs, b);
-        for (int64_t n = own.fresh; n < own.end; n++) {
+        for (int64_t n = fresh ? own.fresh : own.first; n < (fresh ? own.end : own.fresh); n++) {
             const int64_t entry = b * table->shape[1] + n;
             if (writers[pages[entry]])
                 return refuse_page(inputs, writers[pages[entry]] - 1, entry);
-            writers[pages[entry]] = entry + 1;
-        }
-    }
-    for (int64_t b = 0; b < problem->batch; b++) {
-        const entries own = entries_of(problem, inputs, b);
-        for (int64_t n = own.first; n < own.fresh; n++) {
-            const int64_t entry = b * table->shape[1] + n;
-            if (writers[pages[entry]])
-                return refuse_page(inputs, writers[pages[entry]] - 1, entry);
+            writers[pages[entry]] = fresh ? entry + 1 : 0;
         }
     }
     return CLI_OK;

@@ -1,13 +1,12 @@
 /*
  * operand_files.c - bias, slopes, sinks, starts, masks and arrays from files
  */
-#include "operand_files.h"
+#include "inputs.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/plural.h"
-#include "inputs.h"
 #include "tensor/convert.h"
 #include "tensor/npy.h"
 #include "tensor/safetensors.h"
@@ -59,7 +58,7 @@ static cli_exit read_named(cli_operand_file *operand, const char *path, const ch
     }
     heed_status status = lab_safetensors_open(&file, path, &error);
     if (status == HEED_OK) {
-        status = lab_safetensors_read_operand(file, operand->path, &operand->tensor, &error);
+        status = lab_safetensors_read(file, operand->path, true, &operand->tensor, &error);
         lab_safetensors_close(file);
     }
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);

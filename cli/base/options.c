@@ -503,3 +503,18 @@ bool cli_args_json(const cli_args *args)
 {
     return cli_args_flag(args, "json");
 }
+
+cli_exit cli_rules_check(const cli_args *args, const cli_rule *rules)
+{
+    for (const cli_rule *rule = rules; rule->option; rule++) {
+        if (!cli_args_given(args, rule->option) || cli_args_given(args, rule->other) != rule->apart)
+            continue;
+        if (rule->says)
+            cli_error("%s", rule->says);
+        else
+            cli_error("--%s %s --%s%s", rule->option, rule->apart ? "cannot be used with" : "needs",
+                      rule->other, rule->why ? rule->why : "");
+        return CLI_USAGE;
+    }
+    return CLI_OK;
+}

@@ -27,11 +27,8 @@ cli_exit cli_exit_of(heed_status status)
     return index < sizeof codes / sizeof codes[0] ? codes[index] : CLI_ENVIRONMENT;
 }
 
-static void print_labelled(cli_style_name style, const char *label, const char *format,
-                           va_list list) __attribute__((format(printf, 3, 0)));
-
-static void print_labelled(cli_style_name style, const char *label, const char *format,
-                           va_list list)
+static void __attribute__((format(printf, 3, 0)))
+print_labelled(cli_style_name style, const char *label, const char *format, va_list list)
 {
     fprintf(stderr, "heed: %s%s:%s ", cli_style(stderr, style), label,
             cli_style(stderr, CLI_PLAIN));
@@ -49,17 +46,13 @@ static struct {
     bool answered;      /* a document has been written to stdout */
 } said;
 
-static void keep_error(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
-
-static void keep_error(const char *format, va_list list)
+static void __attribute__((format(printf, 1, 0))) keep_error(const char *format, va_list list)
 {
     if (said.count < ERRORS_MAX)
         vsnprintf(said.texts[said.count++], sizeof said.texts[0], format, list);
 }
 
-static void say_message(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
-
-static void say_message(const char *format, va_list list)
+static void __attribute__((format(printf, 1, 0))) say_message(const char *format, va_list list)
 {
     va_list again;
     va_copy(again, list);
@@ -69,9 +62,7 @@ static void say_message(const char *format, va_list list)
     va_end(again);
 }
 
-static void say_error(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
-
-static void say_error(const char *format, va_list list)
+static void __attribute__((format(printf, 1, 0))) say_error(const char *format, va_list list)
 {
     va_list again;
     va_copy(again, list);
@@ -80,17 +71,13 @@ static void say_error(const char *format, va_list list)
     va_end(again);
 }
 
-static void say_warning(const char *format, va_list list) __attribute__((format(printf, 1, 0)));
-
-static void say_warning(const char *format, va_list list)
+static void __attribute__((format(printf, 1, 0))) say_warning(const char *format, va_list list)
 {
     print_labelled(CLI_WARN, "warning", format, list);
 }
 
-static void say(void *data, lab_tone tone, const char *format, va_list list)
-    __attribute__((format(printf, 3, 0)));
-
-static void say(void *data, lab_tone tone, const char *format, va_list list)
+static void __attribute__((format(printf, 3, 0)))
+say(void *data, lab_tone tone, const char *format, va_list list)
 {
     (void)data;
     if (tone == LAB_MESSAGE)
@@ -311,6 +298,20 @@ cli_exit cli_json_print(json_t *json, const char *verb)
         return CLI_OK;
     cli_error("not enough memory for the JSON output");
     return CLI_ENVIRONMENT;
+}
+
+void cli_shell_word(FILE *stream, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=:,./@%";
+    if (*text && strspn(text, plain) == strlen(text)) {
+        fputs(text, stream);
+        return;
+    }
+    fputc('\'', stream);
+    for (; *text; text++)
+        fputs(*text == '\'' ? "'\\''" : (const char[]){ *text, '\0' }, stream);
+    fputc('\'', stream);
 }
 
 void cli_output_open(void)

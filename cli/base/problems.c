@@ -6,21 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/beside.h"
+#include "base/array.h"
+#include "base/path.h"
 #include "base/suggest.h"
 #include "cli.h"
 #include "search/space.h"
 #include "shapes/shapes.h"
 
-/* Allocates room for @more problems. */
-static cli_exit reserve(lab_problems *problems, size_t more)
+static cli_exit add_problem(lab_problems *problems, const heed_problem *problem)
 {
-    heed_problem *items = realloc(problems->items, (problems->count + more) * sizeof *items);
-    if (!items) {
-        cli_error("not enough memory for %zu problems", problems->count + more);
+    if (!lab_grow(&problems->items, problems->count, sizeof *problems->items)) {
+        cli_error("not enough memory for %zu problems", problems->count + 1);
         return CLI_ENVIRONMENT;
     }
-    problems->items = items;
+    problems->items[problems->count++] = *problem;
     return CLI_OK;
 }
 
@@ -28,12 +27,7 @@ static cli_exit add(lab_problems *problems, const char *spec)
 {
     heed_problem problem;
     heed_status status = heed_problem_parse(&problem, spec);
-    if (status != HEED_OK)
-        return cli_fail(status, NULL);
-    cli_exit code = reserve(problems, 1);
-    if (code == CLI_OK)
-        problems->items[problems->count++] = problem;
-    return code;
+    return status == HEED_OK ? add_problem(problems, &problem) : cli_fail(status, NULL);
 }
 
 /* Adds the words of operands @first to @end - 1 as one spec. */
@@ -158,9 +152,9 @@ static cli_exit add_file(lab_problems *problems, const char *name)
         cli_error("--shapes: %s%s", error.text, list_hint("shapes", name, hint, sizeof hint));
         return cli_exit_of(status);
     }
-    cli_exit code = reserve(problems, list.count);
+    cli_exit code = CLI_OK;
     for (size_t i = 0; code == CLI_OK && i < list.count; i++)
-        problems->items[problems->count++] = list.shapes[i].problem;
+        code = add_problem(problems, &list.shapes[i].problem);
     lab_shapes_free(&list);
     return code;
 }

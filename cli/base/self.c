@@ -50,9 +50,7 @@ static void stop(pid_t child)
     wait_for(child, 0, &code);
 }
 
-/* Does as cli_run_self(), but stops the program at @deadline_ns of heed_clock_ns() (0: never), and
- * then returns CLI_TIMEOUT; with a deadline its messages are discarded as well. */
-static int run_until(char *const arguments[], int64_t deadline_ns)
+int cli_run_self(char *const arguments[], int64_t deadline_ns)
 {
     posix_spawn_file_actions_t actions;
     pid_t child;
@@ -70,11 +68,6 @@ static int run_until(char *const arguments[], int64_t deadline_ns)
     }
     posix_spawn_file_actions_destroy(&actions);
     return code;
-}
-
-int cli_run_self(char *const arguments[])
-{
-    return run_until(arguments, 0);
 }
 
 /* Adds the given options among those that choose the machine of a kernel. */
@@ -95,9 +88,8 @@ static size_t add_place(const heed_options *machine, char threads[16], const cha
     return count;
 }
 
-/* Returns the exit code of 'heed verify --once --proof'; -1: it could not be run. */
-static int verify(const heed_options *machine, const char *kernel, const char *const *specs,
-                  size_t count, int64_t deadline_ns)
+int cli_verify_self(const heed_options *machine, const char *kernel, const char *const *specs,
+                    size_t count, int64_t deadline_ns)
 {
     static const char *const first[] = { "heed", "verify", "--once", "--proof", "--kernel" };
     const size_t firsts = sizeof first / sizeof *first;
@@ -110,7 +102,7 @@ static int verify(const heed_options *machine, const char *kernel, const char *c
     words[used++] = kernel;
     used += add_place(machine, threads, words + used);
     memcpy(words + used, specs, count * sizeof *specs);
-    int code = run_until((char *const *)(const void *)words, deadline_ns);
+    int code = cli_run_self((char *const *)(const void *)words, deadline_ns);
     free(words);
     return code;
 }
@@ -118,7 +110,7 @@ static int verify(const heed_options *machine, const char *kernel, const char *c
 static lab_proven prove(void *data, const char *kernel, const char *const *specs, size_t count,
                         int64_t until_ns, char why[LAB_PROVER_WHY])
 {
-    int code = verify(data, kernel, specs, count, until_ns);
+    int code = cli_verify_self(data, kernel, specs, count, until_ns);
     if (code == CLI_TIMEOUT)
         snprintf(why, LAB_PROVER_WHY, "was not verified: time ran out");
     else if (code == CLI_VERIFY_FAILED || code == CLI_FINDING)

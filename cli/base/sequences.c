@@ -2,7 +2,7 @@
  * sequences.c - packed sequences and pages: arrays checked against the cumulative lengths and page
  * tables of files
  */
-#include "sequences.h"
+#include "inputs.h"
 
 #include <string.h>
 
@@ -72,13 +72,13 @@ static cli_exit check_options(const cli_inputs *inputs)
         if (operand_of(inputs, sides[i].role)->path && !input->packed) {
             cli_error("--%s: %s has %d dimension%s; packed sequences have 3: %s", sides[i].option,
                       cli_input_print(input, place), input->tensor.rank,
-                      lab_plural(input->tensor.rank), cli_packed_order(inputs->layout));
+                      lab_plural(input->tensor.rank), cli_packed_orders[inputs->layout]);
             return CLI_USAGE;
         }
     }
     if (is_paged(inputs) && inputs->k.packed) {
         cli_error("--table: %s has 3 dimensions; pages have 4: %s",
-                  cli_input_print(&inputs->k, place), cli_page_order(inputs->layout));
+                  cli_input_print(&inputs->k, place), cli_page_orders[inputs->layout]);
         return CLI_USAGE;
     }
     return CLI_OK;

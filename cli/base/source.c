@@ -63,10 +63,10 @@ static cli_exit check_device(const cli_source *it, const cli_args *args)
 
 cli_exit cli_source_read(cli_source *it, const cli_args *args)
 {
-    const char *path = cli_args_text(args, "source"), *slash = strrchr(path, '/');
+    const char *path = cli_args_text(args, "source");
     size_t size;
     *it = (cli_source){ .worker = { .limits = { .interrupted = cli_interrupted } } };
-    snprintf(it->name, sizeof it->name, "%.79s", slash ? slash + 1 : path);
+    snprintf(it->name, sizeof it->name, "%.79s", basename(path));
     if (lab_file_is_stream(path))
         snprintf(it->name, sizeof it->name, "%s", strcmp(path, "-") == 0 ? "stdin" : "pipe");
     lab_peer_tame(it->name);

@@ -260,24 +260,22 @@ static json_t *json_failed(const lab_ablate_subject *subject)
     return array;
 }
 
-static json_t *json_absent(const lab_ablate_subject *subject)
+static json_t *json_absent(const void *item)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < subject->absent_count; i++)
-        array = cli_json_append(array, json_pack("{s:s, s:s}", "name", subject->absent[i].it->name,
-                                                 "reason", subject->absent[i].why));
-    return array;
+    const lab_ablate_absent *absent = item;
+    return json_pack("{s:s, s:s}", "name", absent->it->name, "reason", absent->why);
 }
 
 static json_t *json_subject(const void *item)
 {
     const lab_ablate_subject *subject = item;
     cli_rows effects = list_effects(subject, true), planted = list_planted(subject, true);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", subject->spec, "kernel",
-                     subject->kernel, "seconds", cli_json_positive(subject->seconds), "ablations",
-                     cli_rows_take(&effects), "failed", json_failed(subject), "not_applicable",
-                     json_absent(subject), "reach", cli_json_real(subject->reach), "planted",
-                     cli_rows_take(&planted));
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", subject->spec, "kernel",
+        subject->kernel, "seconds", cli_json_positive(subject->seconds), "ablations",
+        cli_rows_take(&effects), "failed", json_failed(subject), "not_applicable",
+        cli_json_list(subject->absent, subject->absent_count, sizeof *subject->absent, json_absent),
+        "reach", cli_json_real(subject->reach), "planted", cli_rows_take(&planted));
 }
 
 static cli_exit print_json(const lab_ablate_run *run)

@@ -18,11 +18,6 @@ typedef struct plan_job {
     lab_progress progress;
 } plan_job;
 
-static bool next_candidate(const heed_plan *plan, size_t index, heed_candidate *candidate)
-{
-    return heed_plan_candidate(plan, index, candidate) == HEED_OK;
-}
-
 /* -------------------------------------------------------------------------- */
 /* One plan as a row, with its candidates for --explain                       */
 /* -------------------------------------------------------------------------- */
@@ -31,7 +26,7 @@ static cli_rows list_candidates(const heed_plan *plan, bool json)
 {
     heed_candidate candidate;
     cli_rows rows = cli_rows_begin(json);
-    for (size_t i = 0; next_candidate(plan, i, &candidate); i++) {
+    for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++) {
         cli_row_cell(&rows, "", "%s", candidate.chosen ? "->" : "");
         cli_row_text(&rows, "kernel", "candidate", candidate.name);
         cli_row_text(&rows, "rejected", NULL, candidate.rejected);

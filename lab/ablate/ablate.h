@@ -90,17 +90,16 @@ void lab_ablate_pool_stop(lab_ablate_pool *pool);
 /* lab_ablate_find_cases() lists the ablations that apply to the kernel of @subject, all or those in
  * run->only, and why the others do not. If there is a pool, lab_ablate_want_cases() queues the code
  * that they and the first delays need, and lab_ablate_want_delay() that of one delay.
- * lab_ablate_plan() makes the plan of an ablation, and lab_ablate_plan_delayed() that of the kernel
- * with blocks that take longer by @share of their time; with @share 0 it plans the same build
- * without a delay. Return as heed_plan_create_named() does. */
+ * lab_ablate_plan() makes the plan of an ablation, or of the kernel itself if @what is NULL, and
+ * lab_ablate_plan_delayed() that of the kernel with blocks that take longer by @share of their
+ * time; with @share 0 it plans the same build without a delay. Return as heed_plan_create_named()
+ * does. */
 heed_status lab_ablate_find_cases(const lab_ablate_run *run, lab_ablate_subject *subject);
 void lab_ablate_want_cases(const lab_ablate_run *run, const lab_ablate_subject *subject);
 void lab_ablate_want_delay(const lab_ablate_run *run, const lab_ablate_subject *subject,
                            double share);
 heed_status lab_ablate_plan(const lab_ablate_run *run, const lab_ablate_subject *subject,
                             const lab_ablate_case *what, heed_plan **plan);
-heed_status lab_ablate_plan_intact(const lab_ablate_run *run, const lab_ablate_subject *subject,
-                                   heed_plan **plan);
 heed_status lab_ablate_plan_delayed(const lab_ablate_run *run, const lab_ablate_subject *subject,
                                     double share, heed_plan **plan);
 

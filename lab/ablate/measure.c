@@ -39,7 +39,7 @@ static heed_status start(const scene *it, heed_plan *plan, lab_bench_engine *eng
 {
     bool replay = it->run->bench.replay;
     double seconds = 0;
-    heed_status status = lab_bench_engine_start(engine, &it->tensors, plan);
+    heed_status status = lab_bench_engine_start(engine, &it->tensors, plan, NULL);
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(&it->tensors);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */
@@ -150,29 +150,25 @@ static heed_status judge(const lab_ablate_run *run, lab_ablate_subject *subject)
 
 /* ---- Planted delays ---- */
 
+/* Makes a build with a delay of @share ready, or with none: the opponent of the others. */
+static heed_status start_delayed(scene *it, double share, lab_bench_engine *engine)
+{
+    heed_plan *plan = NULL;
+    double error;
+    *engine = (lab_bench_engine){ .tensors = NULL };
+    heed_status status = lab_ablate_plan_delayed(it->run, it->subject, share, &plan);
+    return status == HEED_OK ? start(it, plan, engine, &error) : status;
+}
+
 static heed_status play_delay(scene *it, lab_bench_engine *without, double share, uint64_t seed,
                               lab_duel *duel)
 {
-    lab_bench_engine engine = { .tensors = NULL };
-    heed_plan *plan = NULL;
-    double error;
-    heed_status status = lab_ablate_plan_delayed(it->run, it->subject, share, &plan);
-    if (status == HEED_OK)
-        status = start(it, plan, &engine, &error);
+    lab_bench_engine engine;
+    heed_status status = start_delayed(it, share, &engine);
     if (status == HEED_OK)
         status = play(it, without, &engine, LAB_COMPARE_MARGIN / 100, seed, duel);
     lab_bench_engine_stop(&engine);
     return status;
-}
-
-/* Makes the opponent of delayed builds ready: the same build without a delay. */
-static heed_status start_undelayed(scene *it, lab_bench_engine *without)
-{
-    heed_plan *plan = NULL;
-    double error;
-    *without = (lab_bench_engine){ .tensors = NULL };
-    heed_status status = lab_ablate_plan_delayed(it->run, it->subject, 0, &plan);
-    return status == HEED_OK ? start(it, plan, without, &error) : status;
 }
 
 /* Measures how much of a delay of its blocks shows in the kernel's time; launch overhead and
@@ -184,7 +180,7 @@ static heed_status find_reach(scene *it)
     lab_bench_engine without;
     lab_duel duel = { .a = NULL };
     step(it->run, "how delays show");
-    heed_status status = start_undelayed(it, &without);
+    heed_status status = start_delayed(it, 0, &without);
     if (status == HEED_OK)
         status = play_delay(it, &without, LAB_ABLATE_DELAY_TRIED, it->run->bench.seed, &duel);
     if (status == HEED_OK)
@@ -200,7 +196,7 @@ static heed_status plant(scene *it)
 {
     lab_ablate_subject *subject = it->subject;
     lab_bench_engine without;
-    heed_status status = start_undelayed(it, &without);
+    heed_status status = start_delayed(it, 0, &without);
     for (size_t i = 0; i < LAB_ABLATE_PLANTED && status == HEED_OK; i++) {
         lab_ablate_planted *planted = &subject->planted[i];
         step(it->run, "planted delays");
@@ -250,7 +246,7 @@ static heed_status set_scene(scene *it)
     heed_buffers data = lab_bench_tensors_inputs(&it->tensors);
     status = lab_expect_create(&it->expect, &it->tensors.problem, &data, &rows);
     if (status == HEED_OK)
-        status = lab_ablate_plan_intact(run, it->subject, &plan);
+        status = lab_ablate_plan(run, it->subject, NULL, &plan);
     if (status == HEED_OK)
         status = start(it, plan, &it->intact, &error);
     if (status == HEED_OK && !(error <= 1)) {

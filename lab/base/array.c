@@ -1,5 +1,5 @@
 /*
- * array.c - an array that grows
+ * array.c - an array that grows, and the order of numbers
  */
 #include "array.h"
 
@@ -19,4 +19,10 @@ bool lab_grow(void *array, size_t count, size_t size)
         return false;
     memcpy(array, &grown, sizeof grown);
     return true;
+}
+
+int lab_order_reals(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
 }

@@ -1,5 +1,5 @@
 /*
- * array.h - an array that grows
+ * array.h - an array that grows, and the order of numbers
  */
 #ifndef LAB_ARRAY_H
 #define LAB_ARRAY_H
@@ -12,5 +12,8 @@
  * not be stored. Returns false, with the array unchanged, if there is no memory. Free with free().
  */
 bool lab_grow(void *array, size_t count, size_t size);
+
+/* lab_order_reals() is for qsort() of doubles: ascending. */
+int lab_order_reals(const void *a, const void *b);
 
 #endif /* LAB_ARRAY_H */

@@ -1,9 +1,11 @@
 /*
  * file.c - exact reads, atomic replacement of files, parent folders, and the cache folder
  */
+#define _GNU_SOURCE /* mkostemp() */
 #include "file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -118,6 +120,24 @@ bool lab_file_write(int fd, const void *data, size_t size)
         size -= (size_t)put;
     }
     return true;
+}
+
+heed_status lab_file_temporary(char *path, size_t path_size, const char *name, const void *data,
+                               size_t size, lab_error *error)
+{
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, path_size, "%s/%s-XXXXXX", folder && *folder ? folder : "/tmp", name);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "cannot create %s: %s", path, strerror(errno));
+    const bool written = lab_file_write(fd, data, size);
+    const int reason = errno;
+    if (close(fd) == 0 && written)
+        return HEED_OK;
+    lab_fail(error, HEED_ERR_SYSTEM, "cannot write %s: %s", path,
+             strerror(written ? errno : reason));
+    unlink(path);
+    return HEED_ERR_SYSTEM;
 }
 
 /* The permissions that a new file would get. umask() cannot be read without being set. */

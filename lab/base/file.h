@@ -44,6 +44,12 @@ heed_status lab_file_read(FILE *file, const char *path, const char *what, void *
  * in errno, if it cannot. */
 bool lab_file_write(int fd, const void *data, size_t size);
 
+/* lab_file_temporary() writes @size bytes to a new file in the folder for temporary files, whose
+ * name begins with @name; its path goes to @path. HEED_ERR_SYSTEM if it cannot: then there is no
+ * file. The caller removes it. */
+heed_status lab_file_temporary(char *path, size_t path_size, const char *name, const void *data,
+                               size_t size, lab_error *error);
+
 /* A file being written. It becomes visible with lab_output_commit(). */
 typedef struct lab_output {
     FILE *file;

@@ -1,5 +1,5 @@
 /*
- * path.c - finding programs, without running them
+ * path.c - finding programs, without running them, and paths relative to the running one
  */
 #include "path.h"
 
@@ -49,4 +49,17 @@ bool lab_path_match(const char *pattern, char *path, size_t size)
     }
     globfree(&files);
     return found;
+}
+
+bool lab_beside(const char *place, char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size);
+    if (length <= 0 || (size_t)length >= size)
+        return false;
+    path[length] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return false;
+    size_t room = size - (size_t)(slash + 1 - path);
+    return (size_t)snprintf(slash + 1, room, "%s", place) < room;
 }

@@ -1,5 +1,6 @@
 /*
- * path.h - finding programs on PATH and by patterns, without running them
+ * path.h - finding programs on PATH and by patterns, without running them; paths relative to the
+ * running program, wherever it is installed
  */
 #ifndef LAB_PATH_H
 #define LAB_PATH_H
@@ -26,5 +27,10 @@ bool lab_path_find(const char *list, const char *name, lab_path_test *test, char
 /* lab_path_match() writes the last program that matches the glob(3) pattern @pattern, which has the
  * highest version, to @path, which has room for @size bytes. Returns false if none matches. */
 bool lab_path_match(const char *pattern, char *path, size_t size);
+
+/* lab_beside() writes the path of @place, such as "../share/heed", relative to the folder of the
+ * running program, to @path of @size bytes. Returns false if that is too small, or if the system
+ * does not tell where the program is. The path need not exist. */
+bool lab_beside(const char *place, char *path, size_t size);
 
 #endif /* LAB_PATH_H */

@@ -17,7 +17,6 @@
 
 #include "lab/base/error.h"
 #include "lab/base/sink.h"
-#include "lab/bench/sequences.h"
 #include "lab/bench/tensors.h"
 #include "lab/inspect/roofline.h"
 #include "lab/measure/ceiling.h"
@@ -62,6 +61,17 @@ typedef struct lab_bench_match {
                       else 0 */
     bool looked;   /* it was timed for a first look only, as it is not near the fastest */
 } lab_bench_match;
+
+/* The sequences of one problem with lengths, or with packed ones. */
+typedef struct lab_bench_sequences {
+    int64_t count;    /* 0: the problem has neither */
+    int64_t queries;  /* of all together */
+    int64_t keys;     /* likewise */
+    int64_t shortest; /* keys of a sequence */
+    int64_t longest;
+    double flops;  /* of all, each as a separate problem */
+    lab_work work; /* the least work of any exact kernel, see lab_roofline_work() */
+} lab_bench_sequences;
 
 /* One problem. */
 typedef struct lab_bench_row {
@@ -164,6 +174,10 @@ double lab_bench_of_roofline(const lab_bench_row *row);
 heed_status lab_bench_measure(lab_bench *bench, const lab_bench_source *source, lab_bench_row *row);
 void lab_bench_row_free(lab_bench_row *row);
 
+/* lab_bench_sequences_of() reads the lengths in @data of @problem, normalized; the cumulative ones
+ * if queries or keys are packed. */
+lab_bench_sequences lab_bench_sequences_of(const heed_problem *problem, const heed_buffers *data);
+
 /* lab_bench_late() returns true if the deadline of @bench has passed. */
 bool lab_bench_late(const lab_bench *bench);
 
@@ -175,24 +189,6 @@ int64_t lab_bench_rotation_bytes(const lab_bench *bench);
 
 /* lab_bench_own_outcome() returns the worst outcome of bench->own. */
 lab_bench_outcome lab_bench_own_outcome(const lab_bench *bench);
-
-/* A duel of a kernel with itself on one problem. */
-typedef struct lab_bench_calibration {
-    const lab_bench_source *source;
-    lab_bench_outcome outcome;
-    char reason[LAB_PEER_REASON_SIZE];
-    char kernel[HEED_NAME_SIZE];
-    int64_t copies;
-    int64_t calls;     /* of a replay; 0: blocks are made of calls */
-    double seconds;    /* median of a call */
-    double detectable; /* the smallest detectable difference, as a share; may be INFINITY */
-    lab_duel duel;     /* free with lab_duel_free() */
-} lab_bench_calibration;
-
-/* lab_bench_calibrate_problem() runs the duel for bench->seconds. A failure of the kernel is an
- * outcome of the row; HEED_ERR_SYSTEM once stopped is the only failure. */
-heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_source *source,
-                                        lab_bench_calibration *row);
 
 /* lab_bench_rivals_open() starts the rivals in bench->rival_names, and gets their sgemm rate. An
  * unavailable rival is not a failure; an unknown name is HEED_ERR_INVALID. Also HEED_ERR_NO_MEMORY,

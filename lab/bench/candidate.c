@@ -58,7 +58,7 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
         *outcome = heed_fail(HEED_ERR_DEVICE, "%s", candidate->worst.text);
         return HEED_OK;
     }
-    for (int i = 0; i < LAB_SPANS; i++)
+    for (int i = 0; i < LAB_BLOCKS; i++)
         set.span[i] = span_of(&stage->block[i].region);
     lab_trial_run(candidate->trial, &set, 1, 0, &candidate->outcome);
     *outcome = status_of(candidate);
@@ -72,8 +72,6 @@ static heed_status run(void *data, const heed_buffers *buffers)
     (void)buffers;
     return heed_fail(HEED_ERR_INVALID, "a candidate runs in a process of its own");
 }
-
-_Static_assert(LAB_SPANS == LAB_BLOCKS, "a stage has the tensors of a set");
 
 lab_subject lab_bench_candidate_subject(lab_bench_candidate *candidate)
 {

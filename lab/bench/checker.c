@@ -8,7 +8,6 @@
 
 #include "lab/tensor/random.h"
 #include "lab/verify/sample.h"
-#include "lab/verify/variant.h"
 #include "src/device.h"
 
 /* Maximum of elements read for the rows that are compared after each block: a few rows. */
@@ -44,7 +43,7 @@ static bool can_check(const heed_problem *problem)
     bool apart = problem->seq_k <= CHECK_NUMBERS / 64;
     for (int role = 0; role < LAB_VECTORS; role++) {
         lab_view view = lab_view_of(problem, (lab_role)role);
-        apart = apart && lab_variant_splits(&view, true);
+        apart = apart && lab_view_splits(&view, true);
     }
     return apart;
 }

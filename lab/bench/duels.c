@@ -169,11 +169,6 @@ static void close_self(self *it)
     lab_bench_tensors_free(&it->tensors);
 }
 
-static heed_status open_sides(lab_bench_duels *all, self *it, lab_error *error)
-{
-    return all->text ? open_processes(all, it, error) : open_engines(all, it, error);
-}
-
 /* -------------------------------------------------------------------------- */
 /* The duels                                                                  */
 /* -------------------------------------------------------------------------- */
@@ -242,7 +237,7 @@ heed_status lab_bench_duels_run(lab_bench_duels *all, lab_error *error)
                                                   lab_bench_rotation_bytes(all->bench));
     if (status != HEED_OK)
         return lab_fail(error, status, "no memory for the tensors: %s", heed_message());
-    status = open_sides(all, &it, error);
+    status = all->text ? open_processes(all, &it, error) : open_engines(all, &it, error);
     if (status == HEED_OK)
         status = run_all(all, &it, error);
     close_self(&it);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "src/measure.h"
+#include "src/message.h"
 
 /* A block lasts about this long; the calls before it that are not timed, that long. */
 #define BLOCK_SECONDS 5e-3
@@ -32,48 +33,25 @@
 #define PLACE_BYTES 256
 
 /* The libheed of this program. */
-static heed_status own_execute(void *data, const heed_plan *plan, const heed_buffers *buffers)
-{
-    (void)data;
-    return heed_execute(plan, buffers);
-}
-
-static size_t own_workspace_size(void *data, const heed_plan *plan)
-{
-    (void)data;
-    return heed_plan_workspace_size(plan);
-}
-
-static void own_plan_destroy(void *data, heed_plan *plan)
-{
-    (void)data;
-    heed_plan_destroy(plan);
-}
-
-static const lab_bench_heed own_heed = { .execute = own_execute,
-                                         .workspace_size = own_workspace_size,
-                                         .plan_destroy = own_plan_destroy };
+static const lab_library own_heed = { .execute = heed_execute,
+                                      .plan_workspace_size = heed_plan_workspace_size,
+                                      .plan_destroy = heed_plan_destroy };
 
 /* Bytes for the workspace at any offset. */
 static size_t room_of(const lab_bench_engine *engine)
 {
-    size_t size = engine->heed->workspace_size(engine->heed->data, engine->plan);
+    size_t size = engine->library->plan_workspace_size(engine->plan);
     bool moves = heed_device_is_host(engine->tensors->context);
     return moves ? size + PLACES * PLACE_BYTES : size;
 }
 
 heed_status lab_bench_engine_start(lab_bench_engine *engine, const lab_bench_tensors *tensors,
-                                   heed_plan *plan)
+                                   heed_plan *plan, const lab_library *library)
 {
-    return lab_bench_engine_start_of(engine, tensors, plan, NULL);
-}
-
-heed_status lab_bench_engine_start_of(lab_bench_engine *engine, const lab_bench_tensors *tensors,
-                                      heed_plan *plan, const lab_bench_heed *heed)
-{
-    *engine = (lab_bench_engine){
-        .tensors = tensors, .plan = plan, .heed = heed ? heed : &own_heed, .copies = tensors->copies
-    };
+    *engine = (lab_bench_engine){ .tensors = tensors,
+                                  .plan = plan,
+                                  .library = library ? library : &own_heed,
+                                  .copies = tensors->copies };
     return heed_device_allocate(tensors->context, room_of(engine), &engine->workspace);
 }
 
@@ -82,8 +60,8 @@ void lab_bench_engine_stop(lab_bench_engine *engine)
     heed_replay_destroy(&engine->replay);
     if (engine->tensors && !engine->shared)
         heed_device_free(engine->tensors->context, engine->workspace);
-    if (engine->heed)
-        engine->heed->plan_destroy(engine->heed->data, engine->plan);
+    if (engine->library)
+        engine->library->plan_destroy(engine->plan);
     memset(engine, 0, sizeof *engine);
 }
 
@@ -91,9 +69,12 @@ static heed_status execute(const lab_bench_engine *engine, int64_t call, void *s
 {
     heed_buffers buffers = lab_bench_tensors_buffers(engine->tensors, call % engine->copies);
     buffers.workspace = (char *)engine->workspace + engine->place;
-    buffers.workspace_size = engine->heed->workspace_size(engine->heed->data, engine->plan);
+    buffers.workspace_size = engine->library->plan_workspace_size(engine->plan);
     buffers.stream = stream;
-    return engine->heed->execute(engine->heed->data, engine->plan, &buffers);
+    heed_status status = engine->library->execute(engine->plan, &buffers);
+    if (status != HEED_OK && engine->library->message) /* passes it on */
+        return heed_fail(status, "%s", engine->library->message());
+    return status;
 }
 
 heed_status lab_bench_engine_call(void *data)
@@ -235,10 +216,10 @@ heed_status lab_bench_engine_ready(lab_bench_engine *engine, bool replay, double
 }
 
 heed_status lab_bench_engine_begin(lab_bench_engine *engine, const lab_bench_tensors *tensors,
-                                   heed_plan *plan, const lab_bench_heed *heed, bool replay,
+                                   heed_plan *plan, const lab_library *library, bool replay,
                                    double *seconds)
 {
-    heed_status status = lab_bench_engine_start_of(engine, tensors, plan, heed);
+    heed_status status = lab_bench_engine_start(engine, tensors, plan, library);
     for (int i = 0; i < 2 && status == HEED_OK; i++) /* the first call pays one-time costs */
         status = lab_bench_engine_estimate(engine, replay, seconds);
     return status == HEED_OK ? lab_bench_engine_ready(engine, replay, *seconds) : status;

@@ -7,6 +7,7 @@
 #include "lab/bench/checker.h"
 #include "lab/measure/behind.h"
 #include "lab/measure/duel.h"
+#include "lab/trial/compile/library.h"
 #include "lab/trial/peer/rival.h"
 #include "src/device.h"
 
@@ -14,19 +15,11 @@
  * lines. */
 #define LAB_BENCH_WARMUP_CALL_MAX 20e-3
 
-/* The libheed that made a plan, if it is not this program's. */
-typedef struct lab_bench_heed {
-    void *data;
-    heed_status (*execute)(void *data, const heed_plan *plan, const heed_buffers *buffers);
-    size_t (*workspace_size)(void *data, const heed_plan *plan);
-    void (*plan_destroy)(void *data, heed_plan *plan);
-} lab_bench_heed;
-
 /* A plan and the state of its timing. */
 typedef struct lab_bench_engine {
     const lab_bench_tensors *tensors;
     heed_plan *plan;
-    const lab_bench_heed *heed; /* that made it */
+    const lab_library *library; /* that made it */
     void *workspace;
     bool shared;        /* the workspace is the other side's */
     double seconds;     /* of a call, used to size blocks */
@@ -44,15 +37,11 @@ typedef struct lab_bench_engine {
     double worst;               /* the largest error that it found */
 } lab_bench_engine;
 
-/* lab_bench_engine_start() takes ownership of @plan and allocates its workspace. Returns as
- * heed_device_allocate() does. Stop the engine in either case. */
+/* lab_bench_engine_start() takes ownership of @plan, which @library made, and allocates its
+ * workspace; NULL: this program's libheed. Returns as heed_device_allocate() does. Stop the engine
+ * in either case. */
 heed_status lab_bench_engine_start(lab_bench_engine *engine, const lab_bench_tensors *tensors,
-                                   heed_plan *plan);
-/* lab_bench_engine_start_of() does so with a plan of @heed, which must outlive it; NULL: this
- * program's libheed.
- */
-heed_status lab_bench_engine_start_of(lab_bench_engine *engine, const lab_bench_tensors *tensors,
-                                      heed_plan *plan, const lab_bench_heed *heed);
+                                   heed_plan *plan, const lab_library *library);
 void lab_bench_engine_stop(lab_bench_engine *engine);
 
 /* lab_bench_engine_call() makes one call, as a callback of heed_sample(). lab_bench_engine_block()
@@ -77,7 +66,7 @@ heed_status lab_bench_engine_ready(lab_bench_engine *engine, bool replay, double
 
 /* lab_bench_engine_begin() does all three with @plan; the seconds go to *@seconds. */
 heed_status lab_bench_engine_begin(lab_bench_engine *engine, const lab_bench_tensors *tensors,
-                                   heed_plan *plan, const lab_bench_heed *heed, bool replay,
+                                   heed_plan *plan, const lab_library *library, bool replay,
                                    double *seconds);
 
 /* lab_bench_engine_side() returns @engine as a side of a duel. */

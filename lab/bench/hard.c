@@ -178,35 +178,14 @@ static bool put_vast(const place *at)
     return raise_value(at, lab_type_is_narrow(at->problem->type) ? 0x1p13 : 0x1p100);
 }
 
-static bool put_in_value(const place *at, double value)
+/* Sets one element of the key, the query or the value. */
+static bool put_odd(const place *at, lab_role role, double value)
 {
-    int64_t column = lab_random_below(at->lot, LOT_COLUMN, at->problem->dim_v);
-    lab_element_set(at->problem->type, at->data[LAB_V], at->value + column, value);
+    const int64_t first[] = { [LAB_Q] = at->query, [LAB_K] = at->key, [LAB_V] = at->value };
+    const int64_t dim = role == LAB_V ? at->problem->dim_v : at->problem->dim_qk;
+    int64_t column = lab_random_below(at->lot, LOT_COLUMN, dim);
+    lab_element_set(at->problem->type, at->data[role], first[role] + column, value);
     return true;
-}
-
-static bool put_nan(const place *at)
-{
-    return put_in_value(at, NAN);
-}
-
-static bool put_nan_in_key(const place *at)
-{
-    int64_t column = lab_random_below(at->lot, LOT_COLUMN, at->problem->dim_qk);
-    lab_element_set(at->problem->type, at->data[LAB_K], at->key + column, NAN);
-    return true;
-}
-
-static bool put_nan_in_query(const place *at)
-{
-    int64_t column = lab_random_below(at->lot, LOT_COLUMN, at->problem->dim_qk);
-    lab_element_set(at->problem->type, at->data[LAB_Q], at->query + column, NAN);
-    return true;
-}
-
-static bool put_infinity(const place *at)
-{
-    return put_in_value(at, INFINITY);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -262,19 +241,21 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
     };
     static const struct {
         const char *what;
-        bool (*put)(const place *at);
+        bool (*put)(const place *at); /* NULL: put_odd() with the next two */
+        lab_role role;
+        double value;
         int odd;     /* the part of a head's output that may be non-finite */
         bool masked; /* only with a mask, in the first row; at the end of the table */
     } kinds[] = {
-        { "a high logit", put_high, NONE, false },
-        { "a high logit of even elements", put_even, NONE, false },
-        { "a light key of large values", put_light, NONE, false },
-        { "vast values", put_vast, NONE, false },
-        { "a NaN in K", put_nan_in_key, ROWS, false },
-        { "a NaN in Q", put_nan_in_query, ROW, false },
-        { "a NaN in V", put_nan, COLUMN, false },
-        { "an infinity in V", put_infinity, COLUMN, false },
-        { "a row of low logits", put_low, NONE, true },
+        { "a high logit", put_high, LAB_K, 0, NONE, false },
+        { "a high logit of even elements", put_even, LAB_K, 0, NONE, false },
+        { "a light key of large values", put_light, LAB_K, 0, NONE, false },
+        { "vast values", put_vast, LAB_V, 0, NONE, false },
+        { "a NaN in K", NULL, LAB_K, NAN, ROWS, false },
+        { "a NaN in Q", NULL, LAB_Q, NAN, ROW, false },
+        { "a NaN in V", NULL, LAB_V, NAN, COLUMN, false },
+        { "an infinity in V", NULL, LAB_V, INFINITY, COLUMN, false },
+        { "a row of low logits", put_low, LAB_Q, 0, NONE, true },
     };
     const size_t count = sizeof kinds / sizeof *kinds - (problem->mask == HEED_MASK_NONE);
     const int64_t readers = lab_queries(problem) * (problem->heads_q / problem->heads_kv);
@@ -288,7 +269,9 @@ lab_bench_hard lab_bench_hard_put(const heed_problem *problem, void *const data[
 
     while (!seldom && spared[kinds[kind].odd] * SPARED > lab_rows(problem))
         kind++; /* finally a NaN in V, which allows no skipping */
-    if (!find_place(&at, kinds[kind].masked) || !kinds[kind].put(&at))
+    if (!find_place(&at, kinds[kind].masked) ||
+        !(kinds[kind].put ? kinds[kind].put(&at)
+                          : put_odd(&at, kinds[kind].role, kinds[kind].value)))
         return (lab_bench_hard){ .what = NULL };
     return (lab_bench_hard){ kinds[kind].what, at.row, odd[kinds[kind].odd] };
 }

@@ -92,12 +92,8 @@ heed_status lab_bench_match_interleave(const lab_bench *bench, lab_bench_match *
         restored = lab_bench_engine_call(heed);
     if (status == HEED_OK)
         status = restored;
-    if (status != HEED_OK)
-        return status;
-    lab_interval interval;
-    lab_bootstrap bootstrap = { .seed = bench->seed };
-    status = lab_stats_median_interval(match->other, match->pairs, &bootstrap, &interval);
-    match->seconds = interval.estimate;
+    if (status == HEED_OK)
+        match->seconds = lab_stats_summary_of(match->other, match->pairs).p50;
     return status;
 }
 
@@ -106,8 +102,8 @@ static lab_answer rival_error(lab_rival *rival, const heed_problem *dense, const
                               void *o, size_t size, double *error)
 {
     bool few = rival->device[0] && expect->count <= LAB_RIVAL_ROWS_MAX;
-    lab_answer answer = few ? lab_rival_check_rows(rival, expect->rows, expect->count, o, size)
-                            : lab_rival_check(rival, o, size);
+    lab_answer answer = lab_rival_check(rival, few ? expect->rows : NULL, few ? expect->count : 0,
+                                        o, size);
     if (answer == LAB_ANSWER_OK)
         *error = few ? lab_bench_rows_error(dense->type, o, expect)
                      : lab_bench_error(dense, o, expect);
@@ -243,7 +239,7 @@ static lab_answer prepare_rival(const lab_bench *bench, const lab_bench_rival *e
 
 _Static_assert(LAB_INPUTS - LAB_BIAS <= LAB_RIVAL_OPERANDS_MAX, "room for all operands");
 
-/* The operands and arrays of the problem; to be freed by free_operands(). False: no memory. */
+/* The operands and arrays of the problem; the caller frees their data. False: no memory. */
 static bool make_operands(const lab_bench_tensors *tensors, lab_rival_operand *operands,
                           lab_rival_data *data)
 {
@@ -269,12 +265,6 @@ static bool make_operands(const lab_bench_tensors *tensors, lab_rival_operand *o
             return false;
     }
     return true;
-}
-
-static void free_operands(lab_rival_operand *operands, int count)
-{
-    for (int i = 0; i < count; i++)
-        free(operands[i].data);
 }
 
 /* Values for the rival: one period of them, or all. */
@@ -326,7 +316,8 @@ heed_status lab_bench_meet_rival(lab_bench *bench, lab_bench_match *match, lab_b
     }
     for (int role = 0; role < LAB_VECTORS; role++)
         free(owned[role]);
-    free_operands(operands, data.operand_count);
+    for (int i = 0; i < data.operand_count; i++)
+        free(operands[i].data);
     return status;
 }
 
@@ -348,7 +339,7 @@ heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_
         return status;
     snprintf(match->method, sizeof match->method, "%s", heed_plan_name(plan));
     match->name = match->method;
-    status = lab_bench_engine_start(&other, heed->tensors, plan);
+    status = lab_bench_engine_start(&other, heed->tensors, plan, NULL);
     other.behind = bench->behind;
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(heed->tensors);
@@ -368,13 +359,7 @@ heed_status lab_bench_meet_kernel(lab_bench *bench, lab_bench_match *match, lab_
     }
     /* Both write the same O: one more call, for the opponent's output. */
     if (status == HEED_OK)
-        status = lab_bench_tensors_poison(heed->tensors);
-    if (status == HEED_OK)
-        status = lab_bench_engine_call(&other);
-    if (status == HEED_OK)
-        status = lab_bench_engine_error(&other, expect, &match->error);
-    if (!(other.worst <= match->error))
-        match->error = other.worst;
+        status = lab_bench_engine_check(&other, expect, &match->error);
     if (status == HEED_OK && match->error > 1)
         set_outcome(match, LAB_BENCH_WRONG, "its output is wrong");
     lab_bench_engine_stop(&other);

@@ -5,8 +5,6 @@
 
 #include "lab/bench/match.h"
 #include "lab/bench/worker.h"
-#include "lab/tensor/random.h"
-#include "lab/verify/proof.h"
 #include "src/measure.h"
 
 static bool fail(lab_bench_match *match, lab_bench_outcome outcome, const char *reason)
@@ -53,12 +51,11 @@ static bool prove(const lab_bench *bench, lab_bench_match *match, const heed_pro
                   heed_status *status)
 {
     lab_bench_candidate candidate = lab_bench_worker_candidate(bench->own->worker);
-    const lab_subject subject = lab_bench_candidate_subject(&candidate);
-    lab_proof proof = { .problem = *problem, .threads = bench->host_threads };
     lab_report *report = calloc(1, sizeof *report);
-    *status = report && lab_random_hidden(&proof.seed) ? HEED_OK : HEED_ERR_NO_MEMORY;
-    if (*status == HEED_OK)
-        *status = lab_prove(&proof, &subject, report);
+    uint64_t seed;
+    *status = report ? lab_bench_candidate_prove(&candidate, problem, bench->host_threads, report,
+                                                 &seed)
+                     : HEED_ERR_NO_MEMORY;
     bool well = *status == HEED_OK && report->outcome == LAB_PASS;
     if (*status == HEED_OK && !well) {
         if (candidate.worst.verdict != LAB_TRIAL_OK)

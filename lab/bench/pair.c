@@ -8,13 +8,49 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "lab/bench/engine.h"
 #include "lab/measure/power.h"
 #include "src/measure.h"
 
 /* Calls timed to size blocks, and the time limit for that. */
 #define ESTIMATES_MAX 7
 #define ESTIMATE_SECONDS 20e-3
+
+/* -------------------------------------------------------------------------- */
+/* A plan as a contender                                                      */
+/* -------------------------------------------------------------------------- */
+
+static heed_status start(void *data, const lab_bench_tensors *tensors, double *seconds)
+{
+    lab_bench_player *it = data;
+    const lab_bench_maker *maker = it->maker;
+    heed_plan *plan = NULL;
+    heed_status status = maker ? maker->plan(maker->data, &tensors->problem, &plan)
+                               : heed_plan_create_named(&plan, it->context, &tensors->problem,
+                                                        it->name);
+    return status == HEED_OK
+               ? lab_bench_engine_begin(&it->engine, tensors, plan, maker ? maker->library : NULL,
+                                        it->replay, seconds)
+               : status;
+}
+
+static void stop(void *data)
+{
+    lab_bench_player *it = data;
+    lab_bench_engine_stop(&it->engine);
+}
+
+lab_bench_contender lab_bench_player_contender(lab_bench_player *player)
+{
+    return (lab_bench_contender){ .data = player,
+                                  .name = player->name,
+                                  .start = start,
+                                  .side = lab_bench_engine_side(&player->engine),
+                                  .stop = stop };
+}
+
+/* -------------------------------------------------------------------------- */
+/* A pair                                                                     */
+/* -------------------------------------------------------------------------- */
 
 static void set_outcome(lab_bench_pair *pair, int side, lab_bench_outcome outcome,
                         const char *reason)
@@ -76,8 +112,8 @@ static heed_status start_side(lab_bench_pair *pair, const lab_bench *bench,
     heed_status status = plan_side(pair, bench, &tensors->problem, side, &plan);
     if (status != HEED_OK)
         return status;
-    status = lab_bench_engine_start_of(engine, tensors, plan,
-                                       side == 1 && pair->maker ? pair->maker->heed : NULL);
+    status = lab_bench_engine_start(engine, tensors, plan,
+                                    side == 1 && pair->maker ? pair->maker->library : NULL);
     engine->behind = bench->behind;
     if (status == HEED_OK)
         status = lab_bench_tensors_poison(tensors);
@@ -132,6 +168,7 @@ static heed_status take_turns(lab_bench_pair *pair, lab_bench_engine engines[2],
     heed_status status = contender ? HEED_OK : lab_bench_engine_level(&engines[0], &engines[1]);
     if (status == HEED_OK)
         status = lab_duel_run(&pair->duel, &a, &b, options);
+    pair->calls = engines[0].replay.calls;
     if (status == HEED_OK) {
         pair->seconds[0] = lab_stats_summary_of(pair->duel.a, pair->duel.pairs).p50;
         pair->seconds[1] = lab_stats_summary_of(pair->duel.b, pair->duel.pairs).p50;
@@ -167,7 +204,7 @@ static heed_status meet(lab_bench_pair *pair, const lab_bench *bench,
     bool met = status == HEED_OK && pair->outcome == LAB_BENCH_OK;
     if (met) {
         pair->blame = -1;
-        pair->same = !pair->contender && !pair->maker &&
+        pair->same = !pair->contender && !pair->maker && !pair->itself &&
                      strcmp(pair->planned[0], pair->planned[1]) == 0;
         lab_bench_checker_create(&checker, tensors, bench->seed, bench->host_threads);
         engines[0].checker = engines[1].checker = checker;
@@ -196,6 +233,7 @@ heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
     heed_status status = lab_bench_tensors_create(&tensors, bench->context, source, bench->seed,
                                                   lab_bench_rotation_bytes(bench));
     if (status == HEED_OK) {
+        pair->copies = tensors.copies;
         heed_buffers data = lab_bench_tensors_inputs(&tensors);
         status = lab_expect_create(&expect, &tensors.problem, &data, &rows);
         if (status == HEED_OK)
@@ -229,7 +267,7 @@ static double detectable_of(const lab_bench_pair *pair, const lab_comparison *of
             b[i] = pair->duel.b[i] / of->ratio.estimate;
         const lab_series series = { .a = pair->duel.a, .b = b, .pairs = pairs };
         const lab_rules rules = { .margin = margin, .looks = LAB_DUEL_LOOKS };
-        if (pairs == 0 || lab_power_detectable(&series, &rules, 0, seed, &least) != HEED_OK)
+        if (pairs == 0 || lab_power_detectable(&series, &rules, seed, &least) != HEED_OK)
             least = (double)INFINITY;
     }
     free(b);

@@ -11,6 +11,7 @@
 #define LAB_BENCH_PAIR_H
 
 #include "lab/bench/bench.h"
+#include "lab/bench/engine.h"
 
 /* An external side of the comparison. start() makes it ready for the values of @tensors, and writes
  * the seconds of a call; then @side is valid until stop(), which may be called even if start()
@@ -30,13 +31,24 @@ typedef struct lab_bench_contender {
 
 /* A source of plans in place of B's. plan() makes one for the problem, normalized; failures have
  * heed's message. */
-struct lab_bench_heed;
 typedef struct lab_bench_maker {
     void *data;
     const char *name;
     heed_status (*plan)(void *data, const heed_problem *problem, heed_plan **plan);
-    const struct lab_bench_heed *heed; /* the libheed that makes the plan; NULL: this program's */
+    const lab_library *library; /* the libheed that makes the plan; NULL: this program's */
 } lab_bench_maker;
+
+/* A plan as a contender. Set context and replay, and name or maker. */
+typedef struct lab_bench_player {
+    heed_context *context;
+    bool replay;
+    char name[2 * HEED_NAME_SIZE]; /* with or without a config */
+    const lab_bench_maker *maker;  /* NULL: it is planned by name */
+    lab_bench_engine engine;
+} lab_bench_player;
+
+/* lab_bench_player_contender() returns a contender for @player, which must not be moved. */
+lab_bench_contender lab_bench_player_contender(lab_bench_player *player);
 
 /* A is side 0 of the comparison, B side 1. */
 typedef struct lab_bench_pair {
@@ -49,7 +61,10 @@ typedef struct lab_bench_pair {
     char reason[LAB_PEER_REASON_SIZE];    /* in a sentence */
     double error[2];                      /* see lab_bench_error() */
     double seconds[2];                    /* medians of the blocks; 0: not timed */
-    bool same; /* both are the same kernel and config: only A is timed, briefly */
+    int64_t copies;                       /* of the tensors */
+    int64_t calls;                        /* of a replay; 0: blocks are made of calls */
+    bool itself;                          /* set it for a duel of a kernel with itself */
+    bool same; /* else, if both are the same kernel and config, only A is timed, briefly */
     lab_duel duel;
 } lab_bench_pair;
 
@@ -60,6 +75,19 @@ typedef struct lab_bench_pair {
 heed_status lab_bench_pair_run(lab_bench_pair *pair, const lab_bench *bench,
                                const lab_bench_source *source, const lab_duel_options *options);
 void lab_bench_pair_free(lab_bench_pair *pair);
+
+/* A duel of a kernel with itself on one problem. */
+typedef struct lab_bench_calibration {
+    const lab_bench_source *source;
+    lab_bench_pair pair;
+    double seconds;    /* median of a call */
+    double detectable; /* the smallest detectable difference, as a share; may be INFINITY */
+} lab_bench_calibration;
+
+/* lab_bench_calibrate_problem() runs the duel for bench->seconds, with the plan of bench->kernel or
+ * bench->effort. Returns as lab_bench_pair_run() does. */
+heed_status lab_bench_calibrate_problem(const lab_bench *bench, const lab_bench_source *source,
+                                        lab_bench_calibration *row);
 
 /* lab_bench_pair_doubt() writes to @reason why the comparison @of of the pair is AMBIGUOUS for
  * @margin, with the smallest detectable difference. */

@@ -84,7 +84,7 @@ static bool take_sizes(lab_bench_process *process, size_t workspace)
                                          limit);
         process->calls.size[role] = lab_view_bytes(&view);
     }
-    process->calls.size[LAB_WIRE_WORKSPACE] = workspace;
+    process->calls.size[LAB_WORKSPACE] = workspace;
     return true;
 }
 
@@ -196,7 +196,7 @@ void lab_bench_process_close(lab_bench_process *process)
 void lab_bench_process_size(lab_bench_process *process, double seconds, double block_seconds)
 {
     size_t bytes = 1;
-    for (int i = 0; i < LAB_SPANS; i++)
+    for (int i = 0; i < LAB_BLOCKS; i++)
         bytes += process->calls.size[i] + ROOM_AROUND;
     double room = (double)lab_limits_fill(&process->limits).tensor_bytes / 2 / (double)bytes;
     double calls = fmin(ceil(block_seconds / fmax(seconds, 1e-9)), fmin(room, LAB_WIRE_SETS));

@@ -9,10 +9,10 @@
  *     lab_bench_process_close(&process);
  *
  * No two calls get the same values, or a kernel that caches results would seem fast. Each call gets
- * the tensors' values from another offset, with fresh low bits (lab/tensor/fresh.h). In some random
- * calls one key or query is not tame (hard.h). All calls of a block look alike to the kernel. Each
- * must write its whole output, and rows chosen at random afterwards are compared with the
- * reference.
+ * the tensors' values from another offset, with fresh low bits (lab/tensor/random.h). In some
+ * random calls one key or query is not tame (hard.h). All calls of a block look alike to the
+ * kernel. Each must write its whole output, and rows chosen at random afterwards are compared with
+ * the reference.
  */
 #ifndef LAB_BENCH_PROCESS_H
 #define LAB_BENCH_PROCESS_H
@@ -20,7 +20,7 @@
 #include "lab/bench/hard.h"
 #include "lab/bench/tensors.h"
 #include "lab/measure/duel.h"
-#include "lab/tensor/fresh.h"
+#include "lab/tensor/random.h"
 #include "lab/trial/trial.h"
 
 typedef struct lab_bench_process {

@@ -140,8 +140,8 @@ static lab_rival *open_peer(lab_bench *bench, const lab_found *found, lab_answer
     lab_rival *peer = add_peer(bench);
     if (!peer)
         return NULL;
-    *answer = lab_rival_open_device(peer, found, heed_context_threads(bench->context),
-                                    bench->device, bench->sink ? bench->sink->interrupted : NULL);
+    *answer = lab_rival_open(peer, found, heed_context_threads(bench->context), bench->device,
+                             bench->sink ? bench->sink->interrupted : NULL);
     lab_rival_pause(peer);
     return peer;
 }

@@ -94,48 +94,20 @@ static bool open_library(const lab_rebuild *it, lab_rebuild_library *library)
     return false;
 }
 
-/* Passes on the library's message for a failure. */
-static heed_status pass_on(const lab_rebuild_library *library, heed_status status)
-{
-    return status == HEED_OK ? status : heed_fail(status, "%s", library->heed.message());
-}
-
 static heed_status library_plan(void *data, const heed_problem *problem, heed_plan **plan)
 {
-    lab_rebuild *it = data;
-    return pass_on(it->library, it->library->heed.plan_create_named(plan, it->library->context,
-                                                                    problem, it->name));
-}
-
-static heed_status library_execute(void *data, const heed_plan *plan, const heed_buffers *buffers)
-{
     const lab_rebuild *it = data;
-    heed_status status = it->library->heed.execute(plan, buffers);
-    return status == HEED_OK ? status : pass_on(it->library, status);
-}
-
-static size_t library_workspace(void *data, const heed_plan *plan)
-{
-    const lab_rebuild *it = data;
-    return it->library->heed.plan_workspace_size(plan);
-}
-
-static void library_destroy(void *data, heed_plan *plan)
-{
-    const lab_rebuild *it = data;
-    it->library->heed.plan_destroy(plan);
+    const lab_library *heed = &it->library->heed;
+    heed_status status = heed->plan_create_named(plan, it->library->context, problem, it->name);
+    return status == HEED_OK ? status : heed_fail(status, "%s", heed->message());
 }
 
 static bool rebuild_on_host(lab_rebuild *it)
 {
     if (!open_library(it, it->library))
         return fail(it, it->library->why);
-    it->heed = (lab_bench_heed){ .data = it,
-                                 .execute = library_execute,
-                                 .workspace_size = library_workspace,
-                                 .plan_destroy = library_destroy };
     it->maker = (lab_bench_maker){
-        .data = it, .name = it->name, .plan = library_plan, .heed = &it->heed
+        .data = it, .name = it->name, .plan = library_plan, .library = &it->library->heed
     };
     return true;
 }

@@ -60,7 +60,6 @@ typedef struct lab_rebuild {
     bool wrong;            /* it computes a wrong result */
     char why[LAB_REBUILD_WHY_SIZE];
 
-    lab_bench_heed heed;   /* the rebuilt libheed, on a CPU */
     lab_launched launched; /* on a GPU */
     lab_code compiled;
     char hash[LAB_RECORD_HASH_SIZE];

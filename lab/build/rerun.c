@@ -8,16 +8,14 @@
 
 /* ---- A source in a separate process ---- */
 
-static void use_worker(lab_rerun *it, const lab_rerun_place *place)
+static void use_worker(lab_rerun *it, const lab_rebuild_options *options, const lab_sink *sink,
+                       const lab_bench_worker *beside)
 {
-    const lab_bench_worker *beside = place->beside;
-    it->worker = (lab_bench_worker){
-        .name = it->name,
-        .source = it->source,
-        .limits = { .interrupted = place->sink ? place->sink->interrupted : NULL,
-                    .unsafe = place->options.unsafe,
-                    .remedy = place->options.unsafe_remedy }
-    };
+    it->worker = (lab_bench_worker){ .name = it->name,
+                                     .source = it->source,
+                                     .limits = { .interrupted = sink ? sink->interrupted : NULL,
+                                                 .unsafe = options->unsafe,
+                                                 .remedy = options->unsafe_remedy } };
     if (beside) {
         it->worker.language = beside->language;
         it->worker.limits = beside->limits;
@@ -30,32 +28,17 @@ static void use_worker(lab_rerun *it, const lab_rerun_place *place)
 
 /* ---- A CUDA source ---- */
 
-static heed_status start(void *data, const lab_bench_tensors *tensors, double *seconds)
-{
-    lab_rerun *it = data;
-    heed_plan *plan = NULL;
-    heed_status status = it->maker->plan(it->maker->data, &tensors->problem, &plan);
-    return status == HEED_OK ? lab_bench_engine_begin(&it->engine, tensors, plan, it->maker->heed,
-                                                      it->bench.replay, seconds)
-                             : status;
-}
-
-static void stop(void *data)
-{
-    lab_rerun *it = data;
-    lab_bench_engine_stop(&it->engine);
-}
-
-static heed_status use_maker(lab_rerun *it, const lab_rerun_place *place, lab_record *record,
-                             int64_t trial, lab_error *error)
+static heed_status use_maker(lab_rerun *it, const lab_rebuild_options *options,
+                             const lab_bench *bench, lab_record *record, int64_t trial,
+                             lab_error *error)
 {
     heed_status status = lab_record_launch(record, trial, &it->launch, error);
     if (status == HEED_OK)
         status = lab_record_library_read(record, trial, &it->library.sources, error);
     if (status != HEED_OK)
         return status;
-    it->rebuilt = (lab_rebuild){ .bench = &it->bench,
-                                 .options = place->options,
+    it->rebuilt = (lab_rebuild){ .bench = bench,
+                                 .options = *options,
                                  .name = it->name,
                                  .problem = &it->problem,
                                  .code = it->source,
@@ -65,41 +48,34 @@ static heed_status use_maker(lab_rerun *it, const lab_rerun_place *place, lab_re
         it->maker = &it->rebuilt.maker;
     else
         snprintf(it->why, sizeof it->why, "%.300s", it->rebuilt.why);
-    it->own = (lab_bench_contender){ .data = it,
-                                     .name = it->name,
-                                     .start = start,
-                                     .side = lab_bench_engine_side(&it->engine),
-                                     .stop = stop };
+    it->player = (lab_bench_player){ .replay = bench->replay, .maker = it->maker };
+    snprintf(it->player.name, sizeof it->player.name, "%s", it->name);
+    it->own = lab_bench_player_contender(&it->player);
     return HEED_OK;
 }
 
 /* ---- Either ---- */
 
-heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_record *record,
-                           int64_t trial, const char *name, const heed_problem *problem,
-                           lab_error *error)
+heed_status lab_rerun_open(lab_rerun *it, const lab_rebuild_options *options,
+                           const lab_bench *bench, const lab_bench_worker *beside,
+                           lab_record *record, int64_t trial, const char *name,
+                           const heed_problem *problem, lab_error *error)
 {
     char advice[LAB_ADVICE_SIZE];
     memset(it, 0, sizeof *it);
     it->problem = *problem;
-    it->bench = (lab_bench){ .context = place->context,
-                             .sink = place->sink,
-                             .host_threads = place->threads,
-                             .replay = place->replay,
-                             .seed = place->seed };
     snprintf(it->name, sizeof it->name, "%s", name);
-    snprintf(it->bench.device, sizeof it->bench.device, "%s", place->device);
     heed_status status = lab_record_source(record, trial, &it->source, error);
     if (status != HEED_OK)
         return status;
     if (!it->source)
         snprintf(it->why, sizeof it->why,
                  "it is a kernel of another heed, and has no source on the board%s",
-                 lab_advise(place->sink, LAB_ADVICE_OTHERS, advice));
-    else if (place->beside || heed_device_is_host(place->context))
-        use_worker(it, place);
+                 lab_advise(bench->sink, LAB_ADVICE_OTHERS, advice));
+    else if (beside || heed_device_is_host(bench->context))
+        use_worker(it, options, bench->sink, beside);
     else
-        status = use_maker(it, place, record, trial, error);
+        status = use_maker(it, options, bench, record, trial, error);
     return status;
 }
 

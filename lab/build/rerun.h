@@ -2,7 +2,7 @@
  * rerun.h - runs a leader of the board from the source on the board
  *
  *     lab_rerun leader;
- *     lab_rerun_open(&leader, &place, record, trial, name, &problem, &error);
+ *     lab_rerun_open(&leader, &options, &bench, NULL, record, trial, name, &problem, &error);
  *     if (*leader.why)                       it cannot be run here, for that reason
  *     pair.contender = leader.contender; pair.maker = leader.maker;
  *     lab_rerun_close(&leader);
@@ -18,18 +18,6 @@
 #include "lab/bench/worker.h"
 #include "lab/build/rebuild.h"
 
-typedef struct lab_rerun_place {
-    lab_rebuild_options options;
-    heed_context *context;
-    const lab_sink *sink;
-    const char *device; /* such as "cuda:0"; "" on a CPU */
-    int threads;        /* host threads, for references */
-    bool replay;        /* time by replays */
-    uint64_t seed;
-    const lab_bench_worker *beside; /* its opponent, if that is a worker: then both run alike, with
-                                       the same overhead. NULL: a kernel of this process */
-} lab_rerun_place;
-
 typedef struct lab_rerun {
     char name[2 * HEED_NAME_SIZE];
     heed_problem problem;
@@ -39,19 +27,21 @@ typedef struct lab_rerun {
     const lab_bench_maker *maker;         /* likewise */
     lab_bench_worker worker;
     lab_bench_contender own; /* for callers without a pair */
-    lab_bench bench;
     lab_rebuild_library library;
     char *launch;
     lab_rebuild rebuilt;
-    lab_bench_engine engine; /* of the maker, in @own */
+    lab_bench_player player; /* of the maker, in @own */
 } lab_rerun;
 
-/* lab_rerun_open() makes @it ready for @problem, normalized. A leader that cannot run is not a
- * failure: it->why then has the reason and a remedy. The strings of @place must outlive @it. It
- * must not be moved; close it in any case. */
-heed_status lab_rerun_open(lab_rerun *it, const lab_rerun_place *place, lab_record *record,
-                           int64_t trial, const char *name, const heed_problem *problem,
-                           lab_error *error);
+/* lab_rerun_open() makes @it ready for @problem, normalized, where @bench runs, as for a
+ * lab_rebuild. If its opponent is a worker, @beside, both run alike, with the same overhead; NULL:
+ * a kernel of this process. A leader that cannot run is not a failure: it->why then has the reason
+ * and a remedy. @bench and the strings of @options must outlive @it. It must not be moved; close it
+ * in any case. */
+heed_status lab_rerun_open(lab_rerun *it, const lab_rebuild_options *options,
+                           const lab_bench *bench, const lab_bench_worker *beside,
+                           lab_record *record, int64_t trial, const char *name,
+                           const heed_problem *problem, lab_error *error);
 void lab_rerun_close(lab_rerun *it);
 
 #endif /* LAB_RERUN_H */

@@ -95,28 +95,11 @@ static bool is_same_launch(const lab_record_library *sources, const char *progra
 typedef struct amalgam {
     const lab_record_library *sources;
     const char *program; /* the text of PROGRAM */
-    char *text;
-    size_t length, room;
+    FILE *out;
     char done[HEADERS_MAX][NAME_SIZE]; /* headers included so far */
     size_t count;
     char missing[NAME_SIZE]; /* "": none */
 } amalgam;
-
-static bool add(amalgam *it, const char *text, size_t length)
-{
-    if (length >= it->room - it->length) {
-        size_t room = 2 * (it->room + length) + 1;
-        char *larger = realloc(it->text, room);
-        if (!larger)
-            return false;
-        it->text = larger;
-        it->room = room;
-    }
-    memcpy(it->text + it->length, text, length);
-    it->length += length;
-    it->text[it->length] = '\0';
-    return true;
-}
 
 /* Returns true if the line at @at is #include "name". */
 static bool is_include(const char *at, char name[NAME_SIZE])
@@ -162,8 +145,7 @@ static bool add_text(amalgam *it, const char *text) /* NOLINT(misc-no-recursion)
         length += line[length] == '\n';
         char name[NAME_SIZE];
         if (!is_include(line, name)) {
-            if (!add(it, line, length))
-                return false;
+            fwrite(line, 1, length, it->out);
         } else if (is_new(it, name)) {
             const char *header = header_of(it, name);
             if (!header)
@@ -200,15 +182,21 @@ char *lab_build_kernel(const lab_record_library *sources, const heed_problem *pr
         free(program);
         return NULL;
     }
-    amalgam it = { .sources = sources, .program = program, .missing = "" };
-    bool done = program && add_text(&it, text);
+    char *whole = NULL;
+    size_t length;
+    amalgam it = { .sources = sources,
+                   .program = program,
+                   .out = open_memstream(&whole, &length),
+                   .missing = "" };
+    bool done = program && it.out && add_text(&it, text);
+    done = it.out && fclose(it.out) == 0 && done;
     free(program);
     if (done)
-        return it.text;
+        return whole;
     if (*it.missing)
         snprintf(why, size, "the original header %s is missing", it.missing);
     else
         snprintf(why, size, "not enough memory for its source");
-    free(it.text);
+    free(whole);
     return NULL;
 }

@@ -81,7 +81,7 @@ heed_status lab_evolve_rank_plans(lab_evolve *run)
 /* ---- A config as a challenger ---- */
 
 typedef struct config {
-    lab_sweep_player player; /* first: the contender's data */
+    lab_bench_player player; /* first: the contender's data */
     lab_evolve *run;
     lab_session_name name;
     int64_t point;
@@ -95,14 +95,16 @@ static lab_record_trial trial_of(void *data, size_t shape, int attempt)
 
 static void open_config(config *it, lab_evolve *run, const lab_individual *one)
 {
-    *it = (config){ .player = { .sweep = &run->sweep }, .run = run, .point = one->point };
+    *it = (config){ .player = { .context = run->sweep.context, .replay = run->sweep.replay },
+                    .run = run,
+                    .point = one->point };
     lab_sweep_evolution_name(&run->bred, one, &it->name);
     memcpy(it->player.name, it->name.whole, sizeof it->player.name);
 }
 
 static lab_challenger challenger_of(config *it, const lab_individual *one)
 {
-    return (lab_challenger){ .contender = lab_sweep_contender(&it->player),
+    return (lab_challenger){ .contender = lab_bench_player_contender(&it->player),
                              .number = one->id,
                              .trial = trial_of };
 }
@@ -130,7 +132,7 @@ static heed_status succeeds(void *data, const lab_individual *challenger,
     open_config(&b, run, champion);
     open_config(&a, run, challenger);
     const lab_challenger one = challenger_of(&a, challenger);
-    const lab_bench_contender other = lab_sweep_contender(&b.player);
+    const lab_bench_contender other = lab_bench_player_contender(&b.player);
     lab_evolve_contest contest = {
         .run = run, .challenger = &one, .gates = pass_gates, .data = &a
     };
@@ -234,7 +236,7 @@ static heed_status verify_best(lab_evolve *run, int64_t champion)
     heed_status status = lab_sweep_prove(&run->gates, champion, &run->proven);
     if (run->proven != LAB_PROVEN && run->proven != LAB_REFUTED)
         lab_evolve_has_time(run, "the gates of the champion");
-    for (int i = 0; i < LAB_SWEEP_ISLANDS && status == HEED_OK; i++) {
+    for (int i = 0; i < LAB_ISLANDS && status == HEED_OK; i++) {
         const lab_individual *one = lab_evolution_member(run->bred.evolution, i, 0);
         if (!one || one->point == champion)
             continue;

@@ -24,11 +24,12 @@
 
 typedef struct lab_evolve {
     /* Set by the caller. Functions that fail report the reason in sweep.trouble. */
-    lab_sweep sweep;       /* space, problems, device, compilers, session */
-    lab_session session;   /* with its board, and where it measures */
-    lab_prover prover;     /* of configs and heed's plans */
-    lab_rerun_place rerun; /* of leaders of the board */
-    const char *device;    /* as the user named it */
+    lab_sweep sweep;             /* space, problems, device, compilers, session */
+    lab_session session;         /* with its board, and where it measures */
+    lab_prover prover;           /* of configs and heed's plans */
+    lab_rebuild_options rebuild; /* of leaders of the board */
+    lab_bench bench;             /* where they run, as for a lab_rebuild */
+    const char *device;          /* as the user named it */
     lab_insight_mode insights;
     double duel;    /* seconds of each comparison of a challenger */
     double seconds; /* of the whole run; 0: unlimited */
@@ -107,14 +108,12 @@ typedef struct lab_evolve_contest {
     void *data;                             /* of these two */
 } lab_evolve_contest;
 
-/* lab_evolve_contest_run() holds the contest, or takes its result from the board.
- * lab_evolve_contest_champion() does so for a challenger against @champion on all problems, within
- * the evolution. */
-heed_status lab_evolve_contest_run(lab_evolve_contest *it, bool *yes);
+/* lab_evolve_contest_champion() holds the contest of a challenger against @champion on all
+ * problems, within the evolution, or takes its result from the board. */
 heed_status lab_evolve_contest_champion(lab_evolve_contest *it, const lab_bench_contender *champion,
                                         bool *yes);
 
-/* lead.c: lab_evolve_lead() holds a contest of the champion, which has passed all gates, with the
+/* lab_evolve_lead() holds a contest of the champion, which has passed all gates, with the
  * leaders of the board. It then leads on run->leads problems. */
 heed_status lab_evolve_lead(lab_evolve *run, const lab_challenger *challenger);
 

@@ -24,7 +24,8 @@ static heed_status start(void *data, const lab_bench_tensors *tensors, double *s
     lab_bench_process *process = &desk->worker.process;
     desk->shape = number_of(&desk->all->run->sweep, tensors);
     process->renewed = false;
-    if (!lab_desk_open(desk, &tensors->problem) || !lab_bench_process_take(process, tensors))
+    if (!lab_bench_worker_open(&desk->worker, &tensors->problem) ||
+        !lab_bench_process_take(process, tensors))
         return HEED_ERR_SYSTEM;
     *seconds = sqrt(desk->kernel->seconds[desk->shape] * desk->beside->seconds[desk->shape]);
     lab_bench_process_size(process, *seconds, LAB_BENCH_PROCESS_SECONDS);
@@ -121,7 +122,7 @@ static heed_status hold(lab_desk *a, lab_desk *b, bool *yes)
         .run = run, .challenger = &challenger, .gates = gates_again, .proved = true, .data = a
     };
     heed_status status = HEED_ERR_SYSTEM;
-    if (lab_desk_open(a, first) && lab_desk_open(b, first))
+    if (lab_bench_worker_open(&a->worker, first) && lab_bench_worker_open(&b->worker, first))
         status = lab_evolve_contest_champion(&contest, &champion, yes);
     lab_bench_process_close(&a->worker.process);
     lab_bench_process_close(&b->worker.process);

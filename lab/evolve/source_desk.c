@@ -21,17 +21,11 @@ lab_desk *lab_desk_new(lab_sources *all, size_t number, size_t beside)
     desk->all = all;
     desk->kernel = &all->kernels[number];
     desk->beside = &all->kernels[beside];
+    desk->worker = (lab_bench_worker){ .name = desk->kernel->name,
+                                       .source = desk->kernel->source,
+                                       .language = all->language,
+                                       .limits = all->limits };
     return desk;
-}
-
-bool lab_desk_open(lab_desk *desk, const heed_problem *problem)
-{
-    lab_bench_worker *worker = &desk->worker;
-    worker->name = desk->kernel->name;
-    worker->source = desk->kernel->source;
-    worker->language = desk->all->language;
-    worker->limits = desk->all->limits;
-    return lab_bench_worker_open(worker, problem);
 }
 
 void lab_desk_free(lab_desk *desk)
@@ -137,7 +131,7 @@ heed_status lab_sources_measure(lab_sources *all)
     lab_progress_step(&all->run->progress, all->count > 0 ? all->count - 1 : 0,
                       "measuring what binds the best");
     if (all->language == LAB_LANGUAGE_CUDA)
-        lab_desk_open(desk, &sweep->shapes[0].source.problem);
+        lab_bench_worker_open(&desk->worker, &sweep->shapes[0].source.problem);
     heed_status status = ask_hardware(all, desk);
     lab_desk_free(desk);
     if (status != HEED_OK)

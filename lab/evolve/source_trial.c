@@ -51,7 +51,9 @@ static heed_status add_answer(lab_desk *desk, lab_sources_kernel *kernel, size_t
     lab_desk_words words;
     char reason[400], binds[200], hash[LAB_RECORD_HASH_SIZE];
     lab_record_fact facts[2];
+    lab_entry_parts parts;
     lab_error why;
+    const lab_evaluation timed = { .samples = desk->samples, .sample_count = desk->sample_count };
     lab_record_trial trial = lab_desk_trial(desk->all, kernel, shape, 0, &words);
     if (trial.fact_count == 1)
         facts[0] = trial.facts[0];
@@ -62,24 +64,14 @@ static heed_status add_answer(lab_desk *desk, lab_sources_kernel *kernel, size_t
     trial.facts = facts;
     snprintf(reason, sizeof reason, "%s", kernel->log ? kernel->log : "");
     trial.artifact = lab_desk_artifact(desk, kernel, hash);
+    if (kernel->verdict == LAB_RECORD_OK)
+        lab_entry_take(&trial, &parts, &timed, desk->all->run->sweep.cold);
     trial.verdict = kernel->verdict;
     trial.reason = *reason ? reason : NULL;
     trial.gates = desk->gates.items;
     trial.gate_count = desk->gates.count;
     /* The first source was not chosen by its times, so they are confirmed. */
     trial.confirmed = kernel->verdict == LAB_RECORD_OK && kernel == desk->all->kernels;
-    const lab_record_samples samples = { .kind = desk->all->run->sweep.cold ? LAB_RECORD_COLD
-                                                                            : LAB_RECORD_HOT,
-                                         .seconds = desk->samples,
-                                         .count = desk->sample_count };
-    if (kernel->verdict == LAB_RECORD_OK) {
-        const lab_summary summary = lab_stats_summary_of(desk->samples, desk->sample_count);
-        trial.timing = samples.kind;
-        trial.seconds = summary.p50;
-        trial.p90 = summary.p90;
-        trial.samples = &samples;
-        trial.sample_count = 1;
-    }
     /* An impossible time loses, whatever the output. */
     if (!lab_record_plausible(desk->all->run->session.record, &trial, &why)) {
         kernel->verdict = trial.verdict = LAB_RECORD_IMPOSSIBLE;
@@ -116,7 +108,7 @@ static heed_status judge_open(lab_desk *desk, lab_sources_kernel *kernel, size_t
     if (status != HEED_OK || kernel->verdict != LAB_RECORD_OK)
         return status;
     /* The gates also used other kinds of problems. */
-    if (lab_desk_open(desk, &shape->tensors.problem) &&
+    if (lab_bench_worker_open(&desk->worker, &shape->tensors.problem) &&
         lab_bench_process_take(&desk->worker.process, &shape->tensors))
         status = time_it(desk, kernel, number);
     else
@@ -130,7 +122,7 @@ static heed_status judge_shape(lab_desk *desk, lab_sources_kernel *kernel, size_
     heed_status status = HEED_OK;
     desk->gates.count = desk->sample_count = 0;
     lab_record_now(desk->started);
-    if (lab_desk_open(desk, &desk->all->run->sweep.shapes[shape].source.problem)) {
+    if (lab_bench_worker_open(&desk->worker, &desk->all->run->sweep.shapes[shape].source.problem)) {
         status = judge_open(desk, kernel, shape);
     } else {
         if (*desk->worker.log)

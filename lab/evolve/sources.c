@@ -4,12 +4,113 @@
 #include "lab/evolve/sources.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/array.h"
 #include "lab/report/format.h"
+#include "lab/trial/log.h"
 #include "src/measure.h"
 
 #define REFUSED_MAX 5 /* consecutive useless answers before the run ends */
+
+/* ---- The sources, in memory ---- */
+
+/* Copies its arguments. NULL: no memory. */
+static lab_sources_kernel *add_kernel(lab_sources *all, const char *name, const char *source,
+                                      const char *thought)
+{
+    if (!lab_grow(&all->kernels, all->count, sizeof *all->kernels))
+        return NULL;
+    lab_sources_kernel *it = &all->kernels[all->count];
+    *it = (lab_sources_kernel){ .name = strdup(name),
+                                .source = strdup(source),
+                                .thought = strdup(thought ? thought : ""),
+                                .verdict = LAB_RECORD_OK,
+                                .point_facts = lab_point_facts_unknown(),
+                                .score = INFINITY };
+    all->count++;
+    if (!it->name || !it->source || !it->thought)
+        return NULL;
+    const lab_record_candidate candidate = { .kernel = it->name,
+                                             .language = lab_language_name(all->language),
+                                             .source = it->source };
+    lab_record_candidate_hash(&candidate, it->hash);
+    return it;
+}
+
+static bool is_new(const lab_sources *all, const char *source)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->kernels[i].source, source) == 0)
+            return false;
+    return true;
+}
+
+void lab_sources_set_log(lab_sources_kernel *kernel, const char *log)
+{
+    free(kernel->log);
+    kernel->log = log && *log ? strdup(log) : NULL;
+    if (kernel->log)
+        lab_log_strip(kernel->log); /* which also cuts it */
+}
+
+void lab_sources_score(const lab_sources *all, lab_sources_kernel *kernel)
+{
+    size_t count = all->run->sweep.problems.count;
+    double sum = 0;
+    kernel->score = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        if (!kernel->known[i] || !(kernel->seconds[i] > 0))
+            return;
+        sum += log(kernel->seconds[i]);
+    }
+    if (kernel->verdict == LAB_RECORD_OK)
+        kernel->score = sum / (double)count;
+}
+
+/* ---- From the board ---- */
+
+static lab_sources_kernel *find_kernel(lab_sources *all, const lab_record_tried *it)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->kernels[i].source, it->source) == 0)
+            return &all->kernels[i];
+    lab_sources_kernel *kernel = add_kernel(all, it->kernel, it->source, it->thought);
+    if (kernel)
+        snprintf(kernel->parent, sizeof kernel->parent, "%.64s", it->parent);
+    return kernel;
+}
+
+static heed_status restore(void *data, const lab_record_tried *it)
+{
+    lab_sources *all = data;
+    lab_sweep *sweep = &all->run->sweep;
+    lab_sources_kernel *kernel = find_kernel(all, it);
+    if (!kernel)
+        return HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < sweep->problems.count; i++)
+        if (strcmp(sweep->shapes[i].spec, it->problem) == 0) {
+            kernel->known[i] = true;
+            kernel->seconds[i] = it->seconds;
+        }
+    if (it->verdict != LAB_RECORD_OK) {
+        kernel->verdict = it->verdict;
+        lab_sources_set_log(kernel, it->reason);
+    }
+    sweep->reused++;
+    return HEED_OK;
+}
+
+/* Reads the kernels of a resumed run. */
+static heed_status restore_all(lab_sources *all)
+{
+    const lab_session *session = &all->run->session;
+    return lab_record_visit_tried(session->record, session->run, restore, all,
+                                  &all->run->sweep.trouble);
+}
+
+/* ---- Beginning ---- */
 
 heed_status lab_sources_begin(lab_sources *all, bool afresh)
 {
@@ -23,7 +124,7 @@ heed_status lab_sources_begin(lab_sources *all, bool afresh)
     lab_record_hash(all->origin, strlen(all->origin), hash);
     snprintf(what, sizeof what, "source %s %s %s", hash, all->program, lab_way_name(all->way));
     heed_status status = lab_evolve_begin_session(run, what, afresh);
-    return status == HEED_OK && run->session.resumed ? lab_sources_restore(all) : status;
+    return status == HEED_OK && run->session.resumed ? restore_all(all) : status;
 }
 
 /* ---- One kernel ---- */
@@ -87,7 +188,7 @@ static heed_status next(lab_sources *all, int *useless, bool *more)
         add_tokens(&all->tokens_in, proposal.tokens_in);
         add_tokens(&all->tokens_out, proposal.tokens_out);
     }
-    if (status == HEED_OK && !lab_sources_is_new(all, proposal.source)) {
+    if (status == HEED_OK && !is_new(all, proposal.source)) {
         status = HEED_ERR_INVALID;
         snprintf(error.text, sizeof error.text, "the proposer repeats earlier proposals");
     }
@@ -105,7 +206,7 @@ static heed_status next(lab_sources *all, int *useless, bool *more)
         return status == HEED_ERR_NO_MEMORY ? status : HEED_OK;
     }
     make_name(all, proposal.name, name);
-    lab_sources_kernel *kernel = lab_sources_add(all, name, proposal.source, proposal.thought);
+    lab_sources_kernel *kernel = add_kernel(all, name, proposal.source, proposal.thought);
     lab_proposal_free(&proposal);
     if (!kernel)
         return HEED_ERR_NO_MEMORY;
@@ -124,7 +225,7 @@ static heed_status breed(lab_sources *all)
     int useless = 0;
     bool more = true;
     run->progress = lab_progress_start(sink, "evolve", (size_t)run->trials);
-    if (all->count == 0 && !lab_sources_add(all, "origin", all->origin, ""))
+    if (all->count == 0 && !add_kernel(all, "origin", all->origin, ""))
         status = HEED_ERR_NO_MEMORY;
     for (size_t i = 0; i < all->count && status == HEED_OK; i++) {
         status = settle(all, i);
@@ -188,7 +289,7 @@ static heed_status meet_others(lab_sources *all)
 heed_status lab_sources_run(lab_sources *all)
 {
     const lab_sink *sink = all->run->sweep.sink;
-    all->proposer = lab_proposer_start(all->program, sink ? sink->interrupted : NULL);
+    all->proposer = lab_peer_start(all->program, NULL, sink ? sink->interrupted : NULL);
     heed_status status = all->proposer ? lab_evolve_rank_plans(all->run) : HEED_ERR_NO_MEMORY;
     if (status == HEED_OK)
         status = breed(all);
@@ -196,4 +297,17 @@ heed_status lab_sources_run(lab_sources *all)
         status = meet_others(all);
     lab_evolve_tell_time(all->run);
     return lab_interrupted(sink) ? HEED_ERR_SYSTEM : status;
+}
+
+void lab_sources_free(lab_sources *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        free(all->kernels[i].name);
+        free(all->kernels[i].source);
+        free(all->kernels[i].thought);
+        free(all->kernels[i].log);
+    }
+    free(all->kernels);
+    free(all->origin);
+    lab_peer_end(all->proposer);
 }

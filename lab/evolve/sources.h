@@ -53,7 +53,7 @@ typedef struct lab_sources {
 
     /* The result. */
     const char *proposer_name; /* on the board */
-    lab_proposer *proposer;
+    lab_peer *proposer;
     lab_sources_kernel *kernels; /* the first one is the origin */
     size_t count;
     size_t champion; /* its number */
@@ -106,9 +106,8 @@ typedef struct lab_desk {
 } lab_desk;
 
 /* lab_desk_new() returns a desk for kernel @number, with kernel @beside as its opponent; NULL: no
- * memory. lab_desk_open() is lab_bench_worker_open() for it. lab_desk_free() accepts NULL. */
+ * memory. lab_desk_free() accepts NULL. */
 lab_desk *lab_desk_new(lab_sources *all, size_t number, size_t beside);
-bool lab_desk_open(lab_desk *desk, const heed_problem *problem);
 void lab_desk_free(lab_desk *desk);
 
 /* lab_desk_inspect() adds facts from the machine code of the open trial to @kernel. */
@@ -151,17 +150,10 @@ heed_status lab_sources_contest(lab_sources *all, size_t challenger, bool *yes);
 heed_status lab_sources_lead(lab_sources *all);
 heed_status lab_sources_meet_plan(lab_sources *all);
 
-/* ---- source_list.c: the sources of a run, in memory and on the board ---- */
+/* ---- sources.c ---- */
 
-/* lab_sources_add() copies its arguments. NULL: no memory. */
-lab_sources_kernel *lab_sources_add(lab_sources *all, const char *name, const char *source,
-                                    const char *thought);
-bool lab_sources_is_new(const lab_sources *all, const char *source);
 void lab_sources_set_log(lab_sources_kernel *kernel, const char *log);
 void lab_sources_score(const lab_sources *all, lab_sources_kernel *kernel);
-
-/* lab_sources_restore() reads the kernels of a resumed run from the board. */
-heed_status lab_sources_restore(lab_sources *all);
 
 /* ---- source_tell.c ---- */
 

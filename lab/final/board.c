@@ -14,11 +14,11 @@
 #include "lab/measure/stats.h"
 #include "lab/search/point_facts.h"
 
-/* Column @i of @row if it is text that the row owns; NULL otherwise. `trusted` is a constant. */
+/* Column @i of @row if it is text, which the row owns; NULL otherwise. */
 static const char **text_at(const lab_record_row *row, int i)
 {
     const lab_record_column *column = &lab_record_columns[i];
-    if (column->kind != LAB_COLUMN_TEXT || column->offset == offsetof(lab_record_row, trusted))
+    if (column->kind != LAB_COLUMN_TEXT)
         return NULL;
     return (const char **)(uintptr_t)((const char *)row + column->offset);
 }
@@ -42,16 +42,6 @@ static const struct {
 static char **member_of(lab_final_trial *trial, size_t text)
 {
     return (char **)(void *)((char *)trial + texts[text].offset);
-}
-
-/* `trusted` is one of a few words. */
-static const char *trusted_word(const char *word)
-{
-    static const char *const words[] = { "yes", "no", "untested", "damaged", "impossible" };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], word) == 0)
-            return words[i];
-    return "damaged";
 }
 
 static void free_trial(lab_final_trial *trial)
@@ -112,7 +102,6 @@ static heed_status keep_trial(void *data, const lab_record_row *row)
             good &= *text != NULL;
         }
     }
-    trial->row.trusted = trusted_word(row->trusted);
     trial->at = seconds_of(row->ended);
     return good ? HEED_OK : no_memory(reader->error);
 }
@@ -130,35 +119,26 @@ static heed_status mark_leader(void *data, const lab_record_row *row)
 typedef struct trial_reader {
     lab_final_trial *trial;
     lab_error *error;
-    char against[96]; /* opponent of the samples that come next */
-    bool other;
+    bool other; /* the samples that come next are of the other side */
 } trial_reader;
 
-static heed_status take_artifact(trial_reader *reader, const lab_record_field *field)
+/* Numbers of a trial, and their source. */
+static void take_number(lab_final_trial *trial, const lab_record_field *field)
 {
-    if (field->kind != LAB_RECORD_INTEGER)
-        return HEED_OK;
-    if (strcmp(field->name, "registers") == 0)
-        reader->trial->registers = field->integer;
-    else if (strcmp(field->name, "spill_bytes") == 0)
-        reader->trial->spills = field->integer;
-    else if (strcmp(field->name, "shared_bytes") == 0)
-        reader->trial->shared = field->integer;
-    return HEED_OK;
-}
-
-static heed_status take_number(trial_reader *reader, const lab_record_field *field)
-{
-    if (strcmp(field->name, "attempt") == 0)
-        reader->trial->attempt = field->integer;
-    return HEED_OK;
-}
-
-static heed_status take_run(trial_reader *reader, const lab_record_field *field)
-{
-    if (strcmp(field->name, "seed") == 0)
-        reader->trial->seed = field->integer;
-    return HEED_OK;
+    const struct {
+        const char *section, *name;
+        int64_t *to;
+    } numbers[] = {
+        { "artifact", "registers", &trial->registers },
+        { "artifact", "spill_bytes", &trial->spills },
+        { "artifact", "shared_bytes", &trial->shared },
+        { "trial", "attempt", &trial->attempt },
+        { "run", "seed", &trial->seed },
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (field->kind == LAB_RECORD_INTEGER && strcmp(field->section, numbers[i].section) == 0 &&
+            strcmp(field->name, numbers[i].name) == 0)
+            *numbers[i].to = field->integer;
 }
 
 /* The side of that name, added if missing; NULL if there is no memory. */
@@ -175,16 +155,14 @@ static lab_final_side *side_of(lab_final_trial *trial, const char *name)
     return side;
 }
 
-/* Samples come as three fields: the opponent, the side, and the samples themselves. */
+/* The side comes before the samples themselves. */
 static heed_status take_samples(trial_reader *reader, const lab_record_field *field)
 {
-    if (strcmp(field->name, "against") == 0)
-        snprintf(reader->against, sizeof reader->against, "%s", field->text ? field->text : "");
     if (strcmp(field->name, "side") == 0)
         reader->other = field->text && strcmp(field->text, "other") == 0;
-    if (field->kind != LAB_RECORD_SAMPLES || !reader->other || !*reader->against)
+    if (field->kind != LAB_RECORD_SAMPLES || !reader->other || !*field->key)
         return HEED_OK;
-    lab_final_side *side = side_of(reader->trial, reader->against);
+    lab_final_side *side = side_of(reader->trial, field->key);
     const lab_summary summary = lab_stats_summary_of(field->samples, field->count);
     if (!side || summary.n == 0)
         return no_memory(reader->error);
@@ -195,9 +173,7 @@ static heed_status take_samples(trial_reader *reader, const lab_record_field *fi
 
 static heed_status take_comparison(trial_reader *reader, const lab_record_field *field)
 {
-    if (strcmp(field->name, "against") == 0)
-        snprintf(reader->against, sizeof reader->against, "%s", field->text ? field->text : "");
-    lab_final_side *side = side_of(reader->trial, reader->against);
+    lab_final_side *side = side_of(reader->trial, field->key);
     if (!side)
         return no_memory(reader->error);
     const struct {
@@ -221,24 +197,21 @@ static heed_status take_gate(trial_reader *reader, const lab_record_field *field
     return HEED_OK;
 }
 
-/* A fact comes as two fields: its name and its value. */
 static heed_status take_fact(trial_reader *reader, const lab_record_field *field)
 {
     lab_final_trial *trial = reader->trial;
-    if (strcmp(field->name, "name") == 0) {
-        if (!lab_grow(&trial->facts, trial->fact_count, sizeof *trial->facts))
-            return no_memory(reader->error);
-        lab_final_fact *fact = &trial->facts[trial->fact_count++];
-        *fact = (lab_final_fact){ .name = strdup(field->text ? field->text : "") };
-        return fact->name ? HEED_OK : no_memory(reader->error);
-    }
-    if (trial->fact_count == 0)
+    if (strcmp(field->name, "value") != 0)
         return HEED_OK;
-    lab_final_fact *fact = &trial->facts[trial->fact_count - 1];
-    fact->number = field->kind == LAB_RECORD_INTEGER ? (double)field->integer : field->real;
-    if (field->kind == LAB_RECORD_TEXT && !(fact->text = strdup(field->text)))
+    if (!lab_grow(&trial->facts, trial->fact_count, sizeof *trial->facts))
         return no_memory(reader->error);
-    return HEED_OK;
+    lab_final_fact *fact = &trial->facts[trial->fact_count++];
+    *fact = (lab_final_fact){ .name = strdup(field->key),
+                              .number = field->kind == LAB_RECORD_INTEGER ? (double)field->integer
+                                                                          : field->real };
+    if (field->kind == LAB_RECORD_TEXT)
+        fact->text = strdup(field->text);
+    return fact->name && (fact->text || field->kind != LAB_RECORD_TEXT) ? HEED_OK
+                                                                        : no_memory(reader->error);
 }
 
 /* "begun 2026-01-31T23:59:59Z, finished ..." */
@@ -246,20 +219,14 @@ static heed_status take_event(trial_reader *reader, const lab_record_field *fiel
 {
     char *longer = NULL;
     const char *before = reader->trial->events ? reader->trial->events : "";
-    bool at = strcmp(field->name, "at") == 0;
-    if (!field->text)
+    if (!field->text || strcmp(field->name, "at") == 0)
         return HEED_OK;
-    if (at) {
-        snprintf(reader->against, sizeof reader->against, "%s", field->text);
-        return HEED_OK;
-    }
     bool state = strcmp(field->name, "state") == 0;
-    size_t size = strlen(before) + strlen(field->text) + sizeof reader->against + 8;
+    size_t size = strlen(before) + strlen(field->text) + strlen(field->key) + 8;
     if (!(longer = malloc(size)))
         return no_memory(reader->error);
     if (state)
-        snprintf(longer, size, "%s%s%s %s", before, *before ? ", " : "", field->text,
-                 reader->against);
+        snprintf(longer, size, "%s%s%s %s", before, *before ? ", " : "", field->text, field->key);
     else
         snprintf(longer, size, "%s (%s)", before, field->text);
     free(reader->trial->events);
@@ -273,26 +240,27 @@ static heed_status take_field(void *data, const lab_record_field *field)
         const char *section;
         heed_status (*take)(trial_reader *reader, const lab_record_field *field);
     } takers[] = {
-        { "artifact", take_artifact }, { "trial", take_number }, { "run", take_run },
-        { "samples", take_samples },   { "gates", take_gate },   { "comparisons", take_comparison },
-        { "facts", take_fact },        { "events", take_event },
+        { "samples", take_samples }, { "gates", take_gate },   { "comparisons", take_comparison },
+        { "facts", take_fact },      { "events", take_event },
     };
     trial_reader *reader = data;
+    take_number(reader->trial, field);
     for (size_t i = 0; i < TEXTS; i++)
         if (field->kind == LAB_RECORD_TEXT && strcmp(field->section, texts[i].section) == 0 &&
             strcmp(field->name, texts[i].name) == 0 && !*member_of(reader->trial, i) &&
             !(*member_of(reader->trial, i) = strdup(field->text)))
             return no_memory(reader->error);
-    for (size_t i = 0; i < sizeof takers / sizeof *takers; i++)
+    for (size_t i = 0; i < sizeof takers / sizeof *takers && field->key; i++)
         if (strcmp(field->section, takers[i].section) == 0)
             return takers[i].take(reader, field);
     return HEED_OK;
 }
 
-/* Takes only the compiler's output. */
+/* Takes only numbers, such as those of the compiler's output. */
 static heed_status take_code(void *data, const lab_record_field *field)
 {
-    return strcmp(field->section, "artifact") == 0 ? take_artifact(data, field) : HEED_OK;
+    take_number(((trial_reader *)data)->trial, field);
+    return HEED_OK;
 }
 
 static heed_status read_trial(lab_record *record, lab_final_trial *trial, bool whole,

@@ -1,18 +1,116 @@
 /*
- * code.c - rows of compiled kernels, and findings in their code
+ * code.c - rows of compiled kernels, disassembled, and findings in their code
  */
 #include "lab/insight/code.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/plural.h"
 #include "lab/base/array.h"
+#include "lab/base/file.h"
+#include "lab/trial/process.h"
 #include "src/cuda/gpu.h"
+#include "src/measure.h"
 
 #define WARP 32
 #define INSTRUCTION_BYTES 16
+
+/* Maximum size of the text, at 200 bytes an instruction. Unused memory is never touched. */
+#define TEXT_SIZE ((size_t)64 << 20)
+#define COMPLAINTS_SIZE 4096
+
+/* A large kernel takes a second or two. */
+#define PATIENCE_NS INT64_C(60000000000)
+
+/* -------------------------------------------------------------------------- */
+/* The disassembler                                                           */
+/* -------------------------------------------------------------------------- */
+
+/* The last line of its error output, without the newline: earlier ones may be warnings. */
+static const char *last_line(char *text)
+{
+    size_t length = strlen(text);
+    while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+        text[--length] = '\0';
+    char *newline = strrchr(text, '\n');
+    return newline ? newline + 1 : text;
+}
+
+/* HEED_OK if it succeeded. */
+static heed_status judge_end(const lab_disassembler *tool, const lab_inlet *text, char *complaints,
+                             bool in_time, int status, const lab_sink *sink, lab_error *error)
+{
+    if (lab_interrupted(sink))
+        return lab_fail(error, HEED_ERR_SYSTEM, "interrupted");
+    if (!in_time)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s did not finish within %d s", tool->path,
+                        (int)(PATIENCE_NS / 1000000000));
+    if (WIFSIGNALED(status))
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s ended by signal %d (%s)", tool->path,
+                        WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (WEXITSTATUS(status) != 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s failed with exit status %d: %s", tool->path,
+                        WEXITSTATUS(status), last_line(complaints));
+    if (text->arrived >= text->size)
+        return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s printed %zu bytes; at most %zu are read",
+                        tool->path, text->arrived, text->size - 1);
+    return HEED_OK;
+}
+
+static heed_status run_tool(const lab_disassembler *tool, const char *file, char *output,
+                            const lab_sink *sink, lab_error *error)
+{
+    const char *arguments[LAB_DISASSEMBLER_ARGUMENTS];
+    char said[COMPLAINTS_SIZE] = "";
+    lab_process process;
+    lab_disassembler_arguments(tool, file, arguments);
+    const lab_process_command command = { .path = tool->path,
+                                          .arguments = arguments,
+                                          .environment = (const char *const *)environ,
+                                          .files = { -1, -1, -1 } };
+    int reason = lab_process_start(&process, &command);
+    if (reason != 0)
+        return lab_fail(error, HEED_ERR_SYSTEM, "%s cannot be started: %s", tool->path,
+                        strerror(reason));
+    lab_inlet text = { .text = output, .size = TEXT_SIZE };
+    lab_inlet complaints = { .text = said, .size = sizeof said };
+    lab_close_fd(&process.in);
+    bool in_time = lab_process_listen(&process, &text, &complaints, heed_clock_ns() + PATIENCE_NS,
+                                      sink ? sink->interrupted : NULL);
+    int status = lab_process_reap(process.pid);
+    lab_process_close(&process);
+    return judge_end(tool, &text, said, in_time, status, sink, error);
+}
+
+/* Returns the output of @tool for a cubin, which the caller frees. NULL if it fails or was
+ * interrupted, with the reason in @error. */
+static char *run_disassembler(const lab_disassembler *tool, const void *data, size_t size,
+                              const lab_sink *sink, lab_error *error)
+{
+    char path[512];
+    char *text = calloc(1, TEXT_SIZE);
+    if (!text) {
+        lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for %zu bytes of disassembly", TEXT_SIZE);
+        return NULL;
+    }
+    heed_status status = lab_file_temporary(path, sizeof path, "heed-inspect", data, size, error);
+    if (status == HEED_OK) {
+        status = run_tool(tool, path, text, sink, error);
+        unlink(path);
+    }
+    if (status == HEED_OK)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Rows                                                                       */
+/* -------------------------------------------------------------------------- */
 
 /* Facts about a row, for the rules of findings. */
 static lab_code_facts facts_of(const lab_code_row *row, const lab_code_subject *subject,
@@ -162,7 +260,7 @@ static char *disassemble(lab_code_list *list, const lab_code_subject *subject)
             note_trouble(list, "", &error);
     }
     if (list->tool_state == LAB_CODE_TOOL_FOUND) {
-        text = lab_disassemble(&list->tool, subject->data, subject->size, list->sink, &error);
+        text = run_disassembler(&list->tool, subject->data, subject->size, list->sink, &error);
         if (!text)
             note_trouble(list, subject->name, &error);
     }

@@ -1,7 +1,6 @@
 /*
  * code.h - inspection of compiled kernels: machine code -> its cubin parsed (inspect/cubin.h) ->
- * disassembled (disassemble.c) -> instructions counted (inspect/sass.h) -> findings
- * (inspect/findings.h)
+ * disassembled -> instructions counted (inspect/sass.h) -> findings (inspect/findings.h)
  */
 #ifndef LAB_INSIGHT_CODE_H
 #define LAB_INSIGHT_CODE_H
@@ -88,10 +87,5 @@ void lab_code_list_free(lab_code_list *list);
  * are found. Takes half a second. */
 size_t lab_code_clues(const lab_code_subject *subject, const lab_sink *sink,
                       lab_clue clues[LAB_CODE_FINDINGS_MAX]);
-
-/* disassemble.c: lab_disassemble() returns the output of @tool for the @size bytes of the cubin
- * @data; the caller frees it. NULL if it fails or was interrupted, with the reason in @error. */
-char *lab_disassemble(const lab_disassembler *tool, const void *data, size_t size,
-                      const lab_sink *sink, lab_error *error);
 
 #endif /* LAB_INSIGHT_CODE_H */

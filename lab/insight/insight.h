@@ -77,7 +77,7 @@ void lab_insight_clues_of(const lab_insight *it, lab_insight_clues *clues);
 unsigned lab_insight_findings(const lab_insight *it);
 bool lab_insight_known(const lab_insight *it);
 
-/* board.c: lab_insight_find() reads it from the board, at the place of @trial, and sets *@found if
+/* lab_insight_find() reads it from the board, at the place of @trial, and sets *@found if
  * it exists. lab_insight_add() writes it there. */
 heed_status lab_insight_find(lab_record *record, const lab_record_trial *trial, lab_insight *it,
                              bool *found, lab_error *error);

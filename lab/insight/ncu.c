@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inspect/tools.h"
+#include "inspect/disassembler.h"
 #include "src/measure.h"
 #include "trial/process.h"
 

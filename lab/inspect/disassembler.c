@@ -1,5 +1,5 @@
 /*
- * disassembler.c - finds NVIDIA's disassemblers
+ * disassembler.c - finds NVIDIA's disassemblers and other tools
  */
 #include "inspect/disassembler.h"
 
@@ -45,6 +45,8 @@ static const struct {
     { "python3 of the system", HEED_ROOT_FIXED, NULL, "/usr/local" TRITON },
     { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda/bin/" },
     { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda-*/bin/" },
+    { "/usr/local/cuda", HEED_ROOT_FIXED, NULL, "/usr/local/cuda*/compute-sanitizer/" },
+    { "/opt/nvidia", HEED_ROOT_FIXED, NULL, "/opt/nvidia/nsight-compute/*/" }, /* ncu */
 };
 
 /* cuobjdump runs nvdisasm, so it comes second. */
@@ -65,7 +67,8 @@ static bool is_object_tool(const char *path)
     return strncmp(slash ? slash + 1 : path, "cuobjdump", strlen("cuobjdump")) == 0;
 }
 
-bool lab_disassembler_find_named(lab_disassembler *tool, const char *name)
+/* Looks for a program in PATH, then in all places. */
+static bool find_named(lab_disassembler *tool, const char *name)
 {
     *tool = (lab_disassembler){ .object_tool = is_object_tool(name), .place = "PATH" };
     if (lab_path_find(getenv("PATH"), name, lab_path_is_program, tool->path, sizeof tool->path))
@@ -91,12 +94,23 @@ heed_status lab_disassembler_find(lab_disassembler *tool, lab_error *error)
                               "HEED_NVDISASM=%s is not a program; correct or unset it", wish);
     }
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        if (lab_disassembler_find_named(tool, programs[i]))
+        if (find_named(tool, programs[i]))
             return HEED_OK;
     return lab_fail(error, HEED_ERR_DEVICE,
                     "no disassembler was found; install nvdisasm (pip install nvidia-cuda-nvdisasm "
                     "in a virtual environment, or the CUDA toolkit), or name the file in "
                     "HEED_NVDISASM");
+}
+
+bool lab_tool_find(const char *name, char *path, size_t size)
+{
+    const char *wish = getenv("HEED_NVDISASM");
+    lab_disassembler tool;
+    if (wish && *wish && strcmp(name, programs[0]) == 0) {
+        snprintf(path, size, "%s", wish);
+        return lab_path_is_program(path);
+    }
+    return find_named(&tool, name) && (size_t)snprintf(path, size, "%s", tool.path) < size;
 }
 
 void lab_disassembler_arguments(const lab_disassembler *tool, const char *file,

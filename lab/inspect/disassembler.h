@@ -1,7 +1,7 @@
 /*
- * disassembler.h - finds NVIDIA's disassemblers
+ * disassembler.h - finds NVIDIA's disassemblers and other tools
  *
- * They are not part of heed, and optional: without one the instructions are unknown.
+ * They are not part of heed, and optional: without a disassembler the instructions are unknown.
  */
 #ifndef LAB_DISASSEMBLER_H
 #define LAB_DISASSEMBLER_H
@@ -26,9 +26,9 @@ typedef struct lab_disassembler {
  * no process. */
 heed_status lab_disassembler_find(lab_disassembler *tool, lab_error *error);
 
-/* lab_disassembler_find_named() looks for one of them, "nvdisasm" or "cuobjdump", in the same
- * places except HEED_NVDISASM. */
-bool lab_disassembler_find_named(lab_disassembler *tool, const char *name);
+/* lab_tool_find() writes the path of one of NVIDIA's tools, such as "ncu", to @path. It looks in
+ * the same places; HEED_NVDISASM is for nvdisasm alone. Returns false if there is none. */
+bool lab_tool_find(const char *name, char *path, size_t size);
 
 /* Maximum of arguments that lab_disassembler_arguments() writes, including the final NULL. */
 #define LAB_DISASSEMBLER_ARGUMENTS 4

@@ -13,47 +13,10 @@
 
 #include "base/error.h"
 
-/* The rows of metrics.def. */
 typedef enum lab_metric {
-    LAB_METRIC_DURATION,
-    LAB_METRIC_BLOCKS,
-    LAB_METRIC_THREADS,
-    LAB_METRIC_WAVES,
-    LAB_METRIC_REGISTERS,
-    LAB_METRIC_SMEM_STATIC,
-    LAB_METRIC_SMEM_DYNAMIC,
-    LAB_METRIC_LIMIT_REGISTERS,
-    LAB_METRIC_LIMIT_SMEM,
-    LAB_METRIC_LIMIT_WARPS,
-    LAB_METRIC_LIMIT_BLOCKS,
-    LAB_METRIC_LIMIT_BARRIERS,
-    LAB_METRIC_BUSY,
-    LAB_METRIC_ISSUE,
-    LAB_METRIC_ELIGIBLE,
-    LAB_METRIC_ACTIVE,
-    LAB_METRIC_OCCUPANCY,
-    LAB_METRIC_THEORETICAL,
-    LAB_METRIC_TENSOR,
-    LAB_METRIC_WARPGROUP,
-    LAB_METRIC_EXP,
-    LAB_METRIC_TMA,
-    LAB_METRIC_L1,
-    LAB_METRIC_L1_HIT,
-    LAB_METRIC_L2,
-    LAB_METRIC_L2_HIT,
-    LAB_METRIC_DRAM,
-    LAB_METRIC_DRAM_READ,
-    LAB_METRIC_DRAM_WRITE,
-    LAB_METRIC_LOAD,
-    LAB_METRIC_STORE,
-    LAB_METRIC_SECTORS,
-    LAB_METRIC_SECTORS_IDEAL,
-    LAB_METRIC_CONFLICTS,
-    LAB_METRIC_WAVEFRONTS,
-    LAB_METRIC_WARP_THREADS,
-    LAB_METRIC_UNIFORM,
-    LAB_METRIC_LOCAL_LOADS,
-    LAB_METRIC_LOCAL_STORES,
+#define LAB_METRIC(id, key, title, unit, arch, names) id,
+#include "inspect/metrics.def"
+#undef LAB_METRIC
     LAB_METRICS
 } lab_metric;
 
@@ -97,7 +60,6 @@ void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE]); /* ncu's n
 
 /* The metrics to request from ncu; those that it rejects are removed. */
 typedef struct lab_profile_wish {
-    int arch;
     unsigned char choice[LAB_METRICS]; /* index of the name; LAB_METRIC_NAMES_MAX: none left */
     bool stalls_refused[LAB_STALLS];
 } lab_profile_wish;

@@ -20,46 +20,9 @@ static const char no_loads[] = "it has no such loads";
 static const char no_stores[] = "it has no such stores";
 static const char not_told[] = "it is not known whether its products are asynchronous";
 
-typedef double value_fn(const lab_profile *profile);
-
-static double of_sector(double bytes)
-{
-    return 100 * bytes / SECTOR;
-}
-
-static double loads(const lab_profile *profile)
-{
-    return of_sector(profile->value[LAB_METRIC_LOAD]);
-}
-
-static double stores(const lab_profile *profile)
-{
-    return of_sector(profile->value[LAB_METRIC_STORE]);
-}
-
 static double spills(const lab_profile *profile)
 {
     return profile->value[LAB_METRIC_LOCAL_LOADS] + profile->value[LAB_METRIC_LOCAL_STORES];
-}
-
-static double eligible(const lab_profile *profile)
-{
-    return profile->value[LAB_METRIC_ELIGIBLE];
-}
-
-static double issue(const lab_profile *profile)
-{
-    return profile->value[LAB_METRIC_ISSUE];
-}
-
-static double busy(const lab_profile *profile)
-{
-    return profile->value[LAB_METRIC_BUSY];
-}
-
-static double occupancy(const lab_profile *profile)
-{
-    return profile->value[LAB_METRIC_OCCUPANCY];
 }
 
 /* The kernels to which a gate applies. */
@@ -77,29 +40,43 @@ static const struct gate {
     double limit;
     lab_unit unit;
     domain domain;
-    value_fn *value;
+    lab_metric metric;
+    double (*derived)(const lab_profile *profile); /* in place of metric; NULL: none */
     const char *hint;
 } gates[LAB_PROFILE_GATES] = {
-    { "sm_busy", "SM busy", true, 70, LAB_UNIT_PERCENT, ALWAYS, busy,
+    { "sm_busy", "SM busy", true, 70, LAB_UNIT_PERCENT, ALWAYS, LAB_METRIC_BUSY, NULL,
       "no unit of the multiprocessors is near its limit: too few blocks for the device, or stalls "
       "(see there)" },
-    { "issue_slots", "issue slots used", true, 60, LAB_UNIT_PERCENT, ISSUING, issue,
-      "the schedulers idle: more warps, or more independent instructions in each" },
-    { "eligible_warps", "eligible warps per scheduler", true, 2, LAB_UNIT_NUMBER, ISSUING, eligible,
-      "few warps are ready to issue: more warps, or fewer stalls" },
-    { "occupancy_achieved", "achieved occupancy", true, 20, LAB_UNIT_PERCENT, ISSUING, occupancy,
+    { "issue_slots", "issue slots used", true, 60, LAB_UNIT_PERCENT, ISSUING, LAB_METRIC_ISSUE,
+      NULL, "the schedulers idle: more warps, or more independent instructions in each" },
+    { "eligible_warps", "eligible warps per scheduler", true, 2, LAB_UNIT_NUMBER, ISSUING,
+      LAB_METRIC_ELIGIBLE, NULL, "few warps are ready to issue: more warps, or fewer stalls" },
+    { "occupancy_achieved", "achieved occupancy", true, 20, LAB_UNIT_PERCENT, ISSUING,
+      LAB_METRIC_OCCUPANCY, NULL,
       "few warps are resident: see what limits the blocks of a multiprocessor, and the waves" },
-    { "load_coalescing", "coalescing of loads", true, 80, LAB_UNIT_PERCENT, LOADING, loads,
+    { "load_coalescing", "coalescing of loads", true, 80, LAB_UNIT_PERCENT, LOADING,
+      LAB_METRIC_LOAD, NULL,
       "threads of a warp read far apart: neighbours should read neighbouring 16 bytes" },
-    { "store_coalescing", "coalescing of stores", true, 80, LAB_UNIT_PERCENT, STORING, stores,
+    { "store_coalescing", "coalescing of stores", true, 80, LAB_UNIT_PERCENT, STORING,
+      LAB_METRIC_STORE, NULL,
       "threads of a warp write far apart: neighbours should write neighbouring 16 bytes" },
     { "sector_coalescing", "sectors that are needed", true, 80, LAB_UNIT_PERCENT, ALWAYS,
-      lab_profile_sectors, "global memory is read or written in more sectors than needed" },
-    { "bank_conflicts", "bank conflicts", false, 5, LAB_UNIT_PERCENT, ALWAYS, lab_profile_conflicts,
+      LAB_METRICS, lab_profile_sectors,
+      "global memory is read or written in more sectors than needed" },
+    { "bank_conflicts", "bank conflicts", false, 5, LAB_UNIT_PERCENT, ALWAYS, LAB_METRICS,
+      lab_profile_conflicts,
       "threads of a warp conflict in a bank of shared memory: swizzle or pad the tile" },
-    { "spills", "spills: local loads and stores", false, 0, LAB_UNIT_COUNT, ALWAYS, spills,
-      "registers spill to memory: a smaller tile, or a higher cap of registers" },
+    { "spills", "spills: local loads and stores", false, 0, LAB_UNIT_COUNT, ALWAYS, LAB_METRICS,
+      spills, "registers spill to memory: a smaller tile, or a higher cap of registers" },
 };
+
+static double value_of(const struct gate *gate, const lab_profile *profile)
+{
+    if (gate->derived)
+        return gate->derived(profile);
+    double value = profile->value[gate->metric];
+    return gate->domain == LOADING || gate->domain == STORING ? 100 * value / SECTOR : value;
+}
 
 int lab_profile_asynchronous(const lab_profile *profile)
 {
@@ -128,7 +105,7 @@ static lab_gate_verdict applies(const struct gate *gate, const lab_profile *prof
         *why = asynchronous > 0 ? few_instructions : not_told;
         return asynchronous > 0 ? LAB_GATE_OFF : LAB_GATE_UNKNOWN;
     }
-    if ((gate->domain == LOADING || gate->domain == STORING) && gate->value(profile) <= 0) {
+    if ((gate->domain == LOADING || gate->domain == STORING) && value_of(gate, profile) <= 0) {
         *why = gate->domain == LOADING ? no_loads : no_stores;
         return LAB_GATE_OFF;
     }
@@ -142,7 +119,7 @@ static lab_gate_result judge(const struct gate *gate, const lab_profile *profile
                                .least = gate->least,
                                .limit = gate->limit,
                                .unit = gate->unit,
-                               .value = gate->value(profile),
+                               .value = value_of(gate, profile),
                                .why = gate->hint };
     result.verdict = applies(gate, profile, &result.why);
     if (result.verdict == LAB_GATE_OFF && gate->domain != ISSUING)

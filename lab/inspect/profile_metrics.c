@@ -18,7 +18,6 @@ static const lab_stall_row stalls[] = {
 #undef LAB_STALL
 };
 
-_Static_assert(sizeof metrics / sizeof *metrics == LAB_METRICS, "one row for each metric");
 _Static_assert(sizeof stalls / sizeof *stalls == LAB_STALLS, "LAB_STALLS rows");
 
 const lab_metric_row *lab_metric_of(lab_metric id)
@@ -50,7 +49,7 @@ void lab_stall_metric(size_t index, char name[LAB_METRIC_NAME_SIZE])
 
 lab_profile_wish lab_profile_wish_for(int arch)
 {
-    lab_profile_wish wish = { .arch = arch };
+    lab_profile_wish wish = { .choice = { 0 } };
     for (int i = 0; i < LAB_METRICS; i++)
         if (metrics[i].arch > arch)
             wish.choice[i] = LAB_METRIC_NAMES_MAX;
@@ -62,7 +61,7 @@ lab_profile_wish lab_profile_wish_for(int arch)
 lab_profile_wish lab_profile_wish_only(int arch, const lab_metric *wanted, size_t count)
 {
     const lab_profile_wish all = lab_profile_wish_for(arch);
-    lab_profile_wish wish = { .arch = arch };
+    lab_profile_wish wish;
     memset(wish.choice, LAB_METRIC_NAMES_MAX, sizeof wish.choice);
     for (size_t i = 0; i < count; i++)
         wish.choice[wanted[i]] = all.choice[wanted[i]];

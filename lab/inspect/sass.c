@@ -126,15 +126,12 @@ static void count(lab_sass *sass, const sass_code *code, const sass_flow *flow,
 static bool asks_for_block(const sass_instruction *instruction)
 {
     static const char *const names[] = { "SR_CTAID", "SR_CLUSTERID", "SR_VIRTID" };
-    char text[64];
     if (!sass_is(instruction, "S2R") && !sass_is(instruction, "S2UR") &&
         !sass_is(instruction, "CS2R"))
         return false;
-    int length = instruction->operand_length < 63 ? instruction->operand_length : 63;
-    memcpy(text, instruction->operands, (size_t)length);
-    text[length] = '\0';
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strstr(text, names[i]))
+        if (memmem(instruction->operands, (size_t)instruction->operand_length, names[i],
+                   strlen(names[i])))
             return true;
     return false;
 }

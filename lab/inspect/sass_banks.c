@@ -1,9 +1,18 @@
 /*
- * sass_banks.c - finds shared memory bank conflicts in machine code
+ * sass_banks.c - finds shared memory bank conflicts, uncoalesced loads from global memory, and code
+ * that only one thread executes
  *
  * Shared memory has 32 banks of 4 bytes. An access takes passes of at most 128 bytes: 32 lanes of
  * up to 4 bytes, 16 of 8, or 8 of 16, like the rows of a matrix; words in the same bank but
  * different rows take a pass each (CUDA C++ Programming Guide, "Shared Memory").
+ *
+ * A warp's load from global memory moves lines of 128 bytes. If adjacent lanes read adjacent data,
+ * lines are fully used; if each lane reads from a different row of a matrix, a line is moved for
+ * every lane.
+ *
+ * "if (threadIdx.x == 0)" is a comparison that is true for one lane, and a branch or exit on it.
+ * Code reachable only through such a branch runs in at most one thread of a warp. A comparison is
+ * tracked to the end of its block.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +26,19 @@ enum {
     PASS_BYTES = BANKS * BANK_BYTES,
     BLOCKS_MAX = 3000 /* each takes 34 KB */
 };
+
+/* Writes an instruction as text. */
+static void print(const sass_instruction *instruction, char *text, size_t size)
+{
+    snprintf(text, size, "%.*s %.*s", instruction->opcode_length, instruction->opcode,
+             instruction->operand_length, instruction->operands);
+    for (size_t end = strlen(text); end > 0 && text[end - 1] == ' ';)
+        text[--end] = '\0';
+}
+
+/* -------------------------------------------------------------------------- */
+/* Bank conflicts                                                             */
+/* -------------------------------------------------------------------------- */
 
 /* Bytes per lane; 0: not an access with per-lane addresses. */
 static int bytes_of(const sass_instruction *instruction)
@@ -74,8 +96,8 @@ static int ways_of(const sass_value *value, int lanes, int bytes)
     return ways;
 }
 
-static void judge(const sass_state *state, const sass_instruction *instruction, bool in_loop,
-                  lab_sass_banks *banks)
+static void judge_banks(const sass_state *state, const sass_instruction *instruction, bool in_loop,
+                        lab_sass_banks *banks)
 {
     int bytes = bytes_of(instruction);
     if (bytes == 0 || instruction->never)
@@ -91,14 +113,189 @@ static void judge(const sass_state *state, const sass_instruction *instruction, 
     banks->conflicting += ways > 1;
     if (ways < banks->ways || (ways == banks->ways && (banks->in_loop || !in_loop)))
         return;
-    int length = instruction->opcode_length;
     banks->ways = ways;
     banks->address = instruction->address;
     banks->in_loop = in_loop;
-    snprintf(banks->instruction, sizeof banks->instruction, "%.*s %.*s", length,
-             instruction->opcode, instruction->operand_length, instruction->operands);
-    for (size_t end = strlen(banks->instruction); end > 0 && banks->instruction[end - 1] == ' ';)
-        banks->instruction[--end] = '\0';
+    print(instruction, banks->instruction, sizeof banks->instruction);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Uncoalesced loads                                                          */
+/* -------------------------------------------------------------------------- */
+
+enum {
+    LINE_BYTES = 128,
+    LINES_MANY = 16, /* of 32 lanes */
+    TIMES_MANY = 4   /* times the lines needed */
+};
+
+/* Bytes that a lane loads; 0: not a load from global memory. */
+static int loaded_bytes(const sass_instruction *instruction)
+{
+    static const struct {
+        lab_sass_class kind;
+        int bytes;
+    } loads[] = { { LAB_SASS_GLOBAL_LOAD_8, 1 },
+                  { LAB_SASS_GLOBAL_LOAD_16, 2 },
+                  { LAB_SASS_GLOBAL_LOAD_32, 4 },
+                  { LAB_SASS_GLOBAL_LOAD_64, 8 },
+                  { LAB_SASS_GLOBAL_LOAD_128, 16 } };
+    lab_sass_class kind = lab_sass_classify(instruction->opcode);
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+        if (loads[i].kind == kind)
+            return loads[i].bytes;
+    return 0;
+}
+
+/* Lines that the lanes read from, if the lowest address begins one. */
+static int count_lines(const sass_value *address)
+{
+    int64_t least = address->lane[0], seen[SASS_LANES] = { 0 };
+    int count = 0;
+    for (int i = 1; i < SASS_LANES; i++)
+        least = address->lane[i] < least ? address->lane[i] : least;
+    for (int i = 0; i < SASS_LANES; i++) {
+        int64_t line = (address->lane[i] - least) / LINE_BYTES;
+        int k = 0;
+        while (k < count && seen[k] != line)
+            k++;
+        seen[k] = line;
+        count += k == count;
+    }
+    return count;
+}
+
+static void judge_rows(const sass_state *state, const sass_instruction *instruction, bool in_loop,
+                       lab_sass_rows *rows)
+{
+    int bytes = loaded_bytes(instruction);
+    if (bytes == 0 || instruction->never || instruction->guarded)
+        return;
+    const sass_value address = sass_lanes_address(state, instruction);
+    if (address.kind == SASS_UNKNOWN)
+        return;
+    int lines = count_lines(&address);
+    int least = (SASS_LANES * bytes + LINE_BYTES - 1) / LINE_BYTES;
+    bool apart = lines >= LINES_MANY && lines >= TIMES_MANY * least;
+    rows->known++;
+    rows->apart += apart;
+    if (!apart || lines < rows->lines || (lines == rows->lines && (rows->in_loop || !in_loop)))
+        return;
+    rows->lines = lines;
+    rows->least = least;
+    rows->address = instruction->address;
+    rows->in_loop = in_loop;
+    print(instruction, rows->instruction, sizeof rows->instruction);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Code that only one thread executes                                         */
+/* -------------------------------------------------------------------------- */
+
+/* A predicate, tracked through a block, that is true for only one lane, or, if others, for all but
+ * one; -1: none. */
+typedef struct sass_choice {
+    int predicate;
+    bool others;
+} sass_choice;
+
+static void follow_choice(sass_choice *choice, const sass_state *state,
+                          const sass_instruction *instruction)
+{
+    int predicate;
+    uint32_t lanes = sass_lanes_compare(state, instruction, &predicate);
+    int count = __builtin_popcount(lanes);
+    if (predicate >= 0 && (count == 1 || count == SASS_LANES - 1))
+        *choice = (sass_choice){ predicate, count > 1 };
+    else if (choice->predicate >= 0 && instruction->operand_length > 1 &&
+             instruction->operands[0] == 'P' && instruction->operands[1] == '0' + choice->predicate)
+        choice->predicate = -1; /* it is overwritten */
+}
+
+/* "@P0" or "@!P0" before the opcode: the number, and whether it is negated; -1: none. */
+static int guard_of(const sass_instruction *instruction, bool *turned)
+{
+    const char *at = instruction->opcode;
+    while (at[-1] == ' ')
+        at--;
+    *turned = at[-3] == '!';
+    return at[-2] == 'P' && at[-1] >= '0' && at[-1] <= '9' && (at[-3] == '@' || *turned)
+               ? at[-1] - '0'
+               : -1;
+}
+
+/* The successor of @block that at most one lane takes, given @choice at its end; -1: none. */
+static int edge_of_one(const sass_choice *choice, const sass_code *code, const sass_flow *flow,
+                       int block)
+{
+    const sass_instruction *end = &code->list[flow->blocks[block].last];
+    bool turned, exits = sass_is(end, "EXIT");
+    if (choice->predicate < 0 || !end->guarded || (!exits && !sass_is(end, "BRA")) ||
+        guard_of(end, &turned) != choice->predicate)
+        return -1;
+    bool others_go = choice->others != turned; /* the lanes that pass the guard */
+    if (others_go)
+        return block + 1 < flow->block_count ? block + 1 : -1;
+    for (int e = flow->out[block]; e >= 0 && !exits; e = flow->edges[e].next_out)
+        if (flow->edges[e].to != block + 1)
+            return flow->edges[e].to;
+    return -1;
+}
+
+/* Marks the blocks reachable from the entry without the edges to @alone. */
+static void reach(const sass_flow *flow, const int *alone, bool *reached, int *list)
+{
+    int count = 1;
+    list[0] = 0;
+    reached[0] = true;
+    while (count > 0) {
+        int block = list[--count];
+        for (int e = flow->out[block]; e >= 0; e = flow->edges[e].next_out) {
+            int to = flow->edges[e].to;
+            if ((alone && alone[block] == to) || reached[to])
+                continue;
+            reached[to] = true;
+            list[count++] = to;
+        }
+    }
+}
+
+/* Work that many threads could share. Copies and waits are properly done by one thread. */
+static int64_t work_of(const lab_sass_loop *loop)
+{
+    if (loop->role == LAB_SASS_PRODUCER || loop->role == LAB_SASS_WAIT)
+        return 0;
+    return lab_sass_sum(&loop->counts, LAB_SASS_GROUP_ARITHMETIC) +
+           lab_sass_sum(&loop->counts, LAB_SASS_GROUP_GLOBAL_LOAD);
+}
+
+/* Finds the loops that are reached only through edges to the blocks in @alone, which has such a
+ * successor or -1 for each block. False: no memory. */
+static bool find_single(const sass_code *code, const sass_flow *flow, const int *alone,
+                        lab_sass_single *single)
+{
+    size_t count = (size_t)flow->block_count;
+    bool *many = calloc(count, sizeof *many), *any = calloc(count, sizeof *any);
+    int *list = calloc(count, sizeof *list);
+    bool done = many && any && list;
+    *single = (lab_sass_single){ .loops = 0 };
+    if (done) {
+        reach(flow, alone, many, list);
+        reach(flow, NULL, any, list);
+    }
+    for (int b = 0; done && b < flow->block_count; b++)
+        for (int l = 0; any[b] && !many[b] && l < flow->loop_count; l++) {
+            int64_t work = work_of(&flow->loops[l]);
+            if (flow->loops[l].first != code->list[flow->blocks[b].first].address || work == 0)
+                continue;
+            single->loops++;
+            if (work > single->amount)
+                *single = (lab_sass_single){ single->loops, flow->loops[l].first, work };
+        }
+    free(many);
+    free(any);
+    free(list);
+    return done;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -165,12 +362,12 @@ static void judge_all(const bank_walk *walk, sass_state *state, int *alone, lab_
         *state = walk->at[b];
         for (int i = block->first; i <= block->last; i++) {
             const sass_instruction *instruction = &walk->code->list[i];
-            judge(state, instruction, block->loop >= 0, &sass->banks);
-            sass_rows_judge(state, instruction, block->loop >= 0, &sass->rows);
-            sass_single_step(&choice, state, instruction);
+            judge_banks(state, instruction, block->loop >= 0, &sass->banks);
+            judge_rows(state, instruction, block->loop >= 0, &sass->rows);
+            follow_choice(&choice, state, instruction);
             sass_lanes_step(state, instruction, walk->shape);
         }
-        alone[b] = sass_single_edge(&choice, walk->code, walk->flow, b);
+        alone[b] = edge_of_one(&choice, walk->code, walk->flow, b);
     }
 }
 
@@ -178,10 +375,10 @@ static void judge_all(const bank_walk *walk, sass_state *state, int *alone, lab_
 static bool is_flat(const sass_code *code)
 {
     for (int i = 0; i < code->count; i++) {
-        const char *text = code->list[i].operands;
-        for (int at = 0; at + 8 <= code->list[i].operand_length; at++)
-            if (strncmp(text + at, "SR_TID.Y", 8) == 0 || strncmp(text + at, "SR_TID.Z", 8) == 0)
-                return false;
+        const size_t length = (size_t)code->list[i].operand_length;
+        if (memmem(code->list[i].operands, length, "SR_TID.Y", 8) ||
+            memmem(code->list[i].operands, length, "SR_TID.Z", 8))
+            return false;
     }
     return true;
 }
@@ -212,7 +409,7 @@ bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sa
         spread(&walk, state);
         judge_all(&walk, state, alone, sass);
         sass->banks.shapeless = !walk.shape && sass->banks.unknown > 0;
-        done = sass_single_find(code, flow, alone, &sass->single);
+        done = find_single(code, flow, alone, &sass->single);
     }
     free(alone);
     free(walk.at);

@@ -17,14 +17,138 @@ enum {
     REGISTER_ZERO = 255
 };
 
-typedef struct operands {
-    int count;
-    char text[OPERANDS][OPERAND_SIZE]; /* without ".reuse" */
-} operands;
+/* -------------------------------------------------------------------------- */
+/* Arithmetic on the values of 32 lanes                                       */
+/* -------------------------------------------------------------------------- */
+
+static const sass_value unknown = { .kind = SASS_UNKNOWN };
+static const sass_value uniform = { .kind = SASS_SHIFTED }; /* the same in all lanes */
+static const sass_value zero = { .kind = SASS_EXACT };
+
+/* True if all lanes have the same known value. */
+static bool is_flat(const sass_value *value)
+{
+    for (int i = 1; i < SASS_LANES; i++)
+        if (value->lane[i] != value->lane[0])
+            return false;
+    return value->kind != SASS_UNKNOWN;
+}
+
+static bool is_constant(const sass_value *value)
+{
+    return value->kind == SASS_EXACT && is_flat(value);
+}
+
+static sass_value constant(int32_t number)
+{
+    sass_value value = { .kind = SASS_EXACT };
+    for (int i = 0; i < SASS_LANES; i++)
+        value.lane[i] = number;
+    return value;
+}
+
+/* To 32 bits. */
+static int32_t wrap(int64_t number)
+{
+    return (int32_t)(uint32_t)(uint64_t)number;
+}
+
+static sass_value add(const sass_value *a, const sass_value *b)
+{
+    sass_value sum = { .kind = a->kind < b->kind ? a->kind : b->kind };
+    for (int i = 0; i < SASS_LANES; i++)
+        sum.lane[i] = wrap((int64_t)a->lane[i] + b->lane[i]);
+    return sum.kind == SASS_UNKNOWN ? unknown : sum;
+}
+
+/* A common term times a constant is still a common term. */
+static sass_value multiply(const sass_value *a, const sass_value *b)
+{
+    sass_value product = { .kind = a->kind < b->kind ? a->kind : b->kind };
+    if (product.kind == SASS_SHIFTED && !is_constant(a) && !is_constant(b))
+        return is_flat(a) && is_flat(b) ? uniform : unknown;
+    for (int i = 0; i < SASS_LANES; i++)
+        product.lane[i] = wrap((int64_t)a->lane[i] * b->lane[i]);
+    return product.kind == SASS_UNKNOWN ? unknown : product;
+}
+
+static sass_value shift_left(const sass_value *a, const sass_value *by)
+{
+    if (!is_constant(by) || by->lane[0] < 0 || by->lane[0] > 31)
+        return unknown;
+    const sass_value factor = constant(wrap((int64_t)1 << by->lane[0]));
+    return multiply(a, &factor);
+}
+
+/* Shifted-out bits may have carried: only exact values can be shifted right. */
+static sass_value shift_right(const sass_value *a, const sass_value *by, bool is_signed)
+{
+    sass_value result = { .kind = SASS_EXACT };
+    if (is_flat(a) && is_flat(by) && !(is_constant(a) && is_constant(by)))
+        return uniform;
+    if (a->kind != SASS_EXACT || !is_constant(by) || by->lane[0] < 0 || by->lane[0] > 31)
+        return unknown;
+    for (int i = 0; i < SASS_LANES; i++)
+        result.lane[i] = is_signed ? a->lane[i] >> by->lane[0]
+                                   : wrap((int64_t)((uint32_t)a->lane[i] >> by->lane[0]));
+    return result;
+}
+
+/* Combines bits a, b and c to bit 4a + 2b + c of @table. */
+static sass_value combine_bits(const sass_value parts[3], unsigned table)
+{
+    sass_value result = { .kind = SASS_EXACT };
+    bool exact = true, flat = true;
+    for (int p = 0; p < 3; p++) {
+        exact = exact && parts[p].kind == SASS_EXACT;
+        flat = flat && is_flat(&parts[p]);
+    }
+    if (!exact)
+        return flat ? uniform : unknown;
+    for (int i = 0; i < SASS_LANES; i++) {
+        uint32_t bits = 0;
+        uint32_t a = (uint32_t)parts[0].lane[i], b = (uint32_t)parts[1].lane[i],
+                 c = (uint32_t)parts[2].lane[i];
+        for (unsigned row = 0; row < 8; row++)
+            if (table >> row & 1)
+                bits |= (row & 4 ? a : ~a) & (row & 2 ? b : ~b) & (row & 1 ? c : ~c);
+        result.lane[i] = (int32_t)bits;
+    }
+    return result;
+}
+
+bool sass_merge(sass_value *value, const sass_value *other)
+{
+    bool same = true, parallel = true;
+    if (value->kind == SASS_UNKNOWN)
+        return false;
+    for (int i = 0; i < SASS_LANES; i++) {
+        same = same && value->lane[i] == other->lane[i];
+        parallel = parallel && wrap((int64_t)value->lane[i] - value->lane[0]) ==
+                                   wrap((int64_t)other->lane[i] - other->lane[0]);
+    }
+    int kind = value->kind < other->kind ? (int)value->kind : (int)other->kind;
+    if (kind == SASS_EXACT && !same)
+        kind = SASS_SHIFTED;
+    if (kind == SASS_SHIFTED && !parallel)
+        kind = SASS_UNKNOWN;
+    if (kind == (int)value->kind)
+        return false;
+    if (kind == SASS_UNKNOWN)
+        *value = unknown;
+    else
+        value->kind = SASS_SHIFTED;
+    return true;
+}
 
 /* -------------------------------------------------------------------------- */
 /* Operands                                                                   */
 /* -------------------------------------------------------------------------- */
+
+typedef struct operands {
+    int count;
+    char text[OPERANDS][OPERAND_SIZE]; /* without ".reuse" */
+} operands;
 
 static operands split(const sass_instruction *instruction)
 {
@@ -79,8 +203,8 @@ static int read_register(const char *text, const char **rest)
 
 static sass_value negate(const sass_value *value)
 {
-    const sass_value minus = sass_constant(-1);
-    return sass_multiply(value, &minus);
+    const sass_value minus = constant(-1);
+    return multiply(value, &minus);
 }
 
 /* The value of a source: -R3, ~R3, 0x10, UR4, c[0x0][0x210]. Halves of registers and absolute
@@ -90,25 +214,23 @@ static sass_value source(const sass_state *state, const char *text)
     char sign = *text == '-' || *text == '~' ? *text : '\0';
     const char *at = text + (sign != '\0'), *rest = "";
     char *end;
-    sass_value value = sass_unknown;
+    sass_value value = unknown;
     int number = read_register(at, &rest);
     if (number >= 0)
-        value = *rest                     ? sass_unknown
-                : number == REGISTER_ZERO ? sass_zero
-                                          : state->registers[number];
+        value = *rest ? unknown : number == REGISTER_ZERO ? zero : state->registers[number];
     else if (strcmp(at, "URZ") == 0)
-        value = sass_zero;
+        value = zero;
     else if ((at[0] == 'U' && at[1] == 'R') || strncmp(at, "c[", 2) == 0)
-        value = sass_uniform;
+        value = uniform;
     else if (*at >= '0' && *at <= '9') {
         long long immediate = strtoll(at, &end, 0);
-        value = *end ? sass_unknown : sass_constant(sass_wrap(immediate));
+        value = *end ? unknown : constant(wrap(immediate));
     }
     if (sign == '~' && value.kind == SASS_EXACT)
         for (int i = 0; i < SASS_LANES; i++)
             value.lane[i] = ~value.lane[i];
     else if (sign == '~')
-        value = sass_is_flat(&value) ? sass_uniform : sass_unknown;
+        value = is_flat(&value) ? uniform : unknown;
     return sign == '-' ? negate(&value) : value;
 }
 
@@ -127,38 +249,38 @@ typedef struct step {
 
 static sass_value do_move(const step *s)
 {
-    return s->count == 1 ? s->from[0] : sass_unknown;
+    return s->count == 1 ? s->from[0] : unknown;
 }
 
 static sass_value do_add(const step *s)
 {
-    sass_value sum = sass_add(&s->from[0], &s->from[1]);
-    return sass_has(s->instruction, "X") ? sass_unknown : sass_add(&sum, &s->from[2]);
+    sass_value sum = add(&s->from[0], &s->from[1]);
+    return sass_has(s->instruction, "X") ? unknown : add(&sum, &s->from[2]);
 }
 
 static sass_value do_multiply(const step *s)
 {
     const sass_instruction *instruction = s->instruction;
     if (sass_has(instruction, "HI") || sass_has(instruction, "X"))
-        return sass_unknown;
-    sass_value product = sass_multiply(&s->from[0], &s->from[1]);
-    return sass_add(&product, &s->from[2]);
+        return unknown;
+    sass_value product = multiply(&s->from[0], &s->from[1]);
+    return add(&product, &s->from[2]);
 }
 
 static sass_value do_lea(const step *s)
 {
     if (sass_has(s->instruction, "X"))
-        return sass_unknown;
+        return unknown;
     if (!sass_has(s->instruction, "HI")) {
-        sass_value shifted = sass_shift_left(&s->from[0], &s->from[2]);
-        return sass_add(&shifted, &s->from[1]);
+        sass_value shifted = shift_left(&s->from[0], &s->from[2]);
+        return add(&shifted, &s->from[1]);
     }
-    if (s->count != 4 || !sass_is_constant(&s->from[2]) || s->from[2].lane[0] != 0 ||
-        !sass_is_constant(&s->from[3]))
-        return sass_unknown;
-    const sass_value by = sass_constant(32 - s->from[3].lane[0]);
-    sass_value shifted = sass_shift_right(&s->from[0], &by, sass_has(s->instruction, "SX32"));
-    return sass_add(&shifted, &s->from[1]);
+    if (s->count != 4 || !is_constant(&s->from[2]) || s->from[2].lane[0] != 0 ||
+        !is_constant(&s->from[3]))
+        return unknown;
+    const sass_value by = constant(32 - s->from[3].lane[0]);
+    sass_value shifted = shift_right(&s->from[0], &by, sass_has(s->instruction, "SX32"));
+    return add(&shifted, &s->from[1]);
 }
 
 /* SHF.L low, by, high; SHF.R low, by, high; with .HI, the upper half of the result. */
@@ -167,17 +289,16 @@ static sass_value do_shift(const step *s)
     bool high = sass_has(s->instruction, "HI"), left = sass_has(s->instruction, "L");
     bool is_signed = sass_has(s->instruction, "S32");
     if (left && !high)
-        return sass_shift_left(&s->from[0], &s->from[1]);
-    bool alone = sass_is_constant(&s->from[0]) && s->from[0].lane[0] == 0;
-    return !left && high && alone ? sass_shift_right(&s->from[2], &s->from[1], is_signed)
-                                  : sass_unknown;
+        return shift_left(&s->from[0], &s->from[1]);
+    bool alone = is_constant(&s->from[0]) && s->from[0].lane[0] == 0;
+    return !left && high && alone ? shift_right(&s->from[2], &s->from[1], is_signed) : unknown;
 }
 
 static sass_value do_bits(const step *s)
 {
-    if (s->count != 4 || !sass_is_constant(&s->from[3]))
-        return sass_unknown;
-    return sass_combine_bits(s->from, (unsigned)s->from[3].lane[0]);
+    if (s->count != 4 || !is_constant(&s->from[3]))
+        return unknown;
+    return combine_bits(s->from, (unsigned)s->from[3].lane[0]);
 }
 
 /* One coordinate of the first warp's threads: x varies fastest. Lanes beyond the block repeat it.
@@ -203,14 +324,14 @@ static sass_value do_ask(const step *s)
         return coordinate(s->shape, s->text[0][strlen(place)]);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         if (strcmp(s->text[0], same[i]) == 0)
-            return sass_uniform;
-    return sass_unknown;
+            return uniform;
+    return unknown;
 }
 
 /* A parameter is uniform if its address is. */
 static sass_value do_load_constant(const step *s)
 {
-    return s->count == 1 && !strchr(s->text[0], 'R') ? sass_uniform : sass_unknown;
+    return s->count == 1 && !strchr(s->text[0], 'R') ? uniform : unknown;
 }
 
 static const struct {
@@ -298,9 +419,9 @@ static sass_value evaluate(const sass_state *state, const sass_instruction *inst
         at++;
     *is_known = at < sizeof known / sizeof *known && known[at].run;
     if (!*is_known)
-        return sass_unknown;
+        return unknown;
     for (int i = 0; i < 4; i++) {
-        s.from[i] = sass_zero;
+        s.from[i] = zero;
         s.text[i] = "";
     }
     for (int i = result + 1; i < list->count && s.count < 4; i++) {
@@ -309,7 +430,7 @@ static sass_value evaluate(const sass_state *state, const sass_instruction *inst
         s.text[s.count] = list->text[i];
         s.from[s.count++] = source(state, list->text[i]);
     }
-    return s.count > 0 ? known[at].run(&s) : sass_unknown;
+    return s.count > 0 ? known[at].run(&s) : unknown;
 }
 
 void sass_lanes_step(sass_state *state, const sass_instruction *instruction,
@@ -321,13 +442,13 @@ void sass_lanes_step(sass_state *state, const sass_instruction *instruction,
     bool calls = sass_is(instruction, "CALL");
     if ((result < 0 || number == REGISTER_ZERO) && !calls)
         return;
-    sass_value value = calls ? sass_unknown
+    sass_value value = calls ? unknown
                              : evaluate(state, instruction, &list, result, shape, &is_known);
     if (calls)
         number = 0;
     int count = results(instruction, !calls && is_known);
     for (int i = number; i < number + count && i < SASS_REGISTERS; i++) {
-        const sass_value *now = i == number ? &value : &sass_unknown;
+        const sass_value *now = i == number ? &value : &unknown;
         if (instruction->guarded)
             sass_merge(&state->registers[i], now);
         else
@@ -343,16 +464,16 @@ void sass_lanes_step(sass_state *state, const sass_instruction *instruction,
 static sass_value summand(const sass_state *state, char *text)
 {
     char *dot = strchr(text, '.');
-    sass_value factor = sass_constant(1);
+    sass_value factor = constant(1);
     if (dot) {
         bool scaled = dot[1] == 'X';
         if (!scaled && strcmp(dot, ".U32") != 0 && strcmp(dot, ".64") != 0)
-            return sass_unknown;
-        factor = sass_constant(scaled ? atoi(dot + 2) : 1);
+            return unknown;
+        factor = constant(scaled ? atoi(dot + 2) : 1);
         *dot = '\0';
     }
     sass_value value = source(state, text);
-    return sass_multiply(&value, &factor);
+    return multiply(&value, &factor);
 }
 
 sass_value sass_lanes_address(const sass_state *state, const sass_instruction *instruction)
@@ -360,13 +481,13 @@ sass_value sass_lanes_address(const sass_state *state, const sass_instruction *i
     char text[64];
     /* the last bracket: in "desc[UR6][R12.64]" it has the address */
     const char *open = memrchr(instruction->operands, '[', (size_t)instruction->operand_length);
-    sass_value sum = sass_zero;
+    sass_value sum = zero;
     if (!open)
-        return sass_unknown;
+        return unknown;
     size_t left = (size_t)(instruction->operands + instruction->operand_length - open - 1);
     size_t length = strcspn(open + 1, "]");
     if (length >= sizeof text || length >= left)
-        return sass_unknown;
+        return unknown;
     memcpy(text, open + 1, length);
     text[length] = '\0';
     for (char *at = text, *plus; at; at = plus ? plus + 1 : NULL) {
@@ -374,7 +495,7 @@ sass_value sass_lanes_address(const sass_state *state, const sass_instruction *i
         if (plus)
             *plus = '\0';
         const sass_value more = summand(state, at);
-        sum = sass_add(&sum, &more);
+        sum = add(&sum, &more);
     }
     return sum;
 }
@@ -382,19 +503,6 @@ sass_value sass_lanes_address(const sass_state *state, const sass_instruction *i
 /* -------------------------------------------------------------------------- */
 /* Comparisons                                                                */
 /* -------------------------------------------------------------------------- */
-
-static bool is_true(const char *word, int32_t a, int32_t b)
-{
-    const struct {
-        const char *word;
-        bool holds;
-    } all[] = { { "EQ", a == b }, { "NE", a != b }, { "LT", a < b },
-                { "LE", a <= b }, { "GT", a > b },  { "GE", a >= b } };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].word, word) == 0)
-            return all[i].holds;
-    return false;
-}
 
 uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *instruction,
                             int *predicate)
@@ -414,8 +522,11 @@ uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *ins
     if (a.kind != SASS_EXACT || b.kind != SASS_EXACT || list.text[0][0] != 'P' ||
         list.text[0][1] < '0' || list.text[0][1] > '9')
         return 0;
-    for (int i = 0; i < SASS_LANES; i++)
-        lanes |= (uint32_t)is_true(words[word], a.lane[i], b.lane[i]) << i;
+    for (int i = 0; i < SASS_LANES; i++) {
+        const int32_t x = a.lane[i], y = b.lane[i];
+        const bool holds[] = { x == y, x != y, x<y, x <= y, x> y, x >= y }; /* as in words */
+        lanes |= (uint32_t)holds[word] << i;
+    }
     *predicate = list.text[0][1] - '0';
     return lanes;
 }

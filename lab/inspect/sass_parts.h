@@ -79,7 +79,7 @@ typedef struct sass_flow {
 heed_status sass_flow_find(sass_flow *flow, const sass_code *code);
 void sass_flow_free(sass_flow *flow);
 
-/* ---- sass_values.c: known values of registers by lane ---- */
+/* ---- sass_lanes.c: known values of registers by lane, and effects of instructions on them ---- */
 
 #define SASS_LANES 32
 
@@ -93,27 +93,8 @@ typedef struct sass_value {
     int32_t lane[SASS_LANES];
 } sass_value;
 
-/* Unknown; the same in all lanes; zero in all lanes. */
-extern const sass_value sass_unknown, sass_uniform, sass_zero;
-
-/* True if all lanes have the same known value. */
-bool sass_is_flat(const sass_value *value);
-bool sass_is_constant(const sass_value *value);
-
-sass_value sass_constant(int32_t number);
-int32_t sass_wrap(int64_t number); /* to 32 bits */
-sass_value sass_add(const sass_value *a, const sass_value *b);
-sass_value sass_multiply(const sass_value *a, const sass_value *b);
-sass_value sass_shift_left(const sass_value *a, const sass_value *by);
-sass_value sass_shift_right(const sass_value *a, const sass_value *by, bool is_signed);
-
-/* Combines bits a, b and c to bit 4a + 2b + c of @table. */
-sass_value sass_combine_bits(const sass_value parts[3], unsigned table);
-
 /* sass_merge() weakens *@value to cover both paths of a join. Returns true if it changed. */
 bool sass_merge(sass_value *value, const sass_value *other);
-
-/* ---- sass_lanes.c: effects of instructions on values ---- */
 
 #define SASS_REGISTERS 255
 
@@ -135,63 +116,11 @@ sass_value sass_lanes_address(const sass_state *state, const sass_instruction *i
 uint32_t sass_lanes_compare(const sass_state *state, const sass_instruction *instruction,
                             int *predicate);
 
-/* ---- sass_banks.c: conflicts of shared memory ---- */
+/* ---- sass_banks.c: conflicts of shared memory, uncoalesced loads from global memory ---- */
 
 /* sass_banks_judge() judges all accesses whose addresses are known by lane, for blocks of @shape
  * or, if NULL, of one row, and fills banks, rows and single of @sass. False: no memory. */
 bool sass_banks_judge(const sass_code *code, const sass_flow *flow, const lab_sass_shape *shape,
                       lab_sass *sass);
-
-/* ---- sass_rows.c: uncoalesced loads from global memory ---- */
-
-void sass_rows_judge(const sass_state *state, const sass_instruction *instruction, bool in_loop,
-                     lab_sass_rows *rows);
-
-/* ---- sass_single.c: code that only one thread executes ---- */
-
-/* sass_single_step() tracks, through a block, a predicate (-1: none) that is true for only one
- * lane, or, if others, for all but one. */
-typedef struct sass_choice {
-    int predicate;
-    bool others;
-} sass_choice;
-void sass_single_step(sass_choice *choice, const sass_state *state,
-                      const sass_instruction *instruction);
-
-/* sass_single_edge() returns the successor of @block that at most one lane takes, given @choice at
- * its end; -1: none. */
-int sass_single_edge(const sass_choice *choice, const sass_code *code, const sass_flow *flow,
-                     int block);
-
-/* sass_single_find() finds the loops that are reached only through edges to the blocks in @alone,
- * which has such a successor or -1 for each block. False: no memory. */
-bool sass_single_find(const sass_code *code, const sass_flow *flow, const int *alone,
-                      lab_sass_single *single);
-
-/* A function that kernels call: its first block, and the block that calls it. */
-typedef struct flow_call {
-    int from, to;
-} flow_call;
-
-typedef struct flow_maker {
-    const sass_code *code;
-    sass_flow *flow;
-    int *block_of; /* by instruction */
-    flow_call *calls;
-    int call_count;
-    int *order; /* blocks in postorder from the entry and the functions */
-    int order_count;
-    int *rank;      /* by block: its position in order; -1: unreachable */
-    int *dominator; /* by block: its immediate dominator; itself for a root */
-    int *stack;
-    int *body;     /* blocks of the current loop */
-    int *marked;   /* by block: 1 + the last loop that it was marked for */
-    bool *is_root; /* by block */
-    bool failed;
-} flow_maker;
-
-/* sass_loops.c: sass_loops_find() finds the loops of a flow that has blocks and edges. False: no
- * memory. */
-bool sass_loops_find(flow_maker *maker);
 
 #endif /* LAB_SASS_PARTS_H */

@@ -172,27 +172,6 @@ heed_status lab_ceiling_flops(lab_ceiling *ceiling, heed_type type, int threads,
     return status;
 }
 
-heed_status lab_ceiling_copy(double *bandwidth, int threads)
-{
-    if (threads < 1)
-        return HEED_ERR_INVALID;
-    member *team = calloc((size_t)threads, sizeof *team);
-    char *memory = malloc(2 * COPY_BYTES);
-    heed_status status = HEED_ERR_NO_MEMORY;
-    if (team && memory) {
-        size_t share = COPY_BYTES / (size_t)threads;
-        for (int i = 0; i < threads; i++) {
-            team[i].from = memory + (size_t)i * share;
-            team[i].to = team[i].from + COPY_BYTES;
-            team[i].bytes = share;
-        }
-        status = run_team(team, threads, copy_main, bandwidth);
-    }
-    free(memory);
-    free(team);
-    return status;
-}
-
 heed_status lab_ceiling_exp(lab_ceiling *ceiling, int threads, const char *cpu)
 {
     if (!cpu || threads < 1)
@@ -206,22 +185,38 @@ heed_status lab_ceiling_exp(lab_ceiling *ceiling, int threads, const char *cpu)
     return HEED_ERR_INVALID;
 }
 
-heed_status lab_ceiling_stream(double *bandwidth, int threads, size_t bytes)
+/* Runs @main with @share bytes for each thread, and as many to copy to. */
+static heed_status run_memory(int threads, size_t share, void *(*main)(void *), double *bandwidth)
 {
-    if (threads < 1 || bytes / READ_UNIT < (size_t)threads)
-        return HEED_ERR_INVALID;
-    size_t share = bytes / (size_t)threads / READ_UNIT * READ_UNIT;
+    const size_t all = share * (size_t)threads;
     member *team = calloc((size_t)threads, sizeof *team);
-    char *memory = aligned_alloc(READ_UNIT, share * (size_t)threads);
+    char *memory = aligned_alloc(READ_UNIT, 2 * all); /* it takes no place until it is written */
     heed_status status = HEED_ERR_NO_MEMORY;
     if (team && memory) {
         for (int i = 0; i < threads; i++) {
             team[i].from = memory + (size_t)i * share;
+            team[i].to = team[i].from + all;
             team[i].bytes = share;
         }
-        status = run_team(team, threads, read_main, bandwidth);
+        status = run_team(team, threads, main, bandwidth);
     }
     free(memory);
     free(team);
     return status;
+}
+
+heed_status lab_ceiling_copy(double *bandwidth, int threads)
+{
+    if (threads < 1)
+        return HEED_ERR_INVALID;
+    return run_memory(threads, COPY_BYTES / (size_t)threads / READ_UNIT * READ_UNIT, copy_main,
+                      bandwidth);
+}
+
+heed_status lab_ceiling_stream(double *bandwidth, int threads, size_t bytes)
+{
+    if (threads < 1 || bytes / READ_UNIT < (size_t)threads)
+        return HEED_ERR_INVALID;
+    return run_memory(threads, bytes / (size_t)threads / READ_UNIT * READ_UNIT, read_main,
+                      bandwidth);
 }

@@ -5,74 +5,44 @@
 #include "ceiling_loops.h"
 
 typedef float vector __attribute__((vector_size(16)));
+typedef int32_t integers __attribute__((vector_size(16)));
+typedef uint64_t words __attribute__((vector_size(16)));
+#define LANES 4
+#define REGISTERS 12 /* with two for the factors these use 14 of the 16 registers of x86-64 */
+#define CHAINS 4
+#define SPREAD spread
+#define STEP step
 
-/* With two registers for the factors these use 14 of the 16 registers of x86-64. */
-enum {
-    REGISTERS = 12,
-    LANES = 4
-};
+/* A float32 of this size has no fractional bits. */
+#define ROUNDER 12582912.0f
 
-static float run(int64_t rounds, const float factors[2])
+static inline vector spread(float x)
 {
-    vector sums[REGISTERS];
-    vector scale = { factors[0], factors[0], factors[0], factors[0] };
-    vector shift = { factors[1], factors[1], factors[1], factors[1] };
-
-    for (int i = 0; i < REGISTERS; i++)
-        sums[i] = (float)i * scale;
-    for (int64_t round = 0; round < rounds; round++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < REGISTERS; i++)
-            sums[i] = sums[i] * scale + shift;
-    }
-    for (int i = 1; i < REGISTERS; i++)
-        sums[0] += sums[i];
-    return sums[0][0];
+    return (vector){ x, x, x, x };
 }
+
+static inline vector step(vector sum, vector scale, vector shift)
+{
+    return sum * scale + shift;
+}
+
+static inline vector fraction(vector t)
+{
+    return t - (t + ROUNDER - ROUNDER);
+}
+
+static inline vector scale_by(vector p, vector t)
+{
+    return (vector)((integers)p + ((integers)(t + ROUNDER) << 23));
+}
+
+#include "ceiling_template.h"
 
 const lab_ceiling_loop lab_ceiling_f32_scalar = {
     .name = "f32 multiply and add, 128 bits",
     .flops = 2.0 * REGISTERS * LANES,
     .run = run,
 };
-
-typedef int32_t integers __attribute__((vector_size(16)));
-typedef uint64_t words __attribute__((vector_size(16)));
-
-enum {
-    CHAINS = 4
-};
-
-/* A float32 of this size has no fractional bits. */
-#define ROUNDER 12582912.0f
-
-static vector minus_exp2(vector t)
-{
-    vector rounded = t + ROUNDER;
-    vector f = t - (rounded - ROUNDER);
-    vector p = f * -LAB_EXP_5 - LAB_EXP_4;
-    p = p * f - LAB_EXP_3;
-    p = p * f - LAB_EXP_2;
-    p = p * f - LAB_EXP_1;
-    p = p * f - 1.0f;
-    return (vector)((integers)p + ((integers)rounded << 23));
-}
-
-static float run_exp(int64_t rounds, const float factors[2])
-{
-    vector x[CHAINS];
-
-    for (int i = 0; i < CHAINS; i++)
-        x[i] = (vector){ 0, 0, 0, 0 } - factors[0] * (float)i;
-    for (int64_t round = 0; round < rounds; round++) {
-#pragma GCC unroll 4
-        for (int i = 0; i < CHAINS; i++)
-            x[i] = minus_exp2(x[i]);
-    }
-    for (int i = 1; i < CHAINS; i++)
-        x[0] += x[i];
-    return x[0][0];
-}
 
 const lab_ceiling_loop lab_ceiling_exp_scalar = {
     .name = "exp2 of degree 5, 128 bits",

@@ -14,16 +14,11 @@
 static bool won(lab_decision *decision, const lab_bout *bouts, size_t count, int round, double gain,
                 size_t wins)
 {
-    double slowest = 0;
-    decision->wins = decision->losses = decision->slowest = 0;
+    decision->wins = decision->losses = 0;
     for (size_t i = 0; i < count; i++) {
         const lab_comparison *one = &bouts[i].compared[round];
         decision->wins += one->verdict == LAB_FASTER && one->ratio.low > 1 + gain;
         decision->losses += one->verdict == LAB_SLOWER;
-        if (i == 0 || one->ratio.estimate < slowest) {
-            slowest = one->ratio.estimate;
-            decision->slowest = i;
-        }
     }
     decision->fresh = round > 0;
     return decision->wins >= wins && decision->losses == 0;

@@ -26,7 +26,6 @@ typedef struct lab_decision {
     bool ahead;      /* the challenger won all rounds so far */
     size_t wins;     /* shapes on which it is FASTER by the gain; in the deciding round */
     size_t losses;   /* shapes on which it is SLOWER */
-    size_t slowest;  /* number of the shape with the smallest ratio */
     bool fresh;      /* the second round decided */
     char reason[96]; /* as text */
 } lab_decision;

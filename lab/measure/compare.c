@@ -58,15 +58,6 @@ static void look_at(const lab_series *series, size_t pairs, size_t stretch, doub
     comparison->pairs = pairs;
 }
 
-static lab_stop stop_of(const lab_series *series, const lab_comparison *comparison)
-{
-    if (comparison->verdict != LAB_AMBIGUOUS)
-        return LAB_STOP_CLEAR;
-    if (series->pairs >= series->planned)
-        return LAB_STOP_PAIRS;
-    return series->ended ? LAB_STOP_TIME : LAB_STOP_NOT;
-}
-
 heed_status lab_compare(const lab_series *series, const lab_rules *rules,
                         lab_comparison *comparison)
 {
@@ -76,7 +67,6 @@ heed_status lab_compare(const lab_series *series, const lab_rules *rules,
         return HEED_ERR_INVALID;
     *comparison = (lab_comparison){ .ratio = { 1, 0, INFINITY },
                                     .margin = full.margin,
-                                    .gain = full.gain,
                                     .confidence = full.confidence };
     lab_schedule_make(&due, series, &full);
     while (comparison->looks < due.count && comparison->verdict == LAB_AMBIGUOUS) {
@@ -84,7 +74,6 @@ heed_status lab_compare(const lab_series *series, const lab_rules *rules,
         look_at(series, due.pairs[look], due.stretch, due.tails[look], &full, comparison);
     }
     comparison->noise = noise_of(series, series->pairs, log(comparison->ratio.estimate));
-    comparison->stop = stop_of(series, comparison);
     return HEED_OK;
 }
 

@@ -85,23 +85,13 @@ size_t lab_stretch_pairs(size_t planned);
  * taken: a whole number of stretches. Two looks may coincide. */
 size_t lab_look_pairs(size_t planned, size_t looks, size_t look);
 
-/* Why the comparison ended. */
-typedef enum lab_stop {
-    LAB_STOP_NOT = 0, /* it has not: AMBIGUOUS, and more pairs will come */
-    LAB_STOP_CLEAR,   /* the verdict is clear */
-    LAB_STOP_PAIRS,   /* AMBIGUOUS after all planned pairs */
-    LAB_STOP_TIME     /* AMBIGUOUS, and time ran out */
-} lab_stop;
-
 typedef struct lab_comparison {
     lab_interval ratio; /* time of B over time of A; unbounded: from 0 to infinity */
     lab_compared verdict;
-    lab_stop stop;
     size_t pairs;  /* used for the verdict; there may be more */
     size_t looks;  /* taken */
     size_t merged; /* adjacent stretches merged into one unit because they were correlated */
     double margin;
-    double gain;
     double confidence; /* of the interval */
     double noise;      /* of one pair: a robust standard deviation, as a share */
 } lab_comparison;

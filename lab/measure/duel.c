@@ -199,7 +199,7 @@ static heed_status take_turns(lab_duel *duel, const lab_side *a, const lab_side 
         if (!look_is_due(duel, &options->rules))
             continue;
         status = judge(duel, &options->rules);
-        if (duel->comparison.stop == LAB_STOP_CLEAR)
+        if (duel->comparison.verdict != LAB_AMBIGUOUS)
             break;
     }
     return status;

@@ -133,30 +133,15 @@ static json_t *number_or_null(double value, bool known)
     return known ? json_real(value) : json_null();
 }
 
-json_t *lab_environment_json(const lab_environment *environment)
+json_t *lab_environment_json(const lab_environment *it)
 {
-    json_t *object = json_object();
-    int bad = 0;
-
-    bad |= json_object_set_new(object, "cpu", text_or_null(environment->cpu));
-    bad |= json_object_set_new(object, "cores_online", json_integer(environment->cores_online));
-    bad |= json_object_set_new(
-        object, "cores_allowed",
-        environment->cores_allowed > 0 ? json_integer(environment->cores_allowed) : json_null());
-    bad |= json_object_set_new(object, "governor", text_or_null(environment->governor));
-    bad |= json_object_set_new(object, "clock_mhz",
-                               number_or_null(environment->clock_mhz, environment->clock_mhz > 0));
-    bad |= json_object_set_new(object, "load",
-                               number_or_null(environment->load, environment->load >= 0));
-    bad |= json_object_set_new(
-        object, "memory_gib", number_or_null(environment->memory_gib, environment->memory_gib > 0));
-    bad |= json_object_set_new(object, "kernel", text_or_null(environment->kernel));
-    bad |= json_object_set_new(object, "compiler", text_or_null(environment->compiler));
-    bad |= json_object_set_new(object, "heed", json_string(environment->heed));
-    bad |= json_object_set_new(object, "commit", text_or_null(environment->commit));
-    bad |= json_object_set_new(object, "time", text_or_null(environment->time));
-    if (!bad)
-        return object;
-    json_decref(object);
-    return NULL;
+    return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "cpu",
+                     text_or_null(it->cpu), "cores_online", it->cores_online, "cores_allowed",
+                     it->cores_allowed > 0 ? json_integer(it->cores_allowed) : json_null(),
+                     "governor", text_or_null(it->governor), "clock_mhz",
+                     number_or_null(it->clock_mhz, it->clock_mhz > 0), "load",
+                     number_or_null(it->load, it->load >= 0), "memory_gib",
+                     number_or_null(it->memory_gib, it->memory_gib > 0), "kernel",
+                     text_or_null(it->kernel), "compiler", text_or_null(it->compiler), "heed",
+                     it->heed, "commit", text_or_null(it->commit), "time", text_or_null(it->time));
 }

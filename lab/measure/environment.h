@@ -30,8 +30,8 @@ void lab_environment_read(lab_environment *environment);
 /* lab_environment_cores() returns the number of cores that this process may use, 1 if unknown. */
 int lab_environment_cores(void);
 
-/* lab_environment_json() returns @environment as a JSON object with the same field names; unknown
+/* lab_environment_json() returns @it as a JSON object with the same field names; unknown
  * facts are null. The caller owns it. NULL if there is no memory. */
-json_t *lab_environment_json(const lab_environment *environment);
+json_t *lab_environment_json(const lab_environment *it);
 
 #endif /* LAB_ENVIRONMENT_H */

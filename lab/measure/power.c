@@ -49,24 +49,24 @@ static lab_compared verdict_of(const simulation *s, size_t run, double shift)
 }
 
 /* True if a difference of exp(@shift) is found often enough, in both directions. */
-static bool is_found(const simulation *s, double shift, double power)
+static bool is_found(const simulation *s, double shift)
 {
     size_t faster = 0, slower = 0;
     for (size_t run = 0; run < REPEATS; run++) {
         faster += verdict_of(s, run, shift) == LAB_FASTER;
         slower += verdict_of(s, run, -shift) == LAB_SLOWER;
     }
-    return (double)(faster < slower ? faster : slower) >= power * REPEATS;
+    return (double)(faster < slower ? faster : slower) >= LAB_POWER * REPEATS;
 }
 
-static double smallest(const simulation *s, double power)
+static double smallest(const simulation *s)
 {
     double low = 0, high = log(1 + LAB_POWER_WORST);
-    if (!is_found(s, high, power))
+    if (!is_found(s, high))
         return INFINITY;
     for (int i = 0; i < HALVINGS; i++) {
         double middle = (low + high) / 2;
-        if (is_found(s, middle, power))
+        if (is_found(s, middle))
             high = middle;
         else
             low = middle;
@@ -74,8 +74,8 @@ static double smallest(const simulation *s, double power)
     return exp(high) - 1;
 }
 
-heed_status lab_power_detectable(const lab_series *series, const lab_rules *rules, double power,
-                                 uint64_t seed, double *difference)
+heed_status lab_power_detectable(const lab_series *series, const lab_rules *rules, uint64_t seed,
+                                 double *difference)
 {
     simulation s;
     lab_schedule due;
@@ -97,7 +97,7 @@ heed_status lab_power_detectable(const lab_series *series, const lab_rules *rule
     size_t count = lab_stretch_units(series, series->pairs, due.stretch, units);
     for (size_t run = 0; run < REPEATS; run++)
         repeat(&s, run, units, count, &due, seed);
-    *difference = smallest(&s, power > 0 ? power : LAB_POWER);
+    *difference = smallest(&s);
     free(s.low);
     free(s.high);
     return HEED_OK;

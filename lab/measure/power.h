@@ -18,10 +18,10 @@
 #define LAB_POWER_WORST 3.0
 
 /* lab_power_detectable() writes to *@difference the smallest difference, as a share, that a
- * comparison by @rules with the number of pairs of @series would find with probability @power (0:
- * LAB_POWER); INFINITY if even LAB_POWER_WORST would be missed, as with too few pairs. @series must
+ * comparison by @rules with the number of pairs of @series would find with probability
+ * LAB_POWER; INFINITY if even LAB_POWER_WORST would be missed, as with too few pairs. @series must
  * be complete, and its sides equal. Returns as lab_compare() does. */
-heed_status lab_power_detectable(const lab_series *series, const lab_rules *rules, double power,
-                                 uint64_t seed, double *difference);
+heed_status lab_power_detectable(const lab_series *series, const lab_rules *rules, uint64_t seed,
+                                 double *difference);
 
 #endif /* LAB_POWER_H */

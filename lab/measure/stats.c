@@ -1,5 +1,5 @@
 /*
- * stats.c - order statistics and bootstrap intervals
+ * stats.c - order statistics and spread
  */
 #include "stats.h"
 
@@ -8,16 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/tensor/random.h"
-
-/* Order of two doubles, for qsort(). */
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+#include "lab/base/array.h"
 
 double lab_stats_round(double seconds)
 {
@@ -28,7 +19,7 @@ double lab_stats_round(double seconds)
 void lab_stats_sort(double *samples, size_t n)
 {
     if (n > 1)
-        qsort(samples, n, sizeof *samples, ascending);
+        qsort(samples, n, sizeof *samples, lab_order_reals);
 }
 
 double lab_stats_quantile(const double *sorted, size_t n, double p)
@@ -120,78 +111,4 @@ lab_summary lab_stats_summary_of(const double *samples, size_t n)
     }
     free(sorted);
     return summary;
-}
-
-/* The options with their defaults filled in. */
-static heed_status bootstrap_options(const lab_bootstrap *options, lab_bootstrap *full)
-{
-    *full = options ? *options : (lab_bootstrap){ 0 };
-    if (full->resamples == 0)
-        full->resamples = LAB_BOOTSTRAP_RESAMPLES;
-    if (full->confidence == 0)
-        full->confidence = LAB_BOOTSTRAP_CONFIDENCE;
-    if (full->resamples < 1 || !(full->confidence > 0 && full->confidence < 1))
-        return HEED_ERR_INVALID;
-    return HEED_OK;
-}
-
-/* Sorts the bootstrap's @results and takes the interval from their quantiles. */
-static void cut_interval(double *results, const lab_bootstrap *options, lab_interval *interval)
-{
-    size_t count = (size_t)options->resamples;
-    double tail = (1 - options->confidence) / 2;
-
-    lab_stats_sort(results, count);
-    interval->low = lab_stats_quantile(results, count, tail);
-    interval->high = lab_stats_quantile(results, count, 1 - tail);
-}
-
-/* The memory of a bootstrap: a resample, and the results. */
-typedef struct scratch {
-    double *drawn;
-    double *results;
-} scratch;
-
-static heed_status scratch_create(scratch *s, size_t n, int resamples)
-{
-    /* The bias of lab_random_below() is negligible below 2^32, and no size below overflows. */
-    if (n == 0 || n > UINT32_MAX)
-        return HEED_ERR_INVALID;
-    s->drawn = calloc(n + (size_t)resamples, sizeof(double));
-    if (!s->drawn)
-        return HEED_ERR_NO_MEMORY;
-    s->results = s->drawn + n;
-    return HEED_OK;
-}
-
-/* The median of the @n values in @drawn, which it sorts. */
-static double median_of(double *drawn, size_t n)
-{
-    lab_stats_sort(drawn, n);
-    return lab_stats_median(drawn, n);
-}
-
-heed_status lab_stats_median_interval(const double *samples, size_t n, const lab_bootstrap *options,
-                                      lab_interval *interval)
-{
-    lab_bootstrap full;
-    scratch s;
-    heed_status status = bootstrap_options(options, &full);
-    if (status == HEED_OK)
-        status = scratch_create(&s, n, full.resamples);
-    if (status != HEED_OK)
-        return status;
-
-    memcpy(s.drawn, samples, n * sizeof *samples);
-    interval->estimate = median_of(s.drawn, n);
-
-    uint64_t drawn = 0;
-    for (int r = 0; r < full.resamples; r++) {
-        for (size_t i = 0; i < n; i++)
-            s.drawn[i] = samples[lab_random_below(full.seed, drawn++, (int64_t)n)];
-        s.results[r] = median_of(s.drawn, n);
-    }
-    cut_interval(s.results, &full, interval);
-    free(s.drawn);
-    return HEED_OK;
 }

@@ -1,20 +1,14 @@
 /*
- * stats.h - statistics of small samples: order statistics, spread, bootstrap intervals
+ * stats.h - statistics of small samples: order statistics, spread
  *
  * All functions take finite numbers. "sorted" means ascending, as lab_stats_sort() leaves them.
- * With no samples the result is NaN. Only the bootstrap and lab_stats_summary_of() allocate.
- *
- * Method and sources: quantiles are type 7 of Hyndman and Fan (1996), the default of R and NumPy.
- * Intervals are percentile bootstrap intervals (Efron and Tibshirani, "An Introduction to the
- * Bootstrap", 1993, chapter 13): resample with replacement, recompute, take quantiles of the
- * results. For the median of 10 or more samples a nominal 95 % covers 92 to 95 % in simulation;
- * with fewer samples the interval is too narrow, and with fewer than 3 it is meaningless.
+ * With no samples the result is NaN. Only lab_stats_summary_of() allocates. Quantiles are type 7 of
+ * Hyndman and Fan (1996), the default of R and NumPy.
  */
 #ifndef LAB_STATS_H
 #define LAB_STATS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "heed.h"
 
@@ -60,27 +54,11 @@ void lab_stats_summarize(double *samples, size_t n, lab_summary *summary);
  * are no samples or no memory. */
 lab_summary lab_stats_summary_of(const double *samples, size_t n);
 
-/* How to bootstrap. Zero in a field means its default. */
-typedef struct lab_bootstrap {
-    uint64_t seed;     /* for the resampling; the same seed gives the same interval */
-    int resamples;     /* default 2000 */
-    double confidence; /* two-sided, between 0 and 1; default 0.95 */
-} lab_bootstrap;
-
-#define LAB_BOOTSTRAP_RESAMPLES 2000
-#define LAB_BOOTSTRAP_CONFIDENCE 0.95
-
 /* A confidence interval and the estimate it belongs to. */
 typedef struct lab_interval {
     double estimate;
     double low;
     double high;
 } lab_interval;
-
-/* lab_stats_median_interval() writes the median of @n samples (any order) and its interval to
- * @interval. @options may be NULL. Allocates temporarily. Returns HEED_OK; HEED_ERR_INVALID if @n
- * is 0 or an option is out of range; HEED_ERR_NO_MEMORY. */
-heed_status lab_stats_median_interval(const double *samples, size_t n, const lab_bootstrap *options,
-                                      lab_interval *interval);
 
 #endif /* LAB_STATS_H */

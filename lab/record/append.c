@@ -1,21 +1,57 @@
 /*
  * append.c - adds trials, each with all of its rows in one transaction
  *
- * Each function below is for one table, in the order of schema.sql.
+ * Each function below the words is for one table, in the order of schema.sql.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "store.h"
 
 /* -------------------------------------------------------------------------- */
-/* Results                                                                    */
+/* Words                                                                      */
 /* -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *meaning;
+} verdicts[] = {
+#define LAB_RECORD_VERDICT(id, name, meaning) { name, meaning },
+#include "record/verdicts.def"
+#undef LAB_RECORD_VERDICT
+};
+
+static bool is_verdict(lab_record_verdict verdict)
+{
+    return (unsigned)verdict < LAB_RECORD_VERDICTS;
+}
+
+const char *lab_record_verdict_name(lab_record_verdict verdict)
+{
+    return is_verdict(verdict) ? verdicts[verdict].name : "unknown";
+}
+
+const char *lab_record_verdict_meaning(lab_record_verdict verdict)
+{
+    return is_verdict(verdict) ? verdicts[verdict].meaning : "unknown";
+}
+
+lab_record_verdict lab_record_verdict_find(const char *name)
+{
+    for (int i = 0; name && i < LAB_RECORD_VERDICTS; i++)
+        if (strcmp(verdicts[i].name, name) == 0)
+            return (lab_record_verdict)i;
+    return LAB_RECORD_VERDICTS;
+}
 
 const char *timing_name(lab_record_timing timing)
 {
     static const char *const names[] = { NULL, "cold", "hot", "eager" };
     return (unsigned)timing < sizeof names / sizeof *names ? names[timing] : NULL;
 }
+
+/* -------------------------------------------------------------------------- */
+/* Results                                                                    */
+/* -------------------------------------------------------------------------- */
 
 static heed_status add_samples(lab_record *record, int64_t trial, const lab_record_samples *samples,
                                lab_error *error)
@@ -121,7 +157,7 @@ static heed_status insert_trial(lab_record *record, const lab_record_trial *tria
               cell_positive("seconds", trial->seconds), cell_positive("p90", trial->p90),
               cell_positive("of_roofline", trial->of_roofline)),
         "RETURNING id", error);
-    return statement_one(&s, 0, id);
+    return statement_one(&s, id);
 }
 
 static heed_status add_described(lab_record *record, const lab_record_trial *trial, int64_t *id,
@@ -230,7 +266,7 @@ static heed_status add_refuted(lab_record *record, int64_t run, int64_t trial,
     statement_text(&s, reason);
     statement_text(&s, now);
     statement_integer(&s, trial);
-    heed_status status = statement_one(&s, 0, &id);
+    heed_status status = statement_one(&s, &id);
     return status == HEED_OK && id > 0 ? link_add(record, "trial", id, error) : status;
 }
 
@@ -264,7 +300,7 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
     heed_problem_print(trial->problem, spec, sizeof spec);
     statement s = statement_make(
         record,
-        "SELECT trial.id, verdict, trial.seconds, p90, sample.seconds FROM trial "
+        "SELECT trial.id, verdict, trial.seconds, sample.seconds FROM trial "
         "LEFT JOIN sample ON sample.trial = trial.id AND against = '' AND side = 'self' "
         "AND kind = timing "
         "WHERE run = ? AND candidate = (SELECT id FROM candidate WHERE hash = ?) "
@@ -279,9 +315,42 @@ heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
             .trial = statement_get_integer(&s, 0),
             .verdict = lab_record_verdict_find(statement_get_text(&s, 1)),
             .seconds = statement_get_real(&s, 2),
-            .p90 = statement_get_real(&s, 3),
-            .least = least_of(&s, 4),
+            .least = least_of(&s, 3),
         };
+    return statement_end(&s);
+}
+
+heed_status lab_record_visit_tried(lab_record *record, int64_t run,
+                                   heed_status (*fn)(void *data, const lab_record_tried *tried),
+                                   void *data, lab_error *error)
+{
+    statement s = statement_make(
+        record,
+        "SELECT kernel, text, coalesce(thought, ''), coalesce((SELECT max(hash) FROM ancestry JOIN "
+        "candidate AS p ON p.id = parent WHERE ancestry.candidate = candidate.id), ''), spec, "
+        "coalesce(reason, ''), verdict, trial.seconds, sample.seconds FROM trial "
+        "JOIN candidate ON candidate.id = candidate JOIN source ON source.id = candidate.source "
+        "JOIN problem ON problem.id = problem "
+        "LEFT JOIN sample ON sample.trial = trial.id AND against = '' AND side = 'self' "
+        "AND kind = timing WHERE run = ? AND attempt = 0 ORDER BY trial.id",
+        error);
+    statement_integer(&s, run);
+    while (statement_row(&s)) {
+        const double least = least_of(&s, 8);
+        const lab_record_tried tried = {
+            .kernel = statement_get_text(&s, 0),
+            .source = statement_get_text(&s, 1),
+            .thought = statement_get_text(&s, 2),
+            .parent = statement_get_text(&s, 3),
+            .problem = statement_get_text(&s, 4),
+            .reason = statement_get_text(&s, 5),
+            .verdict = lab_record_verdict_find(statement_get_text(&s, 6)),
+            .seconds = least > 0 ? least : statement_get_real(&s, 7),
+        };
+        const bool whole = tried.kernel && tried.source && tried.thought && tried.parent &&
+                           tried.problem && tried.reason;
+        s.status = whole ? fn(data, &tried) : HEED_ERR_NO_MEMORY;
+    }
     return statement_end(&s);
 }
 
@@ -291,13 +360,10 @@ static heed_status add_promotion(lab_record *record, int64_t trial, int64_t over
     char now[LAB_RECORD_TIME_SIZE];
     int64_t id;
     lab_record_now(now);
-    statement s = statement_insert(record, "promotion",
-                                   CELLS(cell_integer("trial", trial),
-                                         cell_at_least("over", 1, over), cell_text("at", now),
-                                         cell_text("reason", reason)),
-                                   "ON CONFLICT (trial) DO NOTHING RETURNING id", error);
-    heed_status status = statement_one(&s, 0, &id);
-    return status == HEED_OK && id > 0 ? link_add(record, "promotion", id, error) : status;
+    return link_insert(record, "promotion",
+                       CELLS(cell_integer("trial", trial), cell_at_least("over", 1, over),
+                             cell_text("at", now), cell_text("reason", reason)),
+                       "ON CONFLICT (trial) DO NOTHING RETURNING id", &id, error);
 }
 
 heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, const char *reason,
@@ -310,7 +376,7 @@ heed_status lab_record_promote(lab_record *record, int64_t trial, int64_t over, 
         "(SELECT 1 FROM gate WHERE trial = trial.id AND name = 'verify' AND passed)",
         error);
     statement_integer(&look, trial);
-    heed_status status = statement_one(&look, 0, &fit);
+    heed_status status = statement_one(&look, &fit);
     if (status != HEED_OK)
         return status;
     if (!fit)

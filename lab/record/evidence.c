@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "store.h"
 
 #define TOLERANCE 1e-6
@@ -91,12 +92,6 @@ heed_status evidence_names(const lab_record_trial *trial, lab_error *error)
 /* Samples                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static int compare_reals(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return one < other ? -1 : one > other;
-}
-
 /* Checks that a quantile is between the two samples around it, however it was interpolated. */
 static heed_status expect_quantile(const char *field, double value, const lab_record_samples *s,
                                    double share, lab_error *error)
@@ -105,7 +100,7 @@ static heed_status expect_quantile(const char *field, double value, const lab_re
     if (!sorted)
         return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for %zu samples", s->count);
     memcpy(sorted, s->seconds, s->count * sizeof *sorted);
-    qsort(sorted, s->count, sizeof *sorted, compare_reals);
+    qsort(sorted, s->count, sizeof *sorted, lab_order_reals);
     double at = share * (double)(s->count - 1);
     heed_status status = expect_within(field, value, sorted[(size_t)floor(at)],
                                        sorted[(size_t)ceil(at)], error);
@@ -186,19 +181,16 @@ static heed_status check_time(const lab_record_trial *trial, lab_error *error)
     return status;
 }
 
+/* The whole interval must lie above, or below, 1. */
 static heed_status check_verdict(const lab_record_comparison *c, lab_error *error)
 {
-    static const struct {
-        const char *verdict;
-        bool above, below; /* the whole interval lies above, or below, 1 */
-    } rules[] = { { "FASTER", true, false }, { "SLOWER", false, true } };
-    for (size_t i = 0; c->verdict && i < sizeof rules / sizeof *rules; i++)
-        if (strcmp(c->verdict, rules[i].verdict) == 0 &&
-            ((rules[i].above && !(c->low > 1)) || (rules[i].below && !(c->high < 1))))
-            return lab_fail(error, HEED_ERR_INVALID,
-                            "verdict against %s is %s; its interval is [%.9g, %.9g]", c->against,
-                            c->verdict, c->low, c->high);
-    return HEED_OK;
+    const char *verdict = c->verdict ? c->verdict : "";
+    if ((strcmp(verdict, "FASTER") != 0 || c->low > 1) &&
+        (strcmp(verdict, "SLOWER") != 0 || c->high < 1))
+        return HEED_OK;
+    return lab_fail(error, HEED_ERR_INVALID,
+                    "verdict against %s is %s; its interval is [%.9g, %.9g]", c->against, verdict,
+                    c->low, c->high);
 }
 
 /* Checks the ratio by the pairs of samples. */

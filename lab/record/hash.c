@@ -47,30 +47,14 @@ void hasher_integer(hasher *h, int64_t value)
     SHA256Update(&h->state, bytes, sizeof bytes);
 }
 
-static void print_digest(const unsigned char *digest, char hash[LAB_RECORD_HASH_SIZE])
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
-        hash[2 * i] = digits[digest[i] >> 4];
-        hash[2 * i + 1] = digits[digest[i] & 15];
-    }
-    hash[2 * SHA256_DIGEST_LENGTH] = '\0';
-}
+_Static_assert(LAB_RECORD_HASH_SIZE == SHA256_DIGEST_STRING_LENGTH, "a hash in hexadecimal");
 
 void hasher_end(hasher *h, char hash[LAB_RECORD_HASH_SIZE])
 {
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256Final(digest, &h->state);
-    print_digest(digest, hash);
+    SHA256End(&h->state, hash);
 }
 
 void lab_record_hash(const void *data, size_t size, char hash[LAB_RECORD_HASH_SIZE])
 {
-    SHA2_CTX state;
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256Init(&state);
-    if (size)
-        SHA256Update(&state, data, size);
-    SHA256Final(digest, &state);
-    print_digest(digest, hash);
+    SHA256Data(data, size, hash);
 }

@@ -1,8 +1,10 @@
 /*
- * library.c - heed's sources and the launch parameters of its device code: enough to rebuild the
- * code of a trial after heed has changed
+ * library.c - heed's sources, the launch parameters of its device code, and the tools and libraries
+ * that trials were made with: enough to rebuild the code of a trial after heed has changed
  *
- * A library is stored once per build. Libraries share the rows of equal files.
+ * A library is stored once per build. Libraries share the rows of equal files. A manifest belongs
+ * to an environment, and is stored once. It is identified by the hash of its text, so the text
+ * needs no seal.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +70,7 @@ static heed_status add_files(lab_record *record, const lab_record_library *libra
     statement s = statement_insert(record, "library",
                                    CELLS(cell_text("build", build), cell_text("sha256", hash)),
                                    "RETURNING id", error);
-    heed_status status = statement_one(&s, 0, &id);
+    heed_status status = statement_one(&s, &id);
     for (size_t i = 0; status == HEED_OK && i < library->count; i++)
         status = add_file(record, id, &files[i], error);
     free(files);
@@ -84,7 +86,7 @@ heed_status library_add(lab_record *record, const lab_record_environment *enviro
         return HEED_OK;
     statement s = statement_make(record, "SELECT count(*) FROM library WHERE build = ?", error);
     statement_text(&s, build);
-    heed_status status = statement_one(&s, 0, &there);
+    heed_status status = statement_one(&s, &there);
     if (status == HEED_OK && !there)
         return add_files(record, environment->library, build, error);
     /* Cached only if it was there before: a row just added may be rolled back. */
@@ -217,6 +219,74 @@ heed_status library_check(lab_record *record, lab_error *error)
         s.status = read_library(record, statement_get_integer(&s, 0), statement_get_text(&s, 1),
                                 &library, error);
         lab_record_library_free(library);
+    }
+    return statement_end(&s);
+}
+
+/* -------------------------------------------------------------------------- */
+/* Manifests                                                                  */
+/* -------------------------------------------------------------------------- */
+
+heed_status manifest_add(lab_record *record, int64_t environment, const lab_record_environment *e,
+                         lab_error *error)
+{
+    char hash[LAB_RECORD_HASH_SIZE];
+    heed_status status = HEED_OK;
+    if (!e->manifest)
+        return HEED_OK;
+    if (e->manifest_text) {
+        lab_record_hash(e->manifest_text, strlen(e->manifest_text), hash);
+        if (strcmp(hash, e->manifest) != 0)
+            return lab_fail(error, HEED_ERR_INVALID,
+                            "manifest is %.64s, and the hash of its text %s", e->manifest, hash);
+        statement s = statement_make(
+            record, "INSERT INTO manifest VALUES (?, ?) ON CONFLICT DO NOTHING", error);
+        statement_text(&s, e->manifest);
+        statement_text(&s, e->manifest_text);
+        status = statement_do(&s);
+        if (status == HEED_OK)
+            status = link_add_named(record, "manifest", hash, error);
+    }
+    if (status != HEED_OK)
+        return status;
+    statement s = statement_make(
+        record, "INSERT INTO made_with VALUES (?, ?) ON CONFLICT DO NOTHING", error);
+    statement_integer(&s, environment);
+    statement_text(&s, e->manifest);
+    return statement_do(&s);
+}
+
+heed_status lab_record_manifest(lab_record *record, int64_t trial, char hash[LAB_RECORD_HASH_SIZE],
+                                char **text, lab_error *error)
+{
+    *text = NULL;
+    *hash = '\0';
+    statement s = statement_make(record,
+                                 "SELECT made_with.manifest, text FROM made_with "
+                                 "LEFT JOIN manifest ON manifest.sha256 = made_with.manifest "
+                                 "WHERE environment = (SELECT environment FROM trial WHERE id = ?)",
+                                 error);
+    statement_integer(&s, trial);
+    if (statement_row(&s)) {
+        const char *name = statement_get_text(&s, 0);
+        strncat(hash, name ? name : "", LAB_RECORD_HASH_SIZE - 1);
+        *text = statement_copy_text(&s, 1);
+    }
+    return statement_end(&s);
+}
+
+heed_status manifest_check(lab_record *record, lab_error *error)
+{
+    statement s = statement_make(record, "SELECT sha256, text FROM manifest ORDER BY sha256",
+                                 error);
+    while (statement_row(&s)) {
+        char hash[LAB_RECORD_HASH_SIZE];
+        const char *name = statement_get_text(&s, 0), *text = statement_get_text(&s, 1);
+        lab_record_hash(text ? text : "", text ? strlen(text) : 0, hash);
+        if (!name || strcmp(name, hash) != 0)
+            s.status = lab_fail(error, HEED_ERR_CORRUPT,
+                                "%s: damaged: the manifest %.64s is not what was added",
+                                record->path, name ? name : "?");
     }
     return statement_end(&s);
 }

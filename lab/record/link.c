@@ -122,7 +122,7 @@ heed_status link_add_named(lab_record *record, const char *kind, const char *nam
                                  error);
     statement_text(&s, kind);
     statement_text(&s, name);
-    heed_status status = statement_one(&s, 0, &there);
+    heed_status status = statement_one(&s, &there);
     if (status != HEED_OK || there)
         return status;
     status = content_of(record, find_kind(kind), name, hash, error);
@@ -134,6 +134,14 @@ heed_status link_add(lab_record *record, const char *kind, int64_t id, lab_error
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, id);
     return link_add_named(record, kind, name, error);
+}
+
+heed_status link_insert(lab_record *record, const char *kind, const cell *cells, const char *rest,
+                        int64_t *id, lab_error *error)
+{
+    statement s = statement_insert(record, kind, cells, rest, error);
+    heed_status status = statement_one(&s, id);
+    return status == HEED_OK && *id > 0 ? link_add(record, kind, *id, error) : status;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -216,7 +224,7 @@ static heed_status check_end(lab_record *record, const lab_record_chain *chain, 
     int64_t last;
     statement s = statement_make(record, "SELECT seq FROM sqlite_sequence WHERE name = 'link'",
                                  error);
-    heed_status status = statement_one(&s, 0, &last);
+    heed_status status = statement_one(&s, &last);
     if (status == HEED_OK && last != chain->links)
         status = lab_fail(error, HEED_ERR_CORRUPT,
                           "%s: damaged: the chain has %" PRId64 " link%s, and had %" PRId64

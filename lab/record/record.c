@@ -10,11 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/embed.h"
 #include "base/file.h"
 #include "store.h"
 
 /* "heed": distinguishes a board from other SQLite files. */
 #define APPLICATION 0x68656564
+
+/* schema.sql and the migrations of later versions. HEED_SCHEMA and the others are their paths, from
+ * CMake, which also declares them as dependencies of this object. */
+LAB_EMBED(lab_record_schema, HEED_SCHEMA);
+LAB_EMBED(lab_record_schema_2, HEED_SCHEMA_2);
+LAB_EMBED(lab_record_schema_3, HEED_SCHEMA_3);
+LAB_EMBED(lab_record_schema_4, HEED_SCHEMA_4);
 
 /* Statements that migrate a file from version i to i + 1. */
 static const char *const migrations[] = { lab_record_schema, lab_record_schema_2,
@@ -67,7 +75,7 @@ static heed_status check_path(const char *path, lab_record_mode mode, lab_error 
 static heed_status ask(lab_record *record, const char *sql, int64_t *value, lab_error *error)
 {
     statement s = statement_make(record, sql, error);
-    return statement_one(&s, 0, value);
+    return statement_one(&s, value);
 }
 
 /* The version of the file, 0 if it is empty. */
@@ -309,7 +317,7 @@ static heed_status compare_schemas(lab_record *record, lab_record *fresh, lab_er
             record, "SELECT count(*) FROM sqlite_schema WHERE name = ? AND sql = ?", error);
         statement_text(&t, statement_get_text(&s, 0));
         statement_text(&t, statement_get_text(&s, 1));
-        s.status = statement_one(&t, 0, &same);
+        s.status = statement_one(&t, &same);
         if (s.status == HEED_OK && same != 1)
             s.status = lab_fail(error, HEED_ERR_CORRUPT,
                                 "%s: damaged, and left as it is (%s is not that of version %lld)",

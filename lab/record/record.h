@@ -161,13 +161,28 @@ typedef struct lab_record_found {
     int64_t trial; /* its number; 0: not found */
     lab_record_verdict verdict;
     double seconds; /* 0: not timed */
-    double p90;
-    double least; /* minimum of its samples; 0: none */
+    double least;   /* minimum of its samples; 0: none */
 } lab_record_found;
 
 /* lab_record_find() looks for the trial of the same run, candidate, problem and attempt. */
 heed_status lab_record_find(lab_record *record, const lab_record_trial *trial,
                             lab_record_found *found, lab_error *error);
+
+/* A trial of a source. Unknown texts are "". */
+typedef struct lab_record_tried {
+    const char *kernel, *source, *thought;
+    const char *parent; /* hash of a candidate */
+    const char *problem, *reason;
+    lab_record_verdict verdict;
+    double seconds; /* minimum of its samples, or its median; 0: not timed */
+} lab_record_tried;
+
+/* lab_record_visit_tried() calls fn(data, tried) for each trial of a source in @run with attempt
+ * number 0, in the order in which they were added, until one returns a status other than HEED_OK.
+ */
+heed_status lab_record_visit_tried(lab_record *record, int64_t run,
+                                   heed_status (*fn)(void *data, const lab_record_tried *tried),
+                                   void *data, lab_error *error);
 
 /* lab_record_append() adds a trial with all that belongs to it, in one transaction, and writes its
  * number to *@id, which may be NULL. HEED_ERR_INVALID also for figures that contradict each other,
@@ -201,7 +216,7 @@ heed_status lab_record_refute(lab_record *record, int64_t run, int64_t trial,
                               lab_record_verdict verdict, const char *reason, lab_error *error);
 
 /* -------------------------------------------------------------------------- */
-/* library.c, manifest.c: all that is needed to rebuild the code of a trial   */
+/* library.c: all that is needed to rebuild the code of a trial               */
 /* -------------------------------------------------------------------------- */
 
 /* Facts about the code of a trial, if the trial does not have them. */
@@ -330,8 +345,10 @@ typedef enum lab_record_kind {
  */
 typedef struct lab_record_field {
     const char *section;
-    bool list;  /* the section may have any number of rows */
-    size_t row; /* of the section, from 0 */
+    bool list;       /* the section may have any number of rows */
+    size_t row;      /* of the section, from 0 */
+    const char *key; /* of the row, if the section is a list: its first field, such as the name of
+                        a fact */
     const char *name;
     lab_record_kind kind;
     int64_t integer;

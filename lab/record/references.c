@@ -16,7 +16,7 @@ static heed_status find_id(lab_record *record, const char *sql, const char *key,
 {
     statement s = statement_make(record, sql, error);
     statement_text(&s, key);
-    return statement_one(&s, 0, id);
+    return statement_one(&s, id);
 }
 
 /* Ends @insert, which adds a row to the table @kind unless there is an equal one, and writes the
@@ -195,17 +195,14 @@ static heed_status insert_candidate(lab_record *record, const lab_record_candida
                                        error);
     if (status != HEED_OK)
         return status;
-    statement s = statement_insert(
-        record, "candidate",
-        CELLS(cell_text("hash", hash), cell_text("kernel", candidate->kernel),
-              cell_text("config", candidate->config ? candidate->config : ""),
-              cell_at_least("source", 1, source), cell_text("proposer", candidate->proposer),
-              cell_integer("seed", (int64_t)candidate->seed),
-              cell_text("thought", candidate->thought)),
-        "RETURNING id", error);
-    status = statement_one(&s, 0, id);
-    if (status == HEED_OK)
-        status = link_add(record, "candidate", *id, error);
+    status = link_insert(record, "candidate",
+                         CELLS(cell_text("hash", hash), cell_text("kernel", candidate->kernel),
+                               cell_text("config", candidate->config ? candidate->config : ""),
+                               cell_at_least("source", 1, source),
+                               cell_text("proposer", candidate->proposer),
+                               cell_integer("seed", (int64_t)candidate->seed),
+                               cell_text("thought", candidate->thought)),
+                         "RETURNING id", id, error);
     return status == HEED_OK ? add_parents(record, candidate, *id, error) : status;
 }
 

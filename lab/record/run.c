@@ -22,13 +22,10 @@ static heed_status add_event(lab_record *record, int64_t run, lab_record_state s
     char now[LAB_RECORD_TIME_SIZE];
     int64_t id;
     lab_record_now(now);
-    statement s = statement_insert(record, "event",
-                                   CELLS(cell_integer("run", run), cell_text("at", now),
-                                         cell_text("state", states[state]),
-                                         cell_text("note", note)),
-                                   "RETURNING id", error);
-    heed_status status = statement_one(&s, 0, &id);
-    return status == HEED_OK ? link_add(record, "event", id, error) : status;
+    return link_insert(record, "event",
+                       CELLS(cell_integer("run", run), cell_text("at", now),
+                             cell_text("state", states[state]), cell_text("note", note)),
+                       "RETURNING id", &id, error);
 }
 
 /* The newest run of @key: *@run is 0 if none. */
@@ -42,7 +39,7 @@ static heed_status newest(lab_record *record, const char *key, bool finished, in
                                  error);
     statement_text(&s, key);
     statement_integer(&s, finished);
-    return statement_one(&s, 0, run);
+    return statement_one(&s, run);
 }
 
 static heed_status is_finished(lab_record *record, int64_t run, int64_t *finished, lab_error *error)
@@ -50,20 +47,17 @@ static heed_status is_finished(lab_record *record, int64_t run, int64_t *finishe
     statement s = statement_make(
         record, "SELECT count(*) FROM event WHERE run = ? AND state = 'finished'", error);
     statement_integer(&s, run);
-    return statement_one(&s, 0, finished);
+    return statement_one(&s, finished);
 }
 
 static heed_status add_run(lab_record *record, const lab_record_work *work, int64_t *run,
                            lab_error *error)
 {
-    statement s = statement_insert(record, "run",
-                                   CELLS(cell_text("key", work->key), cell_text("verb", work->verb),
-                                         cell_text("command", work->command),
-                                         cell_text("budget", work->budget),
-                                         cell_integer("seed", (int64_t)work->seed)),
-                                   "RETURNING id", error);
-    heed_status status = statement_one(&s, 0, run);
-    return status == HEED_OK ? link_add(record, "run", *run, error) : status;
+    return link_insert(record, "run",
+                       CELLS(cell_text("key", work->key), cell_text("verb", work->verb),
+                             cell_text("command", work->command), cell_text("budget", work->budget),
+                             cell_integer("seed", (int64_t)work->seed)),
+                       "RETURNING id", run, error);
 }
 
 static heed_status begin_run(lab_record *record, const lab_record_work *work, int64_t *run,
@@ -119,16 +113,14 @@ static heed_status add_selftest(lab_record *record, const lab_record_selftest *s
 {
     char now[LAB_RECORD_TIME_SIZE];
     lab_record_now(now);
-    statement s = statement_insert(
+    return link_insert(
         record, "selftest",
         CELLS(cell_text("at", now), cell_text("backend", selftest->backend),
               cell_text("suite", selftest->suite), cell_text("git_commit", selftest->commit),
               cell_integer("killed", selftest->killed), cell_integer("wrong", selftest->wrong),
               cell_integer("accepted", selftest->accepted),
               cell_integer("honest", selftest->honest)),
-        "RETURNING id", error);
-    heed_status status = statement_one(&s, 0, id);
-    return status == HEED_OK ? link_add(record, "selftest", *id, error) : status;
+        "RETURNING id", id, error);
 }
 
 heed_status lab_record_selftest_add(lab_record *record, const lab_record_selftest *selftest,
@@ -150,7 +142,7 @@ heed_status lab_record_selftest_find(lab_record *record, const lab_record_selfte
     statement_text(&s, alike->backend);
     statement_text(&s, alike->suite);
     statement_text(&s, alike->commit);
-    return statement_one(&s, 0, id);
+    return statement_one(&s, id);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -119,6 +119,7 @@ static heed_status show_row(statement *s, const lab_record_field *frame, lab_rec
     heed_status status = HEED_OK;
     for (int column = 0; status == HEED_OK && column < sqlite3_column_count(s->code); column++) {
         lab_record_field field = *frame;
+        field.key = frame->list ? statement_get_text(s, 0) : NULL;
         status = read_field(s, column, &field);
         if (status == HEED_OK)
             status = fn(data, &field);
@@ -149,7 +150,7 @@ static heed_status must_exist(lab_record *record, int64_t trial, lab_error *erro
     int64_t there;
     statement s = statement_make(record, "SELECT count(*) FROM trial WHERE id = ?", error);
     statement_integer(&s, trial);
-    heed_status status = statement_one(&s, 0, &there);
+    heed_status status = statement_one(&s, &there);
     if (status == HEED_OK && !there)
         status = lab_fail(error, HEED_ERR_INVALID, "%s: there is no trial %lld", record->path,
                           (long long)trial);

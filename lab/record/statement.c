@@ -273,10 +273,10 @@ double *statement_get_reals(statement *s, int column, size_t *count)
     return values;
 }
 
-heed_status statement_one(statement *s, int64_t none, int64_t *value)
+heed_status statement_one(statement *s, int64_t *value)
 {
     bool first = true;
-    *value = none;
+    *value = 0;
     /* Runs to the end, where a statement with changes is committed, or fails. */
     for (; statement_row(s); first = false)
         if (first)

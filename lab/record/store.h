@@ -24,12 +24,6 @@ struct lab_record {
     char library[96]; /* a build whose library is known to be there; "": none */
 };
 
-/* schema.c: schema.sql, and schema_2.sql to schema_4.sql. */
-extern const char lab_record_schema[];
-extern const char lab_record_schema_2[];
-extern const char lab_record_schema_3[];
-extern const char lab_record_schema_4[];
-
 /* lock.c: the lock for writing to @path. lab_record_lock() writes a file descriptor to *@lock,
  * which lab_record_unlock() closes (-1 is ignored); the message of HEED_ERR_SYSTEM names the owner.
  */
@@ -123,9 +117,9 @@ int64_t statement_get_integer(statement *s, int column);
 double statement_get_real(statement *s, int column);
 double *statement_get_reals(statement *s, int column, size_t *count);
 
-/* statement_one() runs a statement, writes its integer result to *@value, or @none if there is no
- * row, and ends it. */
-heed_status statement_one(statement *s, int64_t none, int64_t *value);
+/* statement_one() runs a statement, writes its integer result to *@value, 0 if there is no row, and
+ * ends it. */
+heed_status statement_one(statement *s, int64_t *value);
 
 /* -------------------------------------------------------------------------- */
 /* references.c                                                               */
@@ -159,10 +153,6 @@ heed_status library_add_launch(lab_record *record, int64_t id, const char *words
 void library_describe(lab_record *record, const lab_record_trial *trial,
                       lab_record_described *described);
 heed_status library_check(lab_record *record, lab_error *error);
-
-/* -------------------------------------------------------------------------- */
-/* manifest.c                                                                 */
-/* -------------------------------------------------------------------------- */
 
 /* manifest_add() adds the manifest of @e, if any, to the environment of that number.
  * manifest_check() checks that every manifest is unchanged. */
@@ -198,6 +188,11 @@ heed_status lab_record_hash_row(statement *s, const char *section, hasher *h);
 /* -------------------------------------------------------------------------- */
 /* link.c                                                                     */
 /* -------------------------------------------------------------------------- */
+
+/* link_insert() adds a row of @cells to the table @kind, as statement_insert() does, with its link,
+ * and writes its number to *@id; 0, without a link, if @rest adds none. */
+heed_status link_insert(lab_record *record, const char *kind, const cell *cells, const char *rest,
+                        int64_t *id, lab_error *error);
 
 /* link_add() adds a link for the row @id of the table @kind to the chain, unless it has one;
  * link_add_named() does so for a row whose key is text. Call them in the transaction that adds the

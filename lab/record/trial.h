@@ -13,36 +13,15 @@
 #include "heed.h"
 
 typedef enum lab_record_verdict {
-    LAB_RECORD_OK,          /* right, and timed */
-    LAB_RECORD_PRUNED,      /* not tried: static facts speak against it */
-    LAB_RECORD_SKIPPED,     /* not tried: it would take too long */
-    LAB_RECORD_REFUSED,     /* an option, an include or a size that candidates may not have */
-    LAB_RECORD_COMPILE,     /* does not compile */
-    LAB_RECORD_UNFIT,       /* cannot do the problem, and says so */
-    LAB_RECORD_HANG,        /* was not ready in time */
-    LAB_RECORD_CRASH,       /* ended by a signal */
-    LAB_RECORD_ACCESS,      /* touched memory that is not its own */
-    LAB_RECORD_MEMORY,      /* asked for more memory than there is for it */
-    LAB_RECORD_PROTOCOL,    /* answered with garbage */
-    LAB_RECORD_FLOOD,       /* said more than it may */
-    LAB_RECORD_FORK,        /* tried to start a process or a thread */
-    LAB_RECORD_FILES,       /* tried to reach a file */
-    LAB_RECORD_NETWORK,     /* tried to reach the network */
-    LAB_RECORD_FORBIDDEN,   /* asked the system for what computing does not need */
-    LAB_RECORD_EXITED,      /* ended before it was told to */
-    LAB_RECORD_OUTSIDE,     /* wrote outside its outputs */
-    LAB_RECORD_LOST,        /* the device was lost */
-    LAB_RECORD_WRONG,       /* a gate did not let it pass */
-    LAB_RECORD_IMPOSSIBLE,  /* timed as faster than the device can be */
-    LAB_RECORD_UNPROTECTED, /* not tried: this system cannot hold it */
-    LAB_RECORD_STOPPED,     /* somebody interrupted it */
-    LAB_RECORD_FAILED,      /* the laboratory failed, not the candidate */
+#define LAB_RECORD_VERDICT(id, name, meaning) id,
+#include "record/verdicts.def"
+#undef LAB_RECORD_VERDICT
     LAB_RECORD_VERDICTS
 } lab_record_verdict;
 
 /* lab_record_verdict_name() returns the word for @verdict, such as "compile" or "wrong"; "unknown"
  * outside the enum. lab_record_verdict_find() is its inverse: LAB_RECORD_VERDICTS if not found.
- * lab_record_verdict_meaning() returns its comment above. */
+ * lab_record_verdict_meaning() returns its meaning in a few words. */
 const char *lab_record_verdict_name(lab_record_verdict verdict);
 lab_record_verdict lab_record_verdict_find(const char *name);
 const char *lab_record_verdict_meaning(lab_record_verdict verdict);

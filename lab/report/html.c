@@ -91,10 +91,8 @@ void lab_markdown_text(FILE *stream, const char *text)
 }
 
 /* Formats to a new string; NULL, with the page failed, if there is no memory. */
-static char *format_text(lab_page *page, const char *format, va_list list)
-    __attribute__((format(printf, 2, 0)));
-
-static char *format_text(lab_page *page, const char *format, va_list list)
+static char *__attribute__((format(printf, 2, 0)))
+format_text(lab_page *page, const char *format, va_list list)
 {
     char *text = NULL;
     if (vasprintf(&text, format, list) >= 0)
@@ -115,11 +113,8 @@ static void end_list(lab_page *page)
 }
 
 /* Writes the formatted text with the page form's text around it. */
-static void put_block(lab_page *page, const char *const around[2][2], const char *format,
-                      va_list list) __attribute__((format(printf, 3, 0)));
-
-static void put_block(lab_page *page, const char *const around[2][2], const char *format,
-                      va_list list)
+static void __attribute__((format(printf, 3, 0)))
+put_block(lab_page *page, const char *const around[2][2], const char *format, va_list list)
 {
     const char *const *form = around[page->form == LAB_PAGE_MARKDOWN];
     char *text = format_text(page, format, list);
@@ -256,14 +251,28 @@ static char *escape_cell(lab_page *page, const char *text)
     return escaped;
 }
 
-void lab_page_column(lab_page *page, lab_table *table, const char *head, lab_align align)
+/* The page's table, which is created if there is none. */
+static lab_table *table_of(lab_page *page)
+{
+    page->table = page->table ? page->table : lab_table_create();
+    page->failed |= !page->table;
+    return page->table;
+}
+
+void lab_page_columns(lab_page *page, const char *heads)
+{
+    lab_table_columns(table_of(page), heads);
+}
+
+void lab_page_column(lab_page *page, const char *head, lab_align align)
 {
     char *escaped = escape_cell(page, head);
-    lab_table_column(table, escaped ? escaped : "", align);
+    lab_table_column(table_of(page), escaped ? escaped : "", align);
     free(escaped);
 }
 
-void lab_page_cell(lab_page *page, lab_table *table, lab_page_style style, const char *format, ...)
+static void __attribute__((format(printf, 3, 0)))
+add_cell(lab_page *page, lab_page_style style, const char *format, va_list list)
 {
     /* The table converts these to colours in HTML, or drops them. */
     static const char *const html[] = {
@@ -272,24 +281,41 @@ void lab_page_cell(lab_page *page, lab_table *table, lab_page_style style, const
     bool markdown = page->form == LAB_PAGE_MARKDOWN;
     const char *before = !markdown ? html[style] : style == LAB_PAGE_BAD ? "**" : "";
     const char *after = markdown || style == LAB_PAGE_PLAIN ? before : "\033[0m";
-    va_list list;
-    va_start(list, format);
     char *text = format_text(page, format, list);
-    va_end(list);
     char *escaped = text ? escape_cell(page, text) : NULL;
-    lab_table_cell(table, "%s%s%s", before, escaped ? escaped : "", after);
+    lab_table_cell(page->table, "%s%s%s", before, escaped ? escaped : "", after);
     free(escaped);
     free(text);
 }
 
-void lab_page_table(lab_page *page, lab_table *table)
+void lab_page_cell(lab_page *page, lab_page_style style, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    add_cell(page, style, format, list);
+    va_end(list);
+}
+
+void lab_page_known(lab_page *page, bool known, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    if (known)
+        add_cell(page, LAB_PAGE_PLAIN, format, list);
+    else
+        lab_page_cell(page, LAB_PAGE_FAINT, "-");
+    va_end(list);
+}
+
+void lab_page_table(lab_page *page)
 {
     bool html = page->form == LAB_PAGE_HTML;
     end_list(page);
     fputs(html ? "<div class=\"wide\">" : "", page->stream);
-    page->failed |= !lab_table_print(table, page->stream, html ? LAB_HTML : LAB_MARKDOWN);
+    page->failed |= !lab_table_print(page->table, page->stream, html ? LAB_HTML : LAB_MARKDOWN);
     fputs(html ? "</div>\n" : "\n", page->stream);
-    lab_table_destroy(table);
+    lab_table_destroy(page->table);
+    page->table = NULL;
 }
 
 bool lab_page_figure(lab_page *page)

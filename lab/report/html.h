@@ -4,10 +4,9 @@
  *     lab_page page;
  *     lab_page_begin(&page, stream, LAB_PAGE_HTML, "Measurements");
  *     lab_page_heading(&page, 2, "%s", device);
- *     lab_table *table = lab_table_create();
- *     lab_table_column(table, "problem", LAB_LEFT);
- *     lab_page_cell(&page, table, LAB_PAGE_BAD, "%s", name);
- *     lab_page_table(&page, table);
+ *     lab_page_columns(&page, "problem|time>");
+ *     lab_page_cell(&page, LAB_PAGE_BAD, "%s", name);
+ *     lab_page_table(&page);
  *     if (!lab_page_end(&page)) ... no memory
  *
  * No text is trusted: authors choose names of kernels and reasons freely. Texts are escaped for the
@@ -32,6 +31,7 @@ typedef struct lab_page {
     lab_page_form form;
     bool failed; /* memory ran out */
     bool listing;
+    lab_table *table; /* the one that is being filled; NULL: none */
 } lab_page;
 
 /* lab_page_begin() starts a document with @title, its first heading. lab_page_end() finishes it;
@@ -62,12 +62,17 @@ typedef enum lab_page_style {
     LAB_PAGE_BOLD
 } lab_page_style;
 
-/* lab_page_column() and lab_page_cell() do as lab_table_column() and lab_table_cell(), for
- * lab_page_table(), which prints the table and destroys it. */
-void lab_page_column(lab_page *page, lab_table *table, const char *head, lab_align align);
-void lab_page_cell(lab_page *page, lab_table *table, lab_page_style style, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void lab_page_table(lab_page *page, lab_table *table);
+/* lab_page_columns(), lab_page_column() and lab_page_cell() do as lab_table_columns() and so on
+ * with the page's table, which the first of them begins, and lab_page_table() prints and ends. */
+void lab_page_columns(lab_page *page, const char *heads);
+void lab_page_column(lab_page *page, const char *head, lab_align align);
+void lab_page_cell(lab_page *page, lab_page_style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void lab_page_table(lab_page *page);
+
+/* lab_page_known() adds a plain cell, or a faint "-" if @known is false. */
+void lab_page_known(lab_page *page, bool known, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* lab_page_figure() returns true if the form supports figures; then a drawing of html_plot.h may
  * follow. */

@@ -182,8 +182,8 @@ void lab_axis_mark(FILE *stream, size_t index, double x, double y, bool hollow, 
     fputs(shape ? "</path>\n" : "</circle>\n", stream);
 }
 
-double lab_axis_legend(FILE *stream, const char *const *series, size_t count, bool bars, double x,
-                       double y, double width)
+void lab_axis_legend(FILE *stream, const char *const *series, size_t count, double x, double y,
+                     double width)
 {
     double at = x;
     for (size_t i = 0; i < count; i++) {
@@ -192,16 +192,21 @@ double lab_axis_legend(FILE *stream, const char *const *series, size_t count, bo
             at = x;
             y += 18;
         }
-        if (bars)
-            fprintf(stream,
-                    "<rect class=\"c%zu\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"10\"/>\n",
-                    i % LAB_PLOT_SERIES, at - 2, y - 5);
-        else
-            lab_axis_mark(stream, i, at + 4, y, false, NULL);
+        lab_axis_mark(stream, i, at + 4, y, false, NULL);
         lab_axis_label(stream, at + 15, y + 4, "start", series[i]);
         at += needs + 14;
     }
-    return count ? y + 18 : y;
+}
+
+void lab_axis_line(FILE *stream, const char *kind, double x1, double y1, double x2, double y2)
+{
+    fprintf(stream, "<line class=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", kind,
+            x1, x2, y1, y2);
+}
+
+bool lab_axis_is_good(double value)
+{
+    return isfinite(value) && value > 0;
 }
 
 void lab_axis_open(FILE *stream, double width, double height, const char *title,

@@ -44,10 +44,15 @@ double lab_axis_label_width(const char *const *labels, size_t count);
  * NULL, is escaped. */
 void lab_axis_mark(FILE *stream, size_t index, double x, double y, bool hollow, const char *title);
 
-/* lab_axis_legend() draws the marker, or if @bars a coloured square, and the name of every series,
- * starting at @x. Returns the y below it. */
-double lab_axis_legend(FILE *stream, const char *const *series, size_t count, bool bars, double x,
-                       double y, double width);
+/* lab_axis_legend() draws the marker and the name of every series, starting at @x. */
+void lab_axis_legend(FILE *stream, const char *const *series, size_t count, double x, double y,
+                     double width);
+
+/* lab_axis_line() draws a line in the style @kind, a class of html_style.c. */
+void lab_axis_line(FILE *stream, const char *kind, double x1, double y1, double x2, double y2);
+
+/* lab_axis_is_good() returns true for numbers that can be drawn: positive and finite ones. */
+bool lab_axis_is_good(double value);
 
 /* Where a drawing is placed. */
 typedef enum lab_axis_place {

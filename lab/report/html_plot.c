@@ -13,24 +13,17 @@
 #define ROW 17.0
 #define TICK_APART 46.0
 
-static bool is_good(double value)
-{
-    return isfinite(value) && value > 0;
-}
-
 /* Draws grid lines at the ticks, with numbers above and below. */
 static void draw_ticks(FILE *stream, const lab_axis *axis, double top, double bottom, double scale,
                        const char *unit)
 {
-    char text[32];
+    char number[32], text[48];
     for (size_t i = 0; i < axis->tick_count; i++) {
         double x = lab_axis_at(axis, axis->ticks[i]);
-        lab_axis_number(axis->ticks[i] * scale, text);
-        fprintf(stream,
-                "<line class=\"g\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n"
-                "<text class=\"f\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s%s</text>\n"
-                "<text class=\"f\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s%s</text>\n",
-                x, x, top, bottom, x, top - 5, text, unit, x, bottom + 14, text, unit);
+        snprintf(text, sizeof text, "%s%s", lab_axis_number(axis->ticks[i] * scale, number), unit);
+        lab_axis_line(stream, "g", x, top, x, bottom);
+        lab_axis_text(stream, x, top - 5, "middle", text);
+        lab_axis_text(stream, x, bottom + 14, "middle", text);
     }
 }
 
@@ -48,7 +41,7 @@ static void draw_row_line(FILE *stream, double left, double right, double y)
 
 static bool has_interval(const lab_plot_mark *mark)
 {
-    return is_good(mark->low) && is_good(mark->high) && mark->high > mark->low;
+    return lab_axis_is_good(mark->low) && lab_axis_is_good(mark->high) && mark->high > mark->low;
 }
 
 static lab_axis ratio_axis(const lab_plot_ratios *plot, double left)
@@ -56,7 +49,7 @@ static lab_axis ratio_axis(const lab_plot_ratios *plot, double left)
     double least = 1, most = 1;
     for (size_t i = 0; i < plot->count * plot->series_count; i++) {
         const lab_plot_mark *mark = &plot->marks[i];
-        if (!is_good(mark->value))
+        if (!lab_axis_is_good(mark->value))
             continue;
         least = fmin(least, has_interval(mark) ? mark->low : mark->value);
         most = fmax(most, has_interval(mark) ? mark->high : mark->value);
@@ -68,8 +61,8 @@ static void draw_ratio(const lab_plot_ratios *plot, FILE *stream, const lab_axis
                        size_t row, size_t series)
 {
     const lab_plot_mark *mark = &plot->marks[row * plot->series_count + series];
-    char title[512];
-    if (!is_good(mark->value))
+    char title[512], kind[16];
+    if (!lab_axis_is_good(mark->value))
         return;
     int length = snprintf(title, sizeof title, "%.200s, %.100s: %.3fx", plot->labels[row],
                           plot->series[series], mark->value);
@@ -77,10 +70,9 @@ static void draw_ratio(const lab_plot_ratios *plot, FILE *stream, const lab_axis
         if (length > 0 && (size_t)length < sizeof title)
             snprintf(title + length, sizeof title - (size_t)length, " (%.3f to %.3f)", mark->low,
                      mark->high);
-        fprintf(stream,
-                "<line class=\"w l%zu\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
-                series % LAB_PLOT_SERIES, lab_axis_at(axis, mark->low),
-                lab_axis_at(axis, mark->high), y, y);
+        snprintf(kind, sizeof kind, "w l%zu", series % LAB_PLOT_SERIES);
+        lab_axis_line(stream, kind, lab_axis_at(axis, mark->low), y, lab_axis_at(axis, mark->high),
+                      y);
     }
     lab_axis_mark(stream, series, lab_axis_at(axis, mark->value), y, false, title);
 }
@@ -101,11 +93,10 @@ void lab_plot_ratios_print(const lab_plot_ratios *plot, FILE *stream)
     const lab_axis axis = ratio_axis(plot, left);
     lab_axis_open(stream, WIDTH, bottom + 24, plot->title,
                   plot->count < 60 ? LAB_AXIS_WHOLE : LAB_AXIS_FIGURE);
-    lab_axis_legend(stream, plot->series, plot->series_count, false, left, 12, WIDTH);
+    lab_axis_legend(stream, plot->series, plot->series_count, left, 12, WIDTH);
     draw_sides(plot, stream, &axis, top - 20);
     draw_ticks(stream, &axis, top, bottom, 1, "x");
-    fprintf(stream, "<line class=\"a\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n",
-            lab_axis_at(&axis, 1), lab_axis_at(&axis, 1), top, bottom);
+    lab_axis_line(stream, "a", lab_axis_at(&axis, 1), top, lab_axis_at(&axis, 1), bottom);
     for (size_t i = 0; i < plot->count; i++) {
         double y = top + ROW * ((double)i + 0.5);
         lab_axis_label(stream, left - 8, y + 4, "end", plot->labels[i]);
@@ -124,9 +115,9 @@ static double most_share(const lab_plot_shares *plot)
 {
     double most = 1;
     for (size_t i = 0; i < plot->count; i++)
-        most = is_good(plot->shares[i]) ? fmax(most, plot->shares[i]) : most;
+        most = lab_axis_is_good(plot->shares[i]) ? fmax(most, plot->shares[i]) : most;
     for (size_t i = 0; i < plot->count * plot->series_count; i++)
-        most = is_good(plot->marks[i]) ? fmax(most, plot->marks[i]) : most;
+        most = lab_axis_is_good(plot->marks[i]) ? fmax(most, plot->marks[i]) : most;
     return most;
 }
 
@@ -135,7 +126,7 @@ static void draw_share(const lab_plot_shares *plot, FILE *stream, const lab_axis
 {
     char title[512];
     double share = plot->shares[row], zero = lab_axis_at(axis, 0);
-    if (is_good(share))
+    if (lab_axis_is_good(share))
         fprintf(stream,
                 "<rect class=\"c%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"11\"/>\n"
                 "<text class=\"f\" x=\"%.1f\" y=\"%.1f\">%.0f %%</text>\n",
@@ -145,7 +136,7 @@ static void draw_share(const lab_plot_shares *plot, FILE *stream, const lab_axis
         double value = plot->marks[row * plot->series_count + i];
         snprintf(title, sizeof title, "%.200s, %.100s: %.1f %%", plot->labels[row], plot->series[i],
                  100 * value);
-        if (is_good(value))
+        if (lab_axis_is_good(value))
             lab_axis_mark(stream, i, lab_axis_at(axis, value), y, true, title);
     }
 }
@@ -157,7 +148,7 @@ static void draw_kinds(const lab_plot_shares *plot, FILE *stream, double left)
     for (size_t i = 0; i < plot->kind_count; i++) {
         bool used = false;
         for (size_t j = 0; j < plot->count; j++)
-            used |= plot->kind[j] == i && is_good(plot->shares[j]);
+            used |= plot->kind[j] == i && lab_axis_is_good(plot->shares[j]);
         if (!used)
             continue;
         fprintf(stream, "<rect class=\"c%zu\" x=\"%.1f\" y=\"7\" width=\"12\" height=\"10\"/>\n",
@@ -182,8 +173,7 @@ void lab_plot_shares_print(const lab_plot_shares *plot, FILE *stream)
                   plot->count < 60 ? LAB_AXIS_WHOLE : LAB_AXIS_FIGURE);
     draw_kinds(plot, stream, left);
     draw_ticks(stream, &axis, top, bottom, 100, "");
-    fprintf(stream, "<line class=\"a\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", all,
-            all, top, bottom);
+    lab_axis_line(stream, "a", all, top, all, bottom);
     for (size_t i = 0; i < plot->count; i++) {
         double y = top + ROW * ((double)i + 0.5);
         lab_axis_label(stream, left - 8, y + 4, "end", plot->labels[i]);

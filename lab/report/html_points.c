@@ -15,14 +15,9 @@ enum {
     BOTTOM = HEIGHT - 48
 };
 
-static bool is_good(double value)
-{
-    return isfinite(value) && value > 0;
-}
-
 static void stretch(double range[2], double value)
 {
-    if (!is_good(value))
+    if (!lab_axis_is_good(value))
         return;
     range[0] = fmin(range[0], value);
     range[1] = fmax(range[1], value);
@@ -33,7 +28,7 @@ static bool make_axes(const lab_plot_points *plot, lab_axis axes[2])
 {
     double x[2] = { INFINITY, 0 }, y[2] = { INFINITY, 0 };
     for (size_t i = 0; i < plot->count; i++)
-        if (is_good(plot->points[i].x) && is_good(plot->points[i].y)) {
+        if (lab_axis_is_good(plot->points[i].x) && lab_axis_is_good(plot->points[i].y)) {
             stretch(x, plot->points[i].x);
             stretch(y, plot->points[i].y);
             stretch(y, plot->points[i].above);
@@ -50,23 +45,17 @@ static bool make_axes(const lab_plot_points *plot, lab_axis axes[2])
     return true;
 }
 
-static void draw_line(FILE *stream, const char *kind, double x1, double y1, double x2, double y2)
-{
-    fprintf(stream, "<line class=\"%s\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\"/>\n", kind,
-            x1, x2, y1, y2);
-}
-
 static void draw_grid(FILE *stream, const lab_axis axes[2])
 {
     char text[32];
     for (size_t i = 0; i < axes[0].tick_count; i++) {
         double x = lab_axis_at(&axes[0], axes[0].ticks[i]);
-        draw_line(stream, "g", x, TOP, x, BOTTOM);
+        lab_axis_line(stream, "g", x, TOP, x, BOTTOM);
         lab_axis_text(stream, x, BOTTOM + 15, "middle", lab_axis_number(axes[0].ticks[i], text));
     }
     for (size_t i = 0; i < axes[1].tick_count; i++) {
         double y = lab_axis_at(&axes[1], axes[1].ticks[i]);
-        draw_line(stream, "g", LEFT, y, RIGHT, y);
+        lab_axis_line(stream, "g", LEFT, y, RIGHT, y);
         lab_axis_text(stream, LEFT - 5, y + 4, "end", lab_axis_number(axes[1].ticks[i], text));
     }
 }
@@ -76,8 +65,8 @@ static void draw_lines(const lab_plot_points *plot, FILE *stream, const lab_axis
     for (size_t i = 0; i < plot->line_count; i++) {
         const lab_plot_line *line = &plot->lines[i];
         double x = lab_axis_at(&axes[0], line->x[1]), y = lab_axis_at(&axes[1], line->y[1]);
-        draw_line(stream, "a", lab_axis_at(&axes[0], line->x[0]), lab_axis_at(&axes[1], line->y[0]),
-                  x, y);
+        lab_axis_line(stream, "a", lab_axis_at(&axes[0], line->x[0]),
+                      lab_axis_at(&axes[1], line->y[0]), x, y);
         /* the label of a slope is left of it, below that of a level line at the same end */
         bool slope = line->y[0] < line->y[1];
         lab_axis_label(stream, x - (slope ? 24 : 4), y + (slope ? 12 : -5), "end", line->label);
@@ -91,23 +80,23 @@ void lab_plot_points_print(const lab_plot_points *plot, FILE *stream)
     if (!make_axes(plot, axes))
         return;
     lab_axis_open(stream, WIDTH, HEIGHT, plot->title, place);
-    lab_axis_legend(stream, plot->series, plot->series_count, false, LEFT, 12, WIDTH);
+    lab_axis_legend(stream, plot->series, plot->series_count, LEFT, 12, WIDTH);
     draw_grid(stream, axes);
     draw_lines(plot, stream, axes);
     for (size_t i = 0; i < plot->count; i++) {
         const lab_plot_point *point = &plot->points[i];
-        if (!is_good(point->x) || !is_good(point->y))
+        if (!lab_axis_is_good(point->x) || !lab_axis_is_good(point->y))
             continue;
         double x = lab_axis_at(&axes[0], point->x), y = lab_axis_at(&axes[1], point->y);
-        if (is_good(point->above)) {
+        if (lab_axis_is_good(point->above)) {
             double end = lab_axis_at(&axes[1], point->above);
-            draw_line(stream, "g", x, y, x, end);
-            draw_line(stream, "a", x - 4, end, x + 4, end);
+            lab_axis_line(stream, "g", x, y, x, end);
+            lab_axis_line(stream, "a", x - 4, end, x + 4, end);
         }
     }
     for (size_t i = 0; i < plot->count; i++) {
         const lab_plot_point *point = &plot->points[i];
-        if (is_good(point->x) && is_good(point->y))
+        if (lab_axis_is_good(point->x) && lab_axis_is_good(point->y))
             lab_axis_mark(stream, point->series, lab_axis_at(&axes[0], point->x),
                           lab_axis_at(&axes[1], point->y), point->hollow, point->label);
     }

@@ -1,7 +1,6 @@
 /*
  * table.c - tables as aligned text, Markdown or HTML
  */
-#define _XOPEN_SOURCE 700 /* wcwidth */
 #include "table.h"
 
 #include <stdarg.h>
@@ -162,14 +161,8 @@ void lab_table_vcell(lab_table *table, const char *format, va_list list)
 {
     if (!table || table->failed)
         return;
-    va_list again;
-    va_copy(again, list);
-    int length = vsnprintf(NULL, 0, format, list);
-    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
-    if (text)
-        vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    add_cell(table, text);
+    char *text;
+    add_cell(table, vasprintf(&text, format, list) < 0 ? NULL : text);
 }
 
 void lab_table_cell(lab_table *table, const char *format, ...)
@@ -227,13 +220,6 @@ static size_t next_column(const block *part, size_t i)
     return i < part->keys ? i : i < part->first ? part->first : i;
 }
 
-/* Wraps a cell of the last column that is too long. */
-static void print_rest(FILE *stream, const char *text, int at, int width)
-{
-    const lab_wrap wrap = { .at = at, .indent = at, .limit = at + width };
-    lab_wrap_print(stream, text, strlen(text), wrap);
-}
-
 /* Pending spaces are written only before text, so no line has trailing spaces. */
 static int print_text_cell(FILE *stream, const char *text, lab_align align, int width, int owed)
 {
@@ -253,8 +239,9 @@ static void print_text_row(const lab_table *table, FILE *stream, const block *pa
         owed += i ? 2 : 0;
         at += i ? 2 : 0;
         if (lab_text_width(text) > part->widths[i]) {
+            const lab_wrap wrap = { .at = at, .indent = at, .limit = at + part->widths[i] };
             fprintf(stream, "%*s", owed, "");
-            print_rest(stream, text, at, part->widths[i]);
+            lab_wrap_print(stream, text, strlen(text), wrap);
             return;
         }
         owed = print_text_cell(stream, text, table->columns[i].align, part->widths[i], owed);

@@ -44,43 +44,34 @@ void lab_wrap_print(FILE *stream, const char *text, size_t length, lab_wrap wrap
     fputc('\n', stream);
 }
 
-/* A paragraph being written to memory. */
-typedef struct paragraph {
-    FILE *stream;
-    char *text;
-    size_t size;
-} paragraph;
-
-/* Prints it, and frees its memory. */
-static void print_paragraph(paragraph *it, FILE *stream, int indent)
-{
-    const lab_wrap wrap = { .indent = indent, .limit = LAB_LINE_WIDTH };
-    if (fclose(it->stream) == 0)
-        lab_wrap_print(stream, it->text, it->size, wrap);
-    free(it->text);
-}
-
 void lab_wrap_paragraph(FILE *stream, int indent, lab_wrap_writer *write, const void *data)
 {
-    paragraph it = { .text = NULL };
-    it.stream = open_memstream(&it.text, &it.size);
-    write(it.stream ? it.stream : stream, data);
-    if (it.stream)
-        print_paragraph(&it, stream, indent);
-    else
+    const lab_wrap wrap = { .indent = indent, .limit = LAB_LINE_WIDTH };
+    char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    write(memory ? memory : stream, data);
+    if (!memory)
         fputc('\n', stream);
+    else if (fclose(memory) == 0)
+        lab_wrap_print(stream, text, size, wrap);
+    free(text);
 }
 
 void lab_wrap_format(FILE *stream, int indent, const char *format, ...)
 {
-    paragraph it = { .text = NULL };
-    it.stream = open_memstream(&it.text, &it.size);
-    va_list list;
+    const lab_wrap wrap = { .indent = indent, .limit = LAB_LINE_WIDTH };
+    char *text;
+    va_list list, again;
     va_start(list, format);
-    vfprintf(it.stream ? it.stream : stream, format, list);
-    va_end(list);
-    if (it.stream)
-        print_paragraph(&it, stream, indent);
-    else
+    va_copy(again, list);
+    if (vasprintf(&text, format, list) >= 0) {
+        lab_wrap_print(stream, text, strlen(text), wrap);
+        free(text);
+    } else {
+        vfprintf(stream, format, again);
         fputc('\n', stream);
+    }
+    va_end(again);
+    va_end(list);
 }

@@ -224,9 +224,9 @@ const char *lab_clue_counter(size_t index)
     return index < LAB_CLUE_COUNTERS ? counters[index] : NULL;
 }
 
-size_t lab_clues_of_profile(const lab_profile *profile, lab_clue clues[LAB_CLUE_COUNTERS])
+void lab_counters_of_profile(const lab_profile *profile, double values[LAB_CLUE_COUNTERS])
 {
-    const double values[LAB_CLUE_COUNTERS] = {
+    const double all[LAB_CLUE_COUNTERS] = {
         share(profile->value[LAB_METRIC_TENSOR]),
         share(profile->value[LAB_METRIC_EXP]),
         of_memory(profile),
@@ -235,11 +235,7 @@ size_t lab_clues_of_profile(const lab_profile *profile, lab_clue clues[LAB_CLUE_
         of_grid(profile),
         of_local(profile),
     };
-    size_t count = 0;
-    for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++)
-        if (!isnan(values[i]))
-            clues[count++] = (lab_clue){ .name = counters[i], .value = values[i] };
-    return count;
+    memcpy(values, all, sizeof all);
 }
 
 bool lab_clue_of_effect(const lab_effect *effect, lab_clue *clue)

@@ -68,7 +68,7 @@ typedef struct lab_clues {
     size_t finding_count;
 
     /* Counters of a run, mostly as shares of the device's peak, 0 to 1, with the names of
-     * lab_clues_of_profile(). */
+     * lab_clue_counter(). */
     const lab_clue *counters;
     size_t counter_count;
 
@@ -85,8 +85,7 @@ lab_clues lab_clues_unknown(void);
 /* lab_clues_findings() returns the set of limits. Unknown names are ignored. */
 unsigned lab_clues_findings(const lab_clues *clues);
 
-/* lab_clues_of_profile() writes the known hardware counters of one launch as clues, and returns
- * their number:
+/* lab_counters_of_profile() writes the hardware counters of one launch, NAN where not known:
  *
  *     tensor     busy time of the tensor cores, 0 to 1
  *     exp        of the special function units
@@ -96,7 +95,7 @@ unsigned lab_clues_findings(const lab_clues *clues);
  *     grid       share of multiprocessors that got a block
  *     local      executed loads and stores of local memory */
 #define LAB_CLUE_COUNTERS 7
-size_t lab_clues_of_profile(const struct lab_profile *profile, lab_clue clues[LAB_CLUE_COUNTERS]);
+void lab_counters_of_profile(const struct lab_profile *profile, double values[LAB_CLUE_COUNTERS]);
 
 /* lab_clue_counter() returns the name of the @index-th of these, NULL past the last. */
 const char *lab_clue_counter(size_t index);

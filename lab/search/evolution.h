@@ -2,7 +2,7 @@
  * evolution.h - the strategy "evolution": islands of points that are mutated, crossed, and replaced
  * by better ones
  *
- *     lab_evolution_create(&evolution, &space, &options, starts, count, &error);
+ *     evolution = lab_evolution_create(&space, seed, &calls, starts, count);
  *     const lab_search_options search = { .strategy = "evolution", .evolution = evolution, ... };
  *     lab_search_run(&search, &space, &evaluator, &search, &error);
  *     ... lab_evolution_champion(evolution) ...
@@ -55,27 +55,14 @@ typedef struct lab_evolution_calls {
     heed_status (*born)(void *data, const lab_individual *child, const lab_individual *champion);
 } lab_evolution_calls;
 
-/* Zero in a field means its default. */
-typedef struct lab_evolution_options {
-    uint64_t seed;
-    int islands;       /* default 3 */
-    int population;    /* per island; default 8 */
-    int elites;        /* best members, which are parents half the time; default 2 */
-    int migration;     /* children between two migrations; default 24 */
-    double crossover;  /* share of children with two parents; default 0.3 */
-    double immigrants; /* share of random points; default 0.05 */
-    lab_evolution_calls calls;
-} lab_evolution_options;
-
-#define LAB_ISLANDS_MAX 16
-#define LAB_POPULATION_MAX 64
+#define LAB_ISLANDS 3
 #define LAB_EVOLUTION_STARTS 64 /* at most */
 
 /* lab_evolution_create() begins with the points @starts, and fills up islands at random. @space
- * must outlive it. Returns HEED_OK; HEED_ERR_INVALID for bad options; HEED_ERR_NO_MEMORY. */
-heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *space,
-                                 const lab_evolution_options *options, const int64_t *starts,
-                                 size_t count, lab_error *error);
+ * must outlive it; @calls may be NULL. Returns NULL if there is no memory. */
+lab_evolution *lab_evolution_create(const lab_space *space, uint64_t seed,
+                                    const lab_evolution_calls *calls, const int64_t *starts,
+                                    size_t count);
 void lab_evolution_destroy(lab_evolution *evolution);
 
 /* lab_evolution_tell() adds @findings, from facts found after its evaluation, to the individual @id

@@ -158,34 +158,14 @@ static heed_status read_unary(reader *r, int64_t *value)
 
 static heed_status compute(const reader *r, operation what, int64_t a, int64_t b, int64_t *value)
 {
+    const bool truths[] = {
+        [OR] = a || b,      [AND] = a && b,      [EQUAL] = a == b,           [UNEQUAL] = a != b,
+        [AT_MOST] = a <= b, [AT_LEAST] = a >= b, [LESS] = a<b, [MORE] = a> b
+    };
     bool beyond = false;
     if ((what == DIVIDE || what == REMAINDER) && b == 0 && !r->dead)
         return lab_fail(r->error, HEED_ERR_UNSUPPORTED, "\"%.120s\" divides by zero", r->text);
     switch (what) {
-    case OR:
-        *value = a || b;
-        break;
-    case AND:
-        *value = a && b;
-        break;
-    case EQUAL:
-        *value = a == b;
-        break;
-    case UNEQUAL:
-        *value = a != b;
-        break;
-    case AT_MOST:
-        *value = a <= b;
-        break;
-    case AT_LEAST:
-        *value = a >= b;
-        break;
-    case LESS:
-        *value = a < b;
-        break;
-    case MORE:
-        *value = a > b;
-        break;
     case ADD:
         beyond = __builtin_add_overflow(a, b, value);
         break;
@@ -203,6 +183,8 @@ static heed_status compute(const reader *r, operation what, int64_t a, int64_t b
         else
             *value = what == DIVIDE ? a / b : a % b;
         break;
+    default:
+        *value = truths[what];
     }
     if (beyond && !r->dead)
         return lab_fail(r->error, HEED_ERR_UNSUPPORTED, "\"%.120s\" passes 64 bits", r->text);

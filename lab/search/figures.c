@@ -6,17 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "lab/base/array.h"
 
 lab_speedups lab_speedups_of(double *values, size_t count)
 {
     if (count == 0)
         return (lab_speedups){ .count = 0 };
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, lab_order_reals);
     double middle = (values[(count - 1) / 2] + values[count / 2]) / 2;
     return (lab_speedups){ .median = middle, .best = values[count - 1], .count = count };
 }

@@ -53,18 +53,13 @@ const lab_guide_rule *lab_guide_rule_at(size_t index)
     return index < RULES ? &rules[index] : NULL;
 }
 
-static double advised(int role, bool up, unsigned findings)
+double lab_guide_advice(int role, bool up, unsigned findings)
 {
     double factor = 1;
     for (size_t i = 0; i < RULES; i++)
         if (rules[i].role == role && (findings >> rules[i].finding & 1))
             factor *= up ? rules[i].up : rules[i].down;
     return factor;
-}
-
-double lab_guide_advice(lab_knob_role role, bool up, unsigned findings)
-{
-    return advised((int)role, up, findings);
 }
 
 /* A prior of three attempts with one success, then the observed outcomes. A failure costs a whole
@@ -102,7 +97,7 @@ int lab_guide_weigh(const lab_guide *guide, const lab_space *space, const lab_po
     for (int i = 0; i < knobs + regions; i++) {
         const lab_move move = lab_move_at(space, i);
         int role = move.knob < 0 ? REGION : (int)space->knobs[move.knob].role;
-        weights[i] = credit(guide->seen[i]) * advised(role, move.up, findings);
+        weights[i] = credit(guide->seen[i]) * lab_guide_advice(role, move.up, findings);
         if (move.knob >= 0 &&
             point->at[move.knob] == (move.up ? space->knobs[move.knob].count - 1 : 0))
             weights[i] = 0;

@@ -15,9 +15,9 @@
 #include "lab/search/clues.h"
 #include "lab/search/space.h"
 
-/* lab_guide_advice() returns the factor by which the set @findings makes a move of a knob for @role
- * up, or down, more likely; 1: no advice. */
-double lab_guide_advice(lab_knob_role role, bool up, unsigned findings);
+/* lab_guide_advice() returns the factor by which the set @findings makes a move of a knob for
+ * @role, a lab_knob_role or LAB_GUIDE_REGION, up or down, more likely; 1: no advice. */
+double lab_guide_advice(int role, bool up, unsigned findings);
 
 /* A row of that table: with @finding, a move down of a knob for @role is @down times as likely, and
  * a move up @up times. */

@@ -4,14 +4,12 @@
 #include "lab/search/propose.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lab/base/beside.h"
+#include "lab/base/path.h"
 #include "lab/trial/log.h"
-#include "lab/trial/peer/peer.h"
 
 #define PROTOCOL "heed.propose/1"
 #define NAME_MAX_LENGTH 63
@@ -170,7 +168,7 @@ static json_t *request_of(const lab_brief *brief, size_t history)
 }
 
 /* To fit in a line, the history is dropped first, then the original source. */
-static json_t *fitting_request(const lab_brief *brief)
+json_t *lab_brief_request(const lab_brief *brief)
 {
     size_t most = brief->history_count < LAB_PROPOSE_HISTORY ? brief->history_count
                                                              : LAB_PROPOSE_HISTORY;
@@ -187,14 +185,6 @@ static json_t *fitting_request(const lab_brief *brief)
             shorter.origin = NULL;
         most /= 2;
     }
-}
-
-char *lab_brief_text(const lab_brief *brief)
-{
-    json_t *request = fitting_request(brief);
-    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    json_decref(request);
-    return text;
 }
 
 /* -------------------------------------------------------------------------- */
@@ -222,8 +212,7 @@ static bool is_name(const char *name)
 
 static heed_status refuse(lab_error *error, const char *what)
 {
-    snprintf(error->text, sizeof error->text, "the proposer's answer: %s", what);
-    return HEED_ERR_INVALID;
+    return lab_fail(error, HEED_ERR_INVALID, "the proposer's answer: %s", what);
 }
 
 /* The tokens of @way used, or -1 if not reported. */
@@ -262,10 +251,6 @@ static heed_status take_proposal(const json_t *reply, lab_proposal *proposal, la
 /* The process                                                                */
 /* -------------------------------------------------------------------------- */
 
-struct lab_proposer {
-    lab_peer *peer;
-};
-
 void lab_proposer_find(const char *command, char *path, size_t size)
 {
     static const char *const places[] = { "../proposers", "../libexec/heed/proposers" };
@@ -281,35 +266,20 @@ void lab_proposer_find(const char *command, char *path, size_t size)
     snprintf(path, size, "%s", command);
 }
 
-lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void))
-{
-    const lab_peer_command command = { .path = path, .interrupted = interrupted };
-    lab_proposer *proposer = calloc(1, sizeof *proposer);
-    if (!proposer)
-        return NULL;
-    proposer->peer = lab_peer_start(&command);
-    if (proposer->peer)
-        return proposer;
-    free(proposer);
-    return NULL;
-}
-
-heed_status lab_proposer_ask(lab_proposer *proposer, const lab_brief *brief, double seconds,
+heed_status lab_proposer_ask(lab_peer *proposer, const lab_brief *brief, double seconds,
                              lab_proposal *proposal, lab_error *error)
 {
     *proposal = (lab_proposal){ .name = NULL };
     error->text[0] = '\0';
-    json_t *request = fitting_request(brief);
+    json_t *request = lab_brief_request(brief);
     if (!request) {
-        snprintf(error->text, sizeof error->text,
-                 "the source is too long for a proposer: a request has at most %d bytes",
-                 LAB_PEER_LINE_SIZE);
-        return HEED_ERR_INVALID;
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "the source is too long for a proposer: a request has at most %d bytes",
+                        LAB_PEER_LINE_SIZE);
     }
-    json_t *reply = lab_peer_ask(proposer->peer, request, seconds);
+    json_t *reply = lab_peer_ask(proposer, request, seconds);
     if (!reply) {
-        snprintf(error->text, sizeof error->text, "the proposer %.300s",
-                 lab_peer_reason(proposer->peer));
+        snprintf(error->text, sizeof error->text, "the proposer %.300s", lab_peer_reason(proposer));
         return HEED_ERR_SYSTEM;
     }
     const char *status = json_string_value(json_object_get(reply, "status"));
@@ -325,12 +295,4 @@ heed_status lab_proposer_ask(lab_proposer *proposer, const lab_brief *brief, dou
     }
     json_decref(reply);
     return result;
-}
-
-void lab_proposer_end(lab_proposer *proposer)
-{
-    if (!proposer)
-        return;
-    lab_peer_end(proposer->peer);
-    free(proposer);
 }

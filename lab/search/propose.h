@@ -8,13 +8,13 @@
 #ifndef LAB_PROPOSE_H
 #define LAB_PROPOSE_H
 
-#include <stdbool.h>
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "heed.h"
 #include "lab/base/error.h"
 #include "lab/search/clues.h"
+#include "lab/trial/peer/peer.h"
 
 /* Amount of information for a proposer. */
 typedef enum lab_way {
@@ -56,7 +56,7 @@ typedef struct lab_brief {
     size_t insight_count;
     const char *const *findings; /* words of lab_finding_name(): the limits of the best source */
     size_t finding_count;
-    const lab_clue *counters; /* of the best source, by the names of lab_clues_of_profile() */
+    const lab_clue *counters; /* of the best source, by the names of lab_clue_counter() */
     size_t counter_count;
     const lab_clue *effects; /* of its ablations, by their names; see lab_clues */
     size_t effect_count;
@@ -81,29 +81,19 @@ typedef struct lab_proposal {
 } lab_proposal;
 void lab_proposal_free(lab_proposal *proposal);
 
-typedef struct lab_proposer lab_proposer;
-
 /* lab_proposer_find() writes the path of the program @command to @path: unchanged if it contains a
  * slash; else NAME or heed-propose-NAME in heed's folder; else the name, for a search in PATH. */
 void lab_proposer_find(const char *command, char *path, size_t size);
-
-/* lab_proposer_start() starts the program at @path, without arguments and with heed's environment.
- * @interrupted, which may be NULL, is called every 0.1 s while waiting. Returns NULL if there is no
- * memory; if the program could not be started, the first request fails. */
-lab_proposer *lab_proposer_start(const char *path, bool (*interrupted)(void));
 
 /* lab_proposer_ask() requests one proposal and waits up to @seconds. Returns HEED_OK;
  * HEED_ERR_UNSUPPORTED if the proposer has nothing more to propose; HEED_ERR_INVALID for an invalid
  * answer or a brief that is too long, after which another request may follow; HEED_ERR_SYSTEM if
  * the proposer has ended or hangs; HEED_ERR_NO_MEMORY. @error has the reason, in one line. */
-heed_status lab_proposer_ask(lab_proposer *proposer, const lab_brief *brief, double seconds,
+heed_status lab_proposer_ask(lab_peer *proposer, const lab_brief *brief, double seconds,
                              lab_proposal *proposal, lab_error *error);
 
-/* lab_proposer_end() tells it to quit, and kills it if it does not. NULL is ignored. */
-void lab_proposer_end(lab_proposer *proposer);
-
-/* lab_brief_text() returns the request line, which the caller frees; NULL if there is no memory, or
- * it is too long even without history. */
-char *lab_brief_text(const lab_brief *brief);
+/* lab_brief_request() returns the request, which the caller releases; NULL if there is no memory,
+ * or it is too long for a line even without history. */
+json_t *lab_brief_request(const lab_brief *brief);
 
 #endif /* LAB_PROPOSE_H */

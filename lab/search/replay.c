@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/array.h"
+
 #define SEEDS 200
 #define WITHIN 0.05
 
@@ -106,12 +108,6 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
 
 /* ---- Runs ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return one < other ? -1 : one > other;
-}
-
 /* The trials and evaluations until a run's best was good and stayed so; INFINITY if it ended with
  * one that is not. */
 static heed_status play(replayer *self, const lab_replay_options *options, uint64_t seed,
@@ -142,8 +138,8 @@ static heed_status play(replayer *self, const lab_replay_options *options, uint6
 
 static void summarize(double *needed, double *evaluations, int runs, lab_replay_result *result)
 {
-    qsort(needed, (size_t)runs, sizeof *needed, by_value);
-    qsort(evaluations, (size_t)runs, sizeof *evaluations, by_value);
+    qsort(needed, (size_t)runs, sizeof *needed, lab_order_reals);
+    qsort(evaluations, (size_t)runs, sizeof *evaluations, lab_order_reals);
     result->evaluations = evaluations[(runs - 1) / 2];
     result->runs = runs;
     for (int i = 0; i < runs; i++)

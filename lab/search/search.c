@@ -16,22 +16,6 @@
 #define FINALS_SHARE 4 /* finals may take 1/FINALS_SHARE of the time budget in addition */
 #define ANNOUNCED_MAX 64
 
-struct lab_search {
-    const lab_space *space;
-    const lab_evaluator *evaluator;
-    lab_search_options options;
-    lab_rng rng;
-    int64_t *open;
-    size_t open_count;
-    lab_try *tries;
-    size_t count;
-    int64_t *place; /* by point: its try, counted from 1; 0: not tried; -1: not open */
-    int64_t best;   /* as in place; 0: none */
-    int64_t points, refused, launched, evaluations, pruned;
-    int64_t end_ns; /* of the budget; 0: none */
-    lab_search_end end;
-};
-
 static const char *const states[LAB_STATES] = {
     [LAB_STATE_TIMED] = "time",           [LAB_STATE_PRUNED] = "pruned",
     [LAB_STATE_FAILED] = "failed",        [LAB_STATE_WRONG] = "wrong",
@@ -61,12 +45,12 @@ lab_state lab_state_of(const char *name)
 }
 
 static const lab_strategy strategies[] = {
-    { "model", "a Gaussian process of the results, expected improvement", lab_strategy_model },
-    { "exhaustive", "every point, in order", lab_strategy_exhaustive },
-    { "random", "points at random, none twice", lab_strategy_random },
-    { "halving", "all on one shape, then ever fewer on ever more", lab_strategy_halving },
-    { "local", "from random points to better neighbours", lab_strategy_local },
-    { "evolution", "islands of points that are mutated and crossed", lab_strategy_evolution },
+    { "model", lab_strategy_model }, /* a Gaussian process of the results, expected improvement */
+    { "exhaustive", lab_strategy_exhaustive }, /* every point, in order */
+    { "random", lab_strategy_random },         /* points at random, none twice */
+    { "halving", lab_strategy_halving },       /* all on one shape, then ever fewer on ever more */
+    { "local", lab_strategy_local },           /* from random points to better neighbours */
+    { "evolution", lab_strategy_evolution },   /* islands of points that are mutated and crossed */
 };
 
 const lab_strategy *lab_strategy_at(size_t index)
@@ -84,27 +68,6 @@ static const lab_strategy *find_strategy(const char *name)
 
 /* ---- Interface for strategies ---- */
 
-size_t lab_search_open(const lab_search *search, const int64_t **indices)
-{
-    *indices = search->open;
-    return search->open_count;
-}
-
-const lab_space *lab_search_space(const lab_search *search)
-{
-    return search->space;
-}
-
-const lab_evaluator *lab_search_evaluator(const lab_search *search)
-{
-    return search->evaluator;
-}
-
-lab_rng *lab_search_rng(lab_search *search)
-{
-    return &search->rng;
-}
-
 bool lab_search_is_open(const lab_search *search, int64_t index)
 {
     return search->place[index] >= 0;
@@ -114,11 +77,6 @@ const lab_try *lab_search_tried(const lab_search *search, int64_t index)
 {
     int64_t place = search->place[index];
     return place > 0 ? &search->tries[place - 1] : NULL;
-}
-
-lab_evolution *lab_search_evolution(const lab_search *search)
-{
-    return search->options.evolution;
 }
 
 int64_t lab_search_trials_left(const lab_search *search)
@@ -333,12 +291,6 @@ static heed_status try_starts(lab_search *search)
     return status;
 }
 
-static heed_status begin_search(lab_search *search)
-{
-    heed_status status = find_open(search);
-    return status == HEED_OK ? try_starts(search) : status;
-}
-
 /* The next finalist: the best by score that has not been in the finals. */
 static int64_t next_finalist(const lab_search *search, int effort)
 {
@@ -380,7 +332,10 @@ static heed_status run(lab_search *search, lab_error *error)
     const lab_search_options *options = &search->options;
     search->end = LAB_SEARCH_COMPLETE;
     search->end_ns = options->budget_ns > 0 ? heed_clock_ns() + options->budget_ns : 0;
-    heed_status status = search->open ? HEED_OK : begin_search(search);
+    bool begins = !search->open;
+    heed_status status = begins ? find_open(search) : HEED_OK;
+    if (status == HEED_OK && begins)
+        status = try_starts(search);
     if (status == HEED_OK)
         status = find_strategy(search->options.strategy)->run(search);
     if (status == HEED_OK)

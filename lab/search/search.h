@@ -156,20 +156,20 @@ typedef struct lab_search_result {
 } lab_search_result;
 lab_search_result lab_search_get(const lab_search *search);
 
+/* lab_search_tried() returns the try of a point, or NULL if it has not been tried. It stays valid
+ * until the next try. */
+const lab_try *lab_search_tried(const lab_search *search, int64_t index);
+
 /* lab_search_disqualify() marks a tried point as wrong, for a reason that its evaluation could not
  * detect; another one becomes the best. */
 void lab_search_disqualify(lab_search *search, int64_t index, const char *why);
 
-/* A strategy with its name and a short description. lab_strategy_at() returns NULL past the last.
- */
+/* A strategy. lab_strategy_at() returns NULL past the last. */
 typedef struct lab_strategy {
     const char *name;
-    const char *summary;
     heed_status (*run)(lab_search *search);
 } lab_strategy;
 const lab_strategy *lab_strategy_at(size_t index);
-
-/* ---- For strategies ------------------------------------------------------------------------ */
 
 /* A stream of random numbers whose whole state is two integers, so it can be saved. */
 typedef struct lab_rng {
@@ -188,34 +188,5 @@ static inline double lab_rng_real(lab_rng *rng)
 {
     return (double)(lab_random_bits(rng->seed, rng->drawn++) >> 11) * 0x1p-53;
 }
-
-/* The open points, those not refused, by their numbers in the space, ascending. */
-size_t lab_search_open(const lab_search *search, const int64_t **indices);
-const lab_space *lab_search_space(const lab_search *search);
-const lab_evaluator *lab_search_evaluator(const lab_search *search);
-lab_rng *lab_search_rng(lab_search *search);
-lab_evolution *lab_search_evolution(const lab_search *search); /* of the options */
-
-/* lab_search_is_open() returns true if the point is open. */
-bool lab_search_is_open(const lab_search *search, int64_t index);
-
-/* lab_search_tried() returns the try of a point, or NULL if it has not been tried. It stays valid
- * until the next try. */
-const lab_try *lab_search_tried(const lab_search *search, int64_t index);
-
-/* lab_search_try() tries an open point on the first @shapes shapes, at least at @effort; known
- * times are reused. Returns HEED_OK with the try in *@result, which is valid until the next call,
- * or NULL once the search is to end; or the status of a failure. */
-heed_status lab_search_try(lab_search *search, int64_t index, int shapes, int effort,
-                           const lab_try **result);
-
-/* lab_search_is_over() returns true if no other point may be launched, as the search is to end. */
-bool lab_search_is_over(lab_search *search);
-
-/* lab_search_trials_left() returns the number of points that may still be launched. */
-int64_t lab_search_trials_left(const lab_search *search);
-
-/* lab_search_announce() is evaluator->announce() for numbered points. */
-void lab_search_announce(lab_search *search, const int64_t *indices, size_t count);
 
 #endif /* LAB_SEARCH_H */

@@ -9,20 +9,23 @@
 
 #define HALVING_KEEPS 3 /* one in this many advances to the next round */
 
-int64_t *lab_shuffled_open(lab_search *search, size_t *count)
+static void shuffle(lab_search *search, int64_t *list, size_t count)
 {
-    const int64_t *open;
-    *count = lab_search_open(search, &open);
-    int64_t *order = malloc((*count + 1) * sizeof *order);
+    for (size_t i = count; i > 1; i--) {
+        size_t other = (size_t)lab_rng_below(&search->rng, (int64_t)i);
+        int64_t one = list[i - 1];
+        list[i - 1] = list[other];
+        list[other] = one;
+    }
+}
+
+int64_t *lab_shuffled_open(lab_search *search)
+{
+    int64_t *order = malloc((search->open_count + 1) * sizeof *order);
     if (!order)
         return NULL;
-    memcpy(order, open, *count * sizeof *order);
-    for (size_t i = *count; i > 1; i--) {
-        size_t other = (size_t)lab_rng_below(lab_search_rng(search), (int64_t)i);
-        int64_t one = order[i - 1];
-        order[i - 1] = order[other];
-        order[other] = one;
-    }
+    memcpy(order, search->open, search->open_count * sizeof *order);
+    shuffle(search, order, search->open_count);
     return order;
 }
 
@@ -33,7 +36,7 @@ static heed_status try_all(lab_search *search, const int64_t *order, size_t coun
     for (size_t i = 0; i < count && status == HEED_OK; i++) {
         const lab_try *one;
         lab_search_announce(search, order + i, count - i);
-        status = lab_search_try(search, order[i], lab_search_evaluator(search)->shapes, 0, &one);
+        status = lab_search_try(search, order[i], search->evaluator->shapes, 0, &one);
         if (!one)
             break;
     }
@@ -42,16 +45,13 @@ static heed_status try_all(lab_search *search, const int64_t *order, size_t coun
 
 heed_status lab_strategy_exhaustive(lab_search *search)
 {
-    const int64_t *open;
-    size_t count = lab_search_open(search, &open);
-    return try_all(search, open, count);
+    return try_all(search, search->open, search->open_count);
 }
 
 heed_status lab_strategy_random(lab_search *search)
 {
-    size_t count;
-    int64_t *order = lab_shuffled_open(search, &count);
-    heed_status status = order ? try_all(search, order, count) : HEED_ERR_NO_MEMORY;
+    int64_t *order = lab_shuffled_open(search);
+    heed_status status = order ? try_all(search, order, search->open_count) : HEED_ERR_NO_MEMORY;
     free(order);
     return status;
 }
@@ -102,9 +102,9 @@ static heed_status play_round(lab_search *search, contender *list, size_t *count
 /* Plays rounds on 1, 2, 4, ... shapes, then on all at increasing efforts. */
 heed_status lab_strategy_halving(lab_search *search)
 {
-    const lab_evaluator *evaluator = lab_search_evaluator(search);
-    size_t count;
-    int64_t *order = lab_shuffled_open(search, &count);
+    const lab_evaluator *evaluator = search->evaluator;
+    size_t count = search->open_count;
+    int64_t *order = lab_shuffled_open(search);
     contender *list = calloc(count + 1, sizeof *list);
     heed_status status = order && list ? HEED_OK : HEED_ERR_NO_MEMORY;
     for (size_t i = 0; i < count && status == HEED_OK; i++)
@@ -132,7 +132,7 @@ heed_status lab_strategy_halving(lab_search *search)
 static size_t find_neighbours(lab_search *search, int64_t index,
                               int64_t list[LAB_SPACE_KNOBS * LAB_SPACE_VALUES])
 {
-    const lab_space *space = lab_search_space(search);
+    const lab_space *space = search->space;
     size_t count = 0;
     for (int knob = 0; knob < space->knob_count; knob++)
         for (int value = 0; value < space->knobs[knob].count; value++) {
@@ -144,12 +144,7 @@ static size_t find_neighbours(lab_search *search, int64_t index,
             if (lab_search_is_open(search, other))
                 list[count++] = other;
         }
-    for (size_t i = count; i > 1; i--) {
-        size_t swap = (size_t)lab_rng_below(lab_search_rng(search), (int64_t)i);
-        int64_t one = list[i - 1];
-        list[i - 1] = list[swap];
-        list[swap] = one;
-    }
+    shuffle(search, list, count);
     return count;
 }
 
@@ -157,7 +152,7 @@ static size_t find_neighbours(lab_search *search, int64_t index,
 static heed_status climb(lab_search *search, int64_t index, bool *ended)
 {
     int64_t list[LAB_SPACE_KNOBS * LAB_SPACE_VALUES];
-    const int shapes = lab_search_evaluator(search)->shapes;
+    const int shapes = search->evaluator->shapes;
     const lab_try *one;
     heed_status status = lab_search_try(search, index, shapes, 0, &one);
     while (status == HEED_OK && one) {
@@ -178,11 +173,10 @@ static heed_status climb(lab_search *search, int64_t index, bool *ended)
 
 heed_status lab_strategy_local(lab_search *search)
 {
-    size_t count;
     bool ended = false;
-    int64_t *order = lab_shuffled_open(search, &count);
+    int64_t *order = lab_shuffled_open(search);
     heed_status status = order ? HEED_OK : HEED_ERR_NO_MEMORY;
-    for (size_t i = 0; i < count && status == HEED_OK && !ended; i++)
+    for (size_t i = 0; i < search->open_count && status == HEED_OK && !ended; i++)
         if (!lab_search_tried(search, order[i]))
             status = climb(search, order[i], &ended);
     free(order);

@@ -15,18 +15,23 @@
 #define FURTHER 0.3       /* probability of another step in the same direction */
 #define CROSSED_MOVES 0.5 /* probability that a child of two parents is also mutated */
 #define AHEAD 64          /* children that are prepared ahead */
+#define POPULATION 8      /* per island */
+#define ELITES 2          /* best members, which are parents more often */
+#define MIGRATION 24      /* children between two migrations */
+#define CROSSOVER 0.3     /* share of children with two parents */
+#define IMMIGRANTS 0.05   /* share of random points */
 
 typedef struct lab_island {
-    lab_individual members[LAB_POPULATION_MAX]; /* best first */
+    lab_individual members[POPULATION]; /* best first */
     int count;
 } lab_island;
 
 struct lab_evolution {
     const lab_space *space;
-    lab_evolution_options options; /* defaults filled in */
+    lab_evolution_calls calls;
     lab_rng rng;
     lab_guide guide;
-    lab_island islands[LAB_ISLANDS_MAX];
+    lab_island islands[LAB_ISLANDS];
     lab_individual champion; /* id 0: none */
     int64_t children;
     int64_t starts[LAB_EVOLUTION_STARTS]; /* still to be tried */
@@ -38,34 +43,6 @@ struct lab_evolution {
 /* Beginning                                                                  */
 /* -------------------------------------------------------------------------- */
 
-static int or_default(int value, int standard)
-{
-    return value ? value : standard;
-}
-
-static heed_status check(const lab_evolution_options *options, lab_error *error)
-{
-    const struct {
-        const char *name;
-        int value, least, most;
-    } rows[] = {
-        { "islands", options->islands, 1, LAB_ISLANDS_MAX },
-        { "population", options->population, 2, LAB_POPULATION_MAX },
-        { "elites", options->elites, 1, options->population },
-        { "migration", options->migration, 1, 1 << 20 },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].value < rows[i].least || rows[i].value > rows[i].most)
-            return lab_fail(error, HEED_ERR_INVALID, "%s is %d; it must be %d to %d", rows[i].name,
-                            rows[i].value, rows[i].least, rows[i].most);
-    if (!(options->crossover >= 0 && options->crossover <= 1 && options->immigrants >= 0 &&
-          options->immigrants <= 1))
-        return lab_fail(error, HEED_ERR_INVALID,
-                        "crossover is %g, immigrants %g; they are shares, 0 to 1",
-                        options->crossover, options->immigrants);
-    return HEED_OK;
-}
-
 /* Queues a point to be tried first. */
 static void offer(lab_evolution *evolution, int64_t point)
 {
@@ -73,36 +50,24 @@ static void offer(lab_evolution *evolution, int64_t point)
         evolution->starts[evolution->start_count++] = point;
 }
 
-heed_status lab_evolution_create(lab_evolution **evolution, const lab_space *space,
-                                 const lab_evolution_options *options, const int64_t *starts,
-                                 size_t count, lab_error *error)
+lab_evolution *lab_evolution_create(const lab_space *space, uint64_t seed,
+                                    const lab_evolution_calls *calls, const int64_t *starts,
+                                    size_t count)
 {
-    lab_evolution_options chosen = *options;
-    chosen.islands = or_default(chosen.islands, 3);
-    chosen.population = or_default(chosen.population, 8);
-    chosen.elites = or_default(chosen.elites, 2);
-    chosen.migration = or_default(chosen.migration, 24);
-    chosen.crossover = chosen.crossover != 0 ? chosen.crossover : 0.3;
-    chosen.immigrants = chosen.immigrants != 0 ? chosen.immigrants : 0.05;
-    *evolution = NULL;
-    heed_status status = check(&chosen, error);
-    if (status != HEED_OK)
-        return status;
     lab_evolution *self = calloc(1, sizeof *self);
     bool *tried = calloc((size_t)lab_space_count(space), sizeof *tried);
     if (!self || !tried) {
         free(self);
         free(tried);
-        return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for an evolution");
+        return NULL;
     }
     self->space = space;
-    self->options = chosen;
-    self->rng = (lab_rng){ .seed = lab_random_stream(chosen.seed, 3) };
+    self->calls = calls ? *calls : (lab_evolution_calls){ .data = NULL };
+    self->rng = (lab_rng){ .seed = lab_random_stream(seed, 3) };
     self->tried = tried;
     for (size_t i = 0; i < count; i++)
         offer(self, starts[i]);
-    *evolution = self;
-    return HEED_OK;
+    return self;
 }
 
 void lab_evolution_destroy(lab_evolution *evolution)
@@ -119,8 +84,7 @@ void lab_evolution_destroy(lab_evolution *evolution)
 
 static const lab_individual *choose_parent(lab_evolution *evolution, const lab_island *island)
 {
-    int elites = evolution->options.elites < island->count ? evolution->options.elites
-                                                           : island->count;
+    int elites = ELITES < island->count ? ELITES : island->count;
     if (lab_rng_real(&evolution->rng) < ELITE_SHARE)
         return &island->members[lab_rng_below(&evolution->rng, elites)];
     int64_t a = lab_rng_below(&evolution->rng, island->count);
@@ -188,10 +152,8 @@ static void mutate(lab_evolution *evolution, lab_individual *child, lab_point *p
 static lab_point try_child(lab_evolution *evolution, const lab_island *island,
                            lab_individual *child)
 {
-    const lab_evolution_options *options = &evolution->options;
     lab_point point = { { 0 } };
-    if (island->count < options->population / 2 || island->count < 2 ||
-        lab_rng_real(&evolution->rng) < options->immigrants) {
+    if (island->count < POPULATION / 2 || lab_rng_real(&evolution->rng) < IMMIGRANTS) {
         randomize(evolution, &point);
         return point;
     }
@@ -199,7 +161,7 @@ static lab_point try_child(lab_evolution *evolution, const lab_island *island,
     point = lab_space_at(evolution->space, parent->point);
     child->parents[0] = parent->id;
     child->parent_points[0] = parent->point;
-    bool crossed = lab_rng_real(&evolution->rng) < options->crossover;
+    bool crossed = lab_rng_real(&evolution->rng) < CROSSOVER;
     if (crossed) {
         const lab_individual *other = choose_parent(evolution, island);
         const lab_point second = lab_space_at(evolution->space, other->point);
@@ -224,8 +186,7 @@ static bool take(const lab_evolution *evolution, const lab_point *point, lab_ind
 static bool breed(lab_evolution *evolution, lab_individual *child)
 {
     const lab_individual nobody = { .id = evolution->children + 1, .score = INFINITY };
-    const lab_island *island =
-        &evolution->islands[evolution->children % evolution->options.islands];
+    const lab_island *island = &evolution->islands[evolution->children % LAB_ISLANDS];
     lab_point point;
     *child = nobody;
     while (evolution->start_count > 0) {
@@ -256,16 +217,16 @@ static bool breed(lab_evolution *evolution, lab_individual *child)
 /* -------------------------------------------------------------------------- */
 
 /* Inserts the child by its score, if it is among the best. */
-static void insert(lab_island *island, int population, const lab_individual *child)
+static void insert(lab_island *island, const lab_individual *child)
 {
     int place = island->count;
     if (!isfinite(child->score))
         return;
     while (place > 0 && child->score < island->members[place - 1].score)
         place--;
-    if (place == population)
+    if (place == POPULATION)
         return;
-    int kept = island->count < population ? island->count : population - 1;
+    int kept = island->count < POPULATION ? island->count : POPULATION - 1;
     memmove(&island->members[place + 1], &island->members[place],
             (size_t)(kept - place) * sizeof *island->members);
     island->members[place] = *child;
@@ -275,27 +236,26 @@ static void insert(lab_island *island, int population, const lab_individual *chi
 /* Copies the best of each island to the next. */
 static void migrate(lab_evolution *evolution)
 {
-    lab_individual best[LAB_ISLANDS_MAX];
-    bool is[LAB_ISLANDS_MAX];
-    int islands = evolution->options.islands;
-    for (int i = 0; i < islands; i++) {
+    lab_individual best[LAB_ISLANDS];
+    bool is[LAB_ISLANDS];
+    for (int i = 0; i < LAB_ISLANDS; i++) {
         is[i] = evolution->islands[i].count > 0;
         if (is[i])
             best[i] = evolution->islands[i].members[0];
     }
-    for (int i = 0; i < islands; i++) {
-        lab_island *next = &evolution->islands[(i + 1) % islands];
+    for (int i = 0; i < LAB_ISLANDS; i++) {
+        lab_island *next = &evolution->islands[(i + 1) % LAB_ISLANDS];
         bool there = !is[i];
         for (int j = 0; j < next->count && !there; j++)
             there = next->members[j].id == best[i].id;
         if (!there)
-            insert(next, evolution->options.population, &best[i]);
+            insert(next, &best[i]);
     }
 }
 
 static const lab_individual *find_member(const lab_evolution *evolution, int64_t id)
 {
-    for (int i = 0; i < evolution->options.islands; i++)
+    for (int i = 0; i < LAB_ISLANDS; i++)
         for (int j = 0; j < evolution->islands[i].count; j++)
             if (evolution->islands[i].members[j].id == id)
                 return &evolution->islands[i].members[j];
@@ -320,18 +280,17 @@ static void learn(lab_evolution *evolution, const lab_individual *child)
 /* Adds @child to the evolution. */
 static void settle(lab_evolution *evolution, const lab_individual *child)
 {
-    const lab_evolution_options *options = &evolution->options;
     learn(evolution, child);
-    insert(&evolution->islands[evolution->children % options->islands], options->population, child);
+    insert(&evolution->islands[evolution->children % LAB_ISLANDS], child);
     evolution->tried[child->point] = true;
     evolution->children++;
-    if (evolution->children % options->migration == 0)
+    if (evolution->children % MIGRATION == 0)
         migrate(evolution);
 }
 
 static heed_status succeed(lab_evolution *evolution, const lab_individual *child)
 {
-    const lab_evolution_calls *calls = &evolution->options.calls;
+    const lab_evolution_calls *calls = &evolution->calls;
     lab_individual *champion = &evolution->champion;
     bool yes = champion->id == 0;
     heed_status status = HEED_OK;
@@ -358,7 +317,7 @@ static heed_status look_ahead(const lab_evolution *evolution, lab_search *search
     int64_t points[AHEAD];
     size_t bytes = (size_t)lab_space_count(evolution->space) * sizeof *evolution->tried, count = 0;
     lab_individual child;
-    if (!lab_search_evaluator(search)->announce)
+    if (!search->evaluator->announce)
         return HEED_OK;
     lab_evolution *copy = malloc(sizeof *copy);
     bool *tried = malloc(bytes);
@@ -382,8 +341,8 @@ static heed_status look_ahead(const lab_evolution *evolution, lab_search *search
 static heed_status evaluate(const lab_evolution *evolution, lab_search *search,
                             lab_individual *child, bool *well)
 {
-    const lab_evolution_calls *calls = &evolution->options.calls;
-    const int shapes = lab_search_evaluator(search)->shapes;
+    const lab_evolution_calls *calls = &evolution->calls;
+    const int shapes = search->evaluator->shapes;
     const lab_try *one;
     if (!lab_search_is_open(search, child->point)) /* refused, at no cost */
         return HEED_OK;
@@ -403,7 +362,7 @@ static heed_status evaluate(const lab_evolution *evolution, lab_search *search,
  */
 static heed_status bear(lab_evolution *evolution, lab_search *search, bool *more)
 {
-    const lab_evolution_calls *calls = &evolution->options.calls;
+    const lab_evolution_calls *calls = &evolution->calls;
     lab_individual child;
     heed_status status = look_ahead(evolution, search);
     *more = status == HEED_OK && !lab_search_is_over(search) && breed(evolution, &child);
@@ -429,24 +388,20 @@ static heed_status evolve(lab_evolution *evolution, lab_search *search)
 /* Without an evolution of the caller's, begins one with the points already tried. */
 static heed_status evolve_own(lab_search *search)
 {
-    const lab_search_result result = lab_search_get(search);
-    const lab_evolution_options options = { .seed = (uint64_t)lab_rng_below(lab_search_rng(search),
-                                                                            INT64_MAX) };
-    lab_evolution *evolution;
-    heed_status status = lab_evolution_create(&evolution, lab_search_space(search), &options, NULL,
-                                              0, NULL);
-    if (status != HEED_OK)
-        return status;
-    for (size_t i = 0; i < result.count; i++)
-        offer(evolution, result.tries[i].index);
-    status = evolve(evolution, search);
+    const uint64_t seed = (uint64_t)lab_rng_below(&search->rng, INT64_MAX);
+    lab_evolution *evolution = lab_evolution_create(search->space, seed, NULL, NULL, 0);
+    if (!evolution)
+        return HEED_ERR_NO_MEMORY;
+    for (size_t i = 0; i < search->count; i++)
+        offer(evolution, search->tries[i].index);
+    heed_status status = evolve(evolution, search);
     lab_evolution_destroy(evolution);
     return status;
 }
 
 heed_status lab_strategy_evolution(lab_search *search)
 {
-    lab_evolution *evolution = lab_search_evolution(search);
+    lab_evolution *evolution = search->options.evolution;
     return evolution ? evolve(evolution, search) : evolve_own(search);
 }
 
@@ -456,7 +411,7 @@ heed_status lab_strategy_evolution(lab_search *search)
 
 void lab_evolution_tell(lab_evolution *evolution, int64_t id, unsigned findings)
 {
-    for (int i = 0; i < evolution->options.islands; i++)
+    for (int i = 0; i < LAB_ISLANDS; i++)
         for (int j = 0; j < evolution->islands[i].count; j++)
             if (evolution->islands[i].members[j].id == id)
                 evolution->islands[i].members[j].findings |= findings;

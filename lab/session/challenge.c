@@ -20,24 +20,17 @@ typedef struct challenge_run {
 #define DECISION "succeeds"
 
 typedef struct decision_search {
-    size_t row; /* in which its name was found */
-    bool named, found;
+    bool found;
     double number;
 } decision_search;
 
-/* A fact comes as two fields: its name and its value. */
 static heed_status look_for(void *data, const lab_record_field *field)
 {
     decision_search *it = data;
-    if (strcmp(field->section, "facts") != 0)
-        return HEED_OK;
-    if (strcmp(field->name, "name") == 0) {
-        it->named = field->text && strcmp(field->text, DECISION) == 0;
-        it->row = field->row;
-    } else if (it->named && field->row == it->row && strcmp(field->name, "value") == 0) {
+    if (strcmp(field->section, "facts") == 0 && strcmp(field->name, "value") == 0 && field->key &&
+        strcmp(field->key, DECISION) == 0) {
         it->found = field->kind == LAB_RECORD_REAL || field->kind == LAB_RECORD_INTEGER;
         it->number = field->kind == LAB_RECORD_REAL ? field->real : (double)field->integer;
-        it->named = false;
     }
     return HEED_OK;
 }

@@ -9,7 +9,7 @@
  *         lab_record_trial trial = lab_session_trial(&session, &name, &problem, attempt);
  *         lab_session_find(&session, &trial, &result, &found, &error);
  *         if (!found) {
- *             ... measure, fill in the results (entry.h) ...
+ *             ... measure, fill in the results ...
  *             lab_session_add(&session, &trial, NULL, &error);
  *         }
  *     }
@@ -22,8 +22,9 @@
 #define LAB_SESSION_H
 
 #include "inspect/roofline.h"
+#include "measure/duel.h"
+#include "record/record.h"
 #include "search/search.h"
-#include "session/entry.h"
 
 typedef struct lab_session {
     lab_record *record;
@@ -81,5 +82,69 @@ heed_status lab_session_find(const lab_session *session, const lab_record_trial 
  * to *@id, which may be NULL. */
 heed_status lab_session_add(const lab_session *session, lab_record_trial *trial, int64_t *id,
                             lab_error *error);
+
+/* -------------------------------------------------------------------------- */
+/* Measurements as entries of the board                                       */
+/* -------------------------------------------------------------------------- */
+
+/* The caller sets the identity of a trial (candidate, place, attempt); these functions fill in the
+ * measurements. */
+
+/* The seed for the values of an evaluation, and for the rows of its output that are checked. */
+#define LAB_ENTRY_ROWS_SEED 1
+
+/* Parts that a trial points to, which must outlive it. */
+typedef struct lab_entry_parts {
+    lab_record_samples samples[2];
+    lab_record_comparison comparison;
+    lab_record_gate gate;
+} lab_entry_parts;
+
+/* lab_entry_comparison() returns the record of a comparison of a candidate (A) with @against (B),
+ * whose time was @seconds. */
+lab_record_comparison lab_entry_comparison(const lab_comparison *comparison, const char *against,
+                                           double seconds);
+
+/* lab_entry_take_turns() fills in the samples of @duel, in which the candidate is A and @against is
+ * B, and their @comparison. HEED_ERR_NO_MEMORY is the only failure. */
+heed_status lab_entry_take_turns(lab_record_trial *trial, lab_entry_parts *parts,
+                                 const lab_duel *duel, const lab_comparison *comparison,
+                                 const char *against, bool cold);
+
+/* lab_entry_take() fills in an evaluation, which must outlive @trial: the board gets the median of
+ * its samples, while a search uses their minimum. */
+void lab_entry_take(lab_record_trial *trial, lab_entry_parts *parts, const lab_evaluation *result,
+                    bool cold);
+
+/* lab_entry_take_confirmed() is lab_entry_take() for a kernel that passed all gates and was timed
+ * after its selection. */
+void lab_entry_take_confirmed(lab_record_trial *trial, lab_entry_parts *parts,
+                              const lab_evaluation *result, bool cold);
+
+/* -------------------------------------------------------------------------- */
+/* Gates                                                                      */
+/* -------------------------------------------------------------------------- */
+
+/* A callback verifies kernels of a search by all gates. The caller provides it because a child of a
+ * process that has initialized CUDA cannot use CUDA: `heed` runs itself as a new process, and a
+ * program without GPUs may call lab_prove(). */
+
+typedef enum lab_proven {
+    LAB_UNPROVEN = 0, /* not tried, or there was no time */
+    LAB_PROVEN,       /* it passed */
+    LAB_REFUTED,      /* it did not */
+    LAB_UNTOLD        /* the gates could not be run */
+} lab_proven;
+
+#define LAB_PROVER_WHY 100
+
+/* prove() puts @kernel, a name with config, through all gates on @count problems, until @until_ns
+ * by heed_clock_ns(), 0 for no limit. Unless LAB_PROVEN, @why has the reason, such as "does not
+ * pass". */
+typedef struct lab_prover {
+    void *data;
+    lab_proven (*prove)(void *data, const char *kernel, const char *const *specs, size_t count,
+                        int64_t until_ns, char why[LAB_PROVER_WHY]);
+} lab_prover;
 
 #endif /* LAB_SESSION_H */

@@ -8,18 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/suite/fill.h"
-#include "lab/suite/launch.h"
+#include "lab/suite/text.h"
 #include "src/cuda/facts.h"
 
 #define FLAGS_SIZE 128
 
-/* Names of types in torch. */
-static const char *const torch_types[HEED_TYPE_COUNT] = {
-    [HEED_F32] = "torch.float32",
-    [HEED_F16] = "torch.float16",
-    [HEED_BF16] = "torch.bfloat16",
-};
+/* Names of types in torch, in Python and in C++. */
+static const char *const torch_types[] = { "torch.float32", "torch.float16", "torch.bfloat16" };
+static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
 
 const char *lab_export_form_name(lab_export_form form)
 {
@@ -48,10 +44,7 @@ static char *rewrite(const lab_task *task, const lab_python *python, heed_status
     *status = HEED_ERR_SYSTEM;
     if (!text)
         return NULL;
-    const lab_python_task asked = {
-        .reader = "read_task.py", .way = "rewrite", .text = text, .size = size
-    };
-    json_t *json = lab_python_read(python, &asked, status, error);
+    json_t *json = lab_python_read(python, "rewrite", text, size, NULL, status, error);
     free(text);
     const char *made = json_string_value(json_object_get(json, "model"));
     const char *refused = json_string_value(json_object_get(json, "refused"));
@@ -127,18 +120,19 @@ typedef struct parts {
     heed_problem problem;
     char label[160];
     lab_solution *solution;
-    lab_error *error;
 } parts;
 
 static void put_model(FILE *out, const parts *it)
 {
     if (strstr(it->model, "heed_multihead("))
-        fputs(lab_text_multihead(), out);
+        fputs(lab_text_multihead, out);
     fprintf(out, "\n\n%s", it->model);
 }
 
-static heed_status put_library(FILE *out, const parts *it)
+static heed_status put_library(FILE *out, const void *data, lab_error *error)
 {
+    const parts *it = data;
+    (void)error;
     const lab_way *way = it->how->way;
     const lab_place places[] = {
         { "TASK", it->label },
@@ -147,20 +141,20 @@ static heed_status put_library(FILE *out, const parts *it)
         { "TYPE", way->torch ? way->torch : "None" },
         { "WORD", heed_products_name(it->problem.products) },
     };
-    lab_fill(out, lab_text_library(), places, sizeof places / sizeof *places);
+    lab_fill(out, lab_text_library, places, sizeof places / sizeof *places);
     put_model(out, it);
     return HEED_OK;
 }
 
 /* The selected kernel, or the fastest by the cost model. Without splits, which need a workspace
  * that a solution does not have. */
-static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
+static heed_status find_kernel(const parts *it, heed_cuda_facts *facts, lab_error *error)
 {
     heed_cuda_facts found;
     bool any = false;
     const char *asked = it->how->kernel, *name;
     if (asked && heed_cuda_facts_for(asked, &it->problem, it->how->gpu, facts) != HEED_OK)
-        return lab_fail(it->error, HEED_ERR_UNSUPPORTED, "%s", heed_message());
+        return lab_fail(error, HEED_ERR_UNSUPPORTED, "%s", heed_message());
     for (size_t i = 0; !asked && (name = heed_kernel_name(i)); i++) {
         if (heed_cuda_facts_for(name, &it->problem, it->how->gpu, &found) != HEED_OK ||
             heed_launch_merges(&found.launch) || (any && found.seconds >= facts->seconds))
@@ -170,21 +164,8 @@ static heed_status find_kernel(const parts *it, heed_cuda_facts *facts)
     }
     if (asked || any)
         return HEED_OK;
-    return lab_fail(it->error, HEED_ERR_UNSUPPORTED, "no kernel for the %s can do %s in one launch",
+    return lab_fail(error, HEED_ERR_UNSUPPORTED, "no kernel for the %s can do %s in one launch",
                     it->how->gpu->name, it->solution->spec);
-}
-
-/* The same with its source, which the solution carries. */
-static heed_status take_kernel(const parts *it, heed_cuda_facts *facts, char **source)
-{
-    *facts = (heed_cuda_facts){ .source = NULL };
-    heed_status status = find_kernel(it, facts);
-    *source = status == HEED_OK
-                  ? lab_launch_source(facts, &it->problem, it->how->gpu, &status, it->error)
-                  : NULL;
-    if (*source)
-        snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts->name);
-    return status;
 }
 
 static void name_flags(const heed_cuda_facts *facts, const heed_gpu *gpu, char flags[FLAGS_SIZE])
@@ -207,91 +188,57 @@ static const char *causal_word(const heed_problem *problem)
     return problem->mask == HEED_MASK_CAUSAL_TOP_LEFT ? "\"top-left\"" : "\"bottom-right\"";
 }
 
-static heed_status put_kernel(FILE *out, const parts *it)
+/* A solution that carries a kernel: a model, or forward() alone. */
+static heed_status put_kernel(FILE *out, const void *data, lab_error *error)
 {
-    heed_cuda_facts facts;
-    char flags[FLAGS_SIZE], scale[32], usual[32], module[64];
-    char *source;
-    heed_status status = take_kernel(it, &facts, &source);
+    const parts *it = data;
+    const bool alone = it->how->form == LAB_EXPORT_CU;
+    const heed_gpu *gpu = it->how->gpu;
+    heed_cuda_facts facts = { .source = NULL };
+    char flags[FLAGS_SIZE], scale[32], usual[32], module[64], arch[16];
+    heed_status status = find_kernel(it, &facts, error);
     if (status != HEED_OK)
         return status;
+    char *source = lab_launch_source(&facts, &it->problem, gpu, &status, error);
+    if (!source)
+        return status;
+    snprintf(it->solution->kernel, sizeof it->solution->kernel, "%s", facts.name);
     snprintf(scale, sizeof scale, "%.9g", (double)it->problem.scale);
     snprintf(usual, sizeof usual, "%.9g", 1 / sqrt((double)it->problem.dim_qk));
     snprintf(module, sizeof module, "heed_%d_%d_%s", it->task->level, it->task->number,
              it->how->way->name);
-    name_flags(&facts, it->how->gpu, flags);
+    snprintf(arch, sizeof arch, "%d.%d%s", gpu->arch / 10, gpu->arch % 10,
+             facts.launch.mapped ? "a" : "");
+    name_flags(&facts, gpu, flags);
     const lab_place places[] = {
         { "TASK", it->label },
         { "SPEC", it->solution->spec },
         { "KERNEL", facts.name },
-        { "GPU", it->how->gpu->name },
+        { "GPU", gpu->name },
+        { "ARCH", arch },
         { "PRODUCTS", it->how->way->words },
         { "SOURCE", source },
         { "MODULE", module },
         { "FLAGS", flags },
         { "TYPE", torch_types[it->problem.type] },
+        { "KIND", torch_kinds[it->problem.type] },
         { "CAUSAL", causal_word(&it->problem) },
+        { "MASKED", it->problem.mask == HEED_MASK_NONE ? "false" : "true" },
         { "SCALE", scale },
         { "USUAL", usual },
     };
-    lab_fill(out, lab_text_kernel(), places, sizeof places / sizeof *places);
-    put_model(out, it);
+    lab_fill(out, alone ? lab_text_forward : lab_text_kernel, places,
+             sizeof places / sizeof *places);
+    if (!alone)
+        put_model(out, it);
     free(source);
     return HEED_OK;
-}
-
-static heed_status put_cu(FILE *out, const parts *it)
-{
-    static const char *const torch_kinds[] = { "kFloat32", "kHalf", "kBFloat16" };
-    heed_cuda_facts facts;
-    char arch[16];
-    char *source;
-    heed_status status = take_kernel(it, &facts, &source);
-    if (status != HEED_OK)
-        return status;
-    snprintf(arch, sizeof arch, "%d.%d%s", it->how->gpu->arch / 10, it->how->gpu->arch % 10,
-             facts.launch.mapped ? "a" : "");
-    const lab_place places[] = {
-        { "TASK", it->label },
-        { "SPEC", it->solution->spec },
-        { "KERNEL", facts.name },
-        { "GPU", it->how->gpu->name },
-        { "ARCH", arch },
-        { "SOURCE", source },
-        { "KIND", torch_kinds[it->problem.type] },
-        { "CAUSAL", it->problem.mask == HEED_MASK_NONE ? "false" : "true" },
-    };
-    lab_fill(out, lab_text_forward(), places, sizeof places / sizeof *places);
-    free(source);
-    return HEED_OK;
-}
-
-static heed_status (*const writers[])(FILE *, const parts *) = {
-    [LAB_EXPORT_KERNEL] = put_kernel,
-    [LAB_EXPORT_LIBRARY] = put_library,
-    [LAB_EXPORT_CU] = put_cu,
-};
-
-static heed_status put(const parts *it)
-{
-    size_t size = 0;
-    FILE *out = open_memstream(&it->solution->text, &size);
-    if (!out)
-        return lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
-    heed_status status = writers[it->how->form](out, it);
-    if (fclose(out) != 0 && status == HEED_OK)
-        status = lab_fail(it->error, HEED_ERR_NO_MEMORY, "no memory for a solution");
-    if (status == HEED_OK)
-        return HEED_OK;
-    free(it->solution->text);
-    it->solution->text = NULL;
-    return status;
 }
 
 heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
                                 const lab_python *python, const lab_export *how, lab_error *error)
 {
-    parts it = { .task = task, .how = how, .solution = solution, .error = error };
+    parts it = { .task = task, .how = how, .solution = solution };
     *solution = (lab_solution){ .text = NULL };
     heed_status status = find_problem(task, how->way, &it.problem, error);
     if (status != HEED_OK)
@@ -311,7 +258,8 @@ heed_status lab_export_solution(lab_solution *solution, const lab_task *task,
     if (!model)
         return status;
     it.model = model;
-    status = put(&it);
+    solution->text = lab_text_of(how->form == LAB_EXPORT_LIBRARY ? put_library : put_kernel, &it,
+                                 "a solution", &status, error);
     free(model);
     return status;
 }

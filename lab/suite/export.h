@@ -12,7 +12,6 @@
 #include "heed.h"
 #include "lab/base/error.h"
 #include "lab/suite/suite.h"
-#include "lab/suite/ways.h"
 #include "src/cuda/gpu.h"
 
 typedef enum lab_export_form {

@@ -11,10 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lab/base/beside.h"
 #include "lab/base/path.h"
 #include "lab/trial/process.h"
-#include "lab/trial/share.h"
 #include "measure.h"
 
 #define MEMORY ((size_t)1 << 30)
@@ -96,7 +94,7 @@ heed_status lab_python_find(lab_python *python, lab_error *error)
 
 /* ---- Its process ---- */
 
-static bool make_sandbox(const lab_python *python, double seconds, lab_sandbox *sandbox)
+static bool make_sandbox(const lab_python *python, lab_sandbox *sandbox)
 {
     const char *const paths[] = {
         "/usr",          "/bin",          "/lib",         "/lib64",
@@ -112,7 +110,7 @@ static bool make_sandbox(const lab_python *python, double seconds, lab_sandbox *
         .protections = lab_protections_find(),
         .resources = { .memory = MEMORY,
                        .file_size = ANSWER_SIZE,
-                       .seconds = (unsigned)seconds + 1,
+                       .seconds = (unsigned)SECONDS + 1,
                        .files = FILES },
         .filter = LAB_FILTER_COMPILER,
     };
@@ -120,16 +118,16 @@ static bool make_sandbox(const lab_python *python, double seconds, lab_sandbox *
 }
 
 /* Starts the reader with the text as descriptor 3. Returns an errno value. */
-static int start(const lab_python *python, const lab_python_task *task, double seconds, int text,
-                 lab_process *process)
+static int start(const lab_python *python, const char *way, int text, lab_process *process)
 {
     char script[2 * PATH_MAX];
     lab_sandbox sandbox;
-    snprintf(script, sizeof script, "%s/%s", python->readers, task->reader);
-    const char *const arguments[] = { python->program, "-I",      "-S",    "-B",
-                                      script,          task->way, TEXT_FD, NULL };
+    snprintf(script, sizeof script, "%s/read_task.py", python->readers);
+    const char *const arguments[] = {
+        python->program, "-I", "-S", "-B", script, way, TEXT_FD, NULL
+    };
     const char *const environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", NULL };
-    if (!make_sandbox(python, seconds, &sandbox))
+    if (!make_sandbox(python, &sandbox))
         return errno;
     const lab_process_command command = { .path = python->program,
                                           .arguments = arguments,
@@ -159,10 +157,10 @@ static const char *last_line(char *words)
 }
 
 /* The error for a reader that ended without a reply. */
-static heed_status fail_end(int status, double seconds, char *words, lab_error *error)
+static heed_status fail_end(int status, char *words, lab_error *error)
 {
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
-        return lab_fail(error, HEED_ERR_INVALID, "it was not read within %.3g s", seconds);
+        return lab_fail(error, HEED_ERR_INVALID, "it was not read within %.3g s", SECONDS);
     if (WIFSIGNALED(status))
         return lab_fail(error, HEED_ERR_INVALID, "its reader was ended by signal %d",
                         WTERMSIG(status));
@@ -173,53 +171,53 @@ static heed_status fail_end(int status, double seconds, char *words, lab_error *
                     WEXITSTATUS(status), last_line(words));
 }
 
-static json_t *parse(const char *text, int ended, double seconds, char *words, heed_status *status,
+static json_t *parse(const char *text, int ended, char *words, heed_status *status,
                      lab_error *error)
 {
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0 && json_is_object(json))
         return json;
     json_decref(json);
-    *status = fail_end(ended, seconds, words, error);
+    *status = fail_end(ended, words, error);
     return NULL;
 }
 
-static json_t *read_with(const lab_python *python, const lab_python_task *task, int text,
-                         answer *said, heed_status *status, lab_error *error)
+static json_t *read_with(const lab_python *python, const char *way, int text,
+                         bool (*interrupted)(void), answer *said, heed_status *status,
+                         lab_error *error)
 {
-    const double seconds = task->seconds > 0 ? task->seconds : SECONDS;
     lab_inlet output = { .text = said->text, .size = sizeof said->text };
     lab_inlet words = { .text = said->words, .size = sizeof said->words };
     lab_process process;
-    int failed = start(python, task, seconds, text, &process);
+    int failed = start(python, way, text, &process);
     if (failed != 0) {
         *status = lab_fail(error, HEED_ERR_SYSTEM, "cannot start %s: %s", python->program,
                            strerror(failed));
         return NULL;
     }
-    int64_t deadline = heed_clock_ns() + (int64_t)(seconds * 1e9);
-    bool heard = lab_process_listen(&process, &output, &words, deadline, task->interrupted);
+    int64_t deadline = heed_clock_ns() + (int64_t)(SECONDS * 1e9);
+    bool heard = lab_process_listen(&process, &output, &words, deadline, interrupted);
     int ended = lab_process_reap(process.pid);
     lab_process_close(&process);
-    if (!heard && task->interrupted && task->interrupted()) {
+    if (!heard && interrupted && interrupted()) {
         *status = lab_fail(error, HEED_ERR_SYSTEM, "interrupted");
         return NULL;
     }
-    return parse(said->text, ended, seconds, said->words, status, error);
+    return parse(said->text, ended, said->words, status, error);
 }
 
-json_t *lab_python_read(const lab_python *python, const lab_python_task *task, heed_status *status,
-                        lab_error *error)
+json_t *lab_python_read(const lab_python *python, const char *way, const char *text, size_t size,
+                        bool (*interrupted)(void), heed_status *status, lab_error *error)
 {
     answer *said = calloc(1, sizeof *said);
-    int text = said ? lab_share("heed-task", task->text, task->size) : -1;
+    int file = said ? lab_share("heed-task", text, size) : -1;
     json_t *json = NULL;
     *status = HEED_OK;
-    if (text < 0 || lseek(text, 0, SEEK_SET) != 0)
+    if (file < 0 || lseek(file, 0, SEEK_SET) != 0)
         *status = lab_fail(error, HEED_ERR_NO_MEMORY, "no memory to read it");
     else
-        json = read_with(python, task, text, said, status, error);
-    lab_close_fd(&text);
+        json = read_with(python, way, file, interrupted, said, status, error);
+    lab_close_fd(&file);
     free(said);
     return json;
 }

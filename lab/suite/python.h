@@ -29,20 +29,12 @@ typedef struct lab_python {
  * a binary, not a script, and for the readers. HEED_ERR_SYSTEM if one of them is missing. */
 heed_status lab_python_find(lab_python *python, lab_error *error);
 
-/* A text to parse. */
-typedef struct lab_python_task {
-    const char *reader; /* a program of the readers' folder */
-    const char *way;    /* its mode: the first argument */
-    const char *text;   /* @size bytes */
-    size_t size;
-    double seconds;            /* time limit; 0: 20 */
-    bool (*interrupted)(void); /* called every 0.1 s; true ends it. May be NULL */
-} lab_python_task;
-
-/* lab_python_read() runs the reader on the text, and returns its reply, an object, which the caller
- * releases. NULL, with @error, if it could not be started, did not end in time, used too much
- * memory, or did not reply; *@status is HEED_ERR_INVALID if the text is at fault. Thread-safe. */
-json_t *lab_python_read(const lab_python *python, const lab_python_task *task, heed_status *status,
-                        lab_error *error);
+/* lab_python_read() runs the reader read_task.py in the mode @way, its first argument, on the @size
+ * bytes @text, and returns its reply, an object, which the caller releases. @interrupted is called
+ * every 0.1 s; true ends it; may be NULL. NULL, with @error, if it could not be started, did not
+ * end in 20 s, used too much memory, or did not reply; *@status is HEED_ERR_INVALID if the text is
+ * at fault. Thread-safe. */
+json_t *lab_python_read(const lab_python *python, const char *way, const char *text, size_t size,
+                        bool (*interrupted)(void), heed_status *status, lab_error *error);
 
 #endif /* LAB_PYTHON_H */

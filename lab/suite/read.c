@@ -43,12 +43,17 @@ char *lab_task_text(const lab_task *task, size_t *size, lab_error *error)
 
 /* ---- The reply ---- */
 
-/* Copies the member @key, which a task may have influenced. */
-static void take_text(const json_t *from, const char *key, char *text, size_t size)
+/* Copies a string, which a task may have influenced. */
+static void copy_text(const json_t *from, char *text, size_t size)
 {
-    const char *value = json_string_value(json_object_get(from, key));
+    const char *value = json_string_value(from);
     snprintf(text, size, "%s", value ? value : "");
     lab_peer_tame(text);
+}
+
+static void take_text(const json_t *from, const char *key, char *text, size_t size)
+{
+    copy_text(json_object_get(from, key), text, size);
 }
 
 /* The strings of an array, separated by "; ". */
@@ -92,11 +97,8 @@ static void take_attention(const json_t *from, lab_task_attention *it)
     it->line = whole_of(from, "line");
     it->layers = whole_of(from, "layers");
     it->operations = json_number_value(json_object_get(from, "operations"));
-    for (size_t i = 0; i < json_array_size(notes) && it->note_count < LAB_TASK_NOTES; i++) {
-        const char *note = json_string_value(json_array_get(notes, i));
-        snprintf(it->notes[it->note_count], LAB_TASK_TEXT, "%s", note ? note : "");
-        lab_peer_tame(it->notes[it->note_count++]);
-    }
+    for (size_t i = 0; i < json_array_size(notes) && it->note_count < LAB_TASK_NOTES; i++)
+        copy_text(json_array_get(notes, i), it->notes[it->note_count++], LAB_TASK_TEXT);
     take_problem(it);
 }
 
@@ -148,11 +150,6 @@ static void take_shapes(const json_t *json, lab_task *task)
     take_json(output, task->output, sizeof task->output);
 }
 
-static void take_init(const json_t *json, lab_task *task)
-{
-    take_json(json_object_get(json, "init"), task->init, sizeof task->init);
-}
-
 /* A task whose attentions are all refused gets the reason of the first. */
 static void judge_limits(lab_task *task)
 {
@@ -177,7 +174,7 @@ static heed_status take_answer(const json_t *json, lab_task *task, lab_error *er
     take_text(json, "reason", task->reason, sizeof task->reason);
     take_work(json_object_get(json, "beside"), task);
     task->whole = json_is_true(json_object_get(json, "whole"));
-    take_init(json, task);
+    take_json(json_object_get(json, "init"), task->init, sizeof task->init);
     take_shapes(json, task);
     count = count < ATTENTION_MAX ? count : ATTENTION_MAX;
     task->attention = calloc(count + 1, sizeof *task->attention);
@@ -199,12 +196,7 @@ heed_status lab_task_read(lab_task *task, const lab_python *python, bool (*inter
     char *text = lab_task_text(task, &size, &why);
     json_t *json = NULL;
     if (text) {
-        const lab_python_task asked = { .reader = "read_task.py",
-                                        .way = "read",
-                                        .text = text,
-                                        .size = size,
-                                        .interrupted = interrupted };
-        json = lab_python_read(python, &asked, &status, &why);
+        json = lab_python_read(python, "read", text, size, interrupted, &status, &why);
         free(text);
         if (!json && status != HEED_ERR_INVALID)
             return lab_fail(error, status, "%s", why.text);
@@ -286,12 +278,7 @@ static bool read_together(chunk *mine, const lab_python *python, bool (*interrup
     char *text = join_texts(mine, &size);
     if (!text)
         return false;
-    const lab_python_task asked = { .reader = "read_task.py",
-                                    .way = "batch",
-                                    .text = text,
-                                    .size = size,
-                                    .interrupted = interrupted };
-    json_t *json = lab_python_read(python, &asked, &status, NULL);
+    json_t *json = lab_python_read(python, "batch", text, size, interrupted, &status, NULL);
     const json_t *answers = json_object_get(json, "answers");
     free(text);
     bool whole = json_array_size(answers) == mine->count;

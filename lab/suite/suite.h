@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "heed.h"
 #include "lab/base/error.h"
@@ -37,6 +38,21 @@ typedef enum lab_task_kind {
 
 /* lab_task_kind_name() returns one word, such as "attention"; "unknown" for another value. */
 const char *lab_task_kind_name(lab_task_kind kind);
+
+/* A precision for products of float32 tensors. */
+typedef struct lab_way {
+    const char *name;  /* such as "f16" or "tf32", as in --products */
+    const char *words; /* description, to follow "products are ..." */
+    const char *torch; /* the type in torch that tensors are rounded to; NULL: unchanged */
+    heed_type type;    /* of the problem */
+    int64_t products;  /* permitted ones, of heed_products */
+} lab_way;
+
+/* lab_way_at() returns the @index-th way; NULL past the last. */
+const lab_way *lab_way_at(size_t index);
+
+/* lab_way_take() changes @problem, if it is float32, to that of @way. */
+void lab_way_take(const lab_way *way, heed_problem *problem);
 
 #define LAB_TASK_TEXT 400
 #define LAB_TASK_NOTES 4

@@ -146,7 +146,7 @@ static heed_status time_kernel(lab_sweep *run, int number, const char *name, dou
     if (status == HEED_OK)
         status = heed_plan_create_named(&plan, run->context, &shape->source.problem, name);
     if (status == HEED_OK) {
-        status = lab_bench_engine_start(&engine, &shape->tensors, plan);
+        status = lab_bench_engine_start(&engine, &shape->tensors, plan, NULL);
         if (status == HEED_OK)
             status = time_engine(run, shape, &engine, seconds, result);
         lab_bench_engine_stop(&engine);

@@ -108,17 +108,18 @@ static heed_status succeeds(void *data, const lab_individual *challenger,
 
 heed_status lab_sweep_evolution_create(lab_sweep_evolution *it, const int64_t *starts, size_t count)
 {
-    const lab_evolution_options options = { .seed = it->sweep->session->seed,
-                                            .islands = LAB_SWEEP_ISLANDS,
-                                            .calls = { .data = it,
-                                                       .bred = bred,
-                                                       .findings = findings,
-                                                       .succeeds = it->succeeds ? succeeds : NULL,
-                                                       .born = born } };
+    const lab_evolution_calls calls = { .data = it,
+                                        .bred = bred,
+                                        .findings = findings,
+                                        .succeeds = it->succeeds ? succeeds : NULL,
+                                        .born = born };
     for (size_t i = 0; i < LAB_SEARCH_SHAPES; i++)
         it->insights[i] = lab_insight_unknown();
-    return lab_evolution_create(&it->evolution, &it->sweep->space, &options, starts, count,
-                                &it->sweep->trouble);
+    it->evolution = lab_evolution_create(&it->sweep->space, it->sweep->session->seed, &calls,
+                                         starts, count);
+    return it->evolution
+               ? HEED_OK
+               : lab_fail(&it->sweep->trouble, HEED_ERR_NO_MEMORY, "no memory for an evolution");
 }
 
 void lab_sweep_evolution_free(lab_sweep_evolution *it)

@@ -17,8 +17,6 @@
 #include "lab/search/evolution.h"
 #include "lab/sweep/sweep.h"
 
-#define LAB_SWEEP_ISLANDS 3
-
 typedef struct lab_sweep_evolution {
     lab_sweep *sweep;          /* space, problems, device, compilers, session */
     const char *device;        /* as the user named it, for measurements */

@@ -9,6 +9,8 @@
 
 #include "lab/base/array.h"
 #include "lab/sweep/sweep.h"
+#include "src/cuda/facts.h"
+#include "src/device.h"
 
 #define DUEL_SECONDS 1.0
 
@@ -113,6 +115,83 @@ heed_status lab_sweep_add_refused(lab_sweep *run, int64_t point)
     return status;
 }
 
+/* ---- heed's plans ---- */
+
+/* Checks that the kernel exists and supports this problem, for an architecture or a context. */
+heed_status lab_sweep_try_kernel(heed_context *context, int arch, const heed_problem *problem,
+                                 const char *name)
+{
+    heed_cuda_facts facts;
+    heed_plan *plan = NULL;
+    heed_status status = arch ? heed_cuda_facts_find(name, problem, arch, &facts)
+                              : heed_plan_create_named(&plan, context, problem, name);
+    heed_plan_destroy(plan);
+    return status;
+}
+
+heed_status lab_sweep_kernel_runs(heed_context *context, const heed_problem *problem,
+                                  const char *name)
+{
+    return lab_sweep_try_kernel(context, heed_device_arch(context), problem, name);
+}
+
+/* heed's plan without a search. */
+void lab_sweep_find_usual(lab_sweep *run)
+{
+    for (size_t i = 0; i < run->problems.count; i++) {
+        heed_plan *plan = NULL;
+        if (heed_plan_create(&plan, run->context, &run->problems.items[i], HEED_ESTIMATE) ==
+            HEED_OK)
+            snprintf(run->shapes[i].usual, sizeof run->shapes[i].usual, "%s", heed_plan_name(plan));
+        heed_plan_destroy(plan);
+    }
+}
+
+heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_contender *a,
+                           const lab_bench_contender *b, const lab_duel_options *options,
+                           lab_duel *duel)
+{
+    lab_sweep_shape *shape = &run->shapes[number];
+    double seconds;
+    *duel = (lab_duel){ .pairs = 0 };
+    heed_status status = lab_sweep_open_shape(run, shape);
+    if (status == HEED_OK)
+        status = a->start(a->data, &shape->tensors, &seconds);
+    if (status == HEED_OK)
+        status = b->start(b->data, &shape->tensors, &seconds);
+    if (status == HEED_OK && a->side.fn == lab_bench_engine_block &&
+        b->side.fn == lab_bench_engine_block)
+        status = lab_bench_engine_level(a->side.data, b->side.data);
+    if (status == HEED_OK)
+        status = lab_duel_run(duel, &a->side, &b->side, options);
+    b->stop(b->data);
+    a->stop(a->data);
+    return status;
+}
+
+static void take_verdict(lab_sweep_shape *shape, const lab_duel *duel)
+{
+    const lab_comparison *it = &duel->comparison;
+    shape->ratio = it->ratio.estimate;
+    shape->low = it->ratio.low;
+    shape->high = it->ratio.high;
+    shape->verdict = lab_compared_name(it->verdict);
+    shape->found_seconds = lab_stats_summary_of(duel->a, duel->pairs).p50;
+    shape->usual_seconds = lab_stats_summary_of(duel->b, duel->pairs).p50;
+}
+
+heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_contender *found,
+                                 const lab_duel_options *options, lab_duel *duel)
+{
+    lab_bench_player usual = { .context = run->context, .replay = run->replay };
+    snprintf(usual.name, sizeof usual.name, "%s", run->shapes[number].usual);
+    const lab_bench_contender b = lab_bench_player_contender(&usual);
+    heed_status status = lab_sweep_play(run, number, found, &b, options, duel);
+    if (status == HEED_OK)
+        take_verdict(&run->shapes[number], duel);
+    return status;
+}
+
 /* ---- Unbiased times ---- */
 
 heed_status lab_sweep_confirm(lab_sweep *run, const lab_session_name *name, size_t number,
@@ -166,8 +245,8 @@ static heed_status play(const lab_sweep_gates *gates, size_t number, const lab_s
                         uint64_t seed, bool proven)
 {
     lab_sweep *run = gates->sweep;
-    lab_sweep_player player = { .sweep = run };
-    const lab_bench_contender found = lab_sweep_contender(&player);
+    lab_bench_player player = { .context = run->context, .replay = run->replay };
+    const lab_bench_contender found = lab_bench_player_contender(&player);
     const lab_duel_options options = { .seconds = DUEL_SECONDS, .seed = seed };
     lab_duel duel;
     memcpy(player.name, name->whole, sizeof player.name);

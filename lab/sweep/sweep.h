@@ -29,7 +29,6 @@
 #include "lab/search/search.h"
 #include "lab/search/trials.h"
 #include "lab/session/plausible.h"
-#include "lab/session/prover.h"
 #include "lab/session/session.h"
 #include "lab/shapes/shapes.h"
 #include "src/cuda/facts.h"
@@ -138,7 +137,7 @@ int64_t lab_sweep_find_point(const lab_sweep *run, const char *wanted);
  * each shape; the caller frees them. */
 lab_point *lab_sweep_find_starts(const lab_sweep *run, size_t *count);
 
-/* ---- usual.c: heed's plan without a search ---- */
+/* ---- judge.c: heed's plan without a search ---- */
 
 /* lab_sweep_kernel_runs() returns HEED_OK if a kernel supports the problem on the device of
  * @context, without compiling. lab_sweep_try_kernel() does so for the architecture @arch, or for
@@ -151,16 +150,6 @@ heed_status lab_sweep_try_kernel(heed_context *context, int arch, const heed_pro
 /* lab_sweep_find_usual() writes heed's plan without wisdom for each problem to its shape. */
 void lab_sweep_find_usual(lab_sweep *run);
 
-/* A kernel, planned by name, as a side of a duel. Set sweep and name. */
-typedef struct lab_sweep_player {
-    const lab_sweep *sweep;
-    char name[2 * HEED_NAME_SIZE];
-    lab_bench_engine engine;
-} lab_sweep_player;
-
-/* lab_sweep_contender() returns a contender for @player, which must not be moved. */
-lab_bench_contender lab_sweep_contender(lab_sweep_player *player);
-
 /* lab_sweep_play() starts both on the tensors of a shape, runs a duel, and stops them. For two
  * kernels of this process only the computation differs. Free @duel in any case. */
 heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_contender *a,
@@ -172,7 +161,7 @@ heed_status lab_sweep_play(const lab_sweep *run, size_t number, const lab_bench_
 heed_status lab_sweep_meet_usual(lab_sweep *run, size_t number, const lab_bench_contender *found,
                                  const lab_duel_options *options, lab_duel *duel);
 
-/* ---- judge.c: judges the best points: gates, duels with heed's plan, the board ---- */
+/* ---- judge.c: the best points: gates, duels with heed's plan, the board ---- */
 
 /* lab_sweep_trial() begins a trial for the board, and lab_sweep_add() adds it. */
 lab_record_trial lab_sweep_trial(const lab_sweep *run, const lab_session_name *name, size_t shape,

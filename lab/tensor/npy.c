@@ -183,7 +183,9 @@ static heed_status read_dict(npy_scan *scan, npy_header *header)
 /* The file                                                                   */
 /* -------------------------------------------------------------------------- */
 
-/* Element types by descr. NumPy writes the byte order of a void type as '|'. */
+/* Element types by descr; the first of a kind is written. NumPy writes the byte order of a void
+ * type as
+ * '|'. */
 static const struct npy_type {
     const char *descr;
     heed_data kind;
@@ -193,8 +195,8 @@ static const struct npy_type {
     { "<u2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "|V2", HEED_DATA_BF16, LAB_NPY_BF16 },
     { "<V2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "V2", HEED_DATA_BF16, LAB_NPY_BF16 },
     { "<i4", HEED_DATA_I32, LAB_NPY_OPERAND },   { "<i8", HEED_DATA_I64, LAB_NPY_OPERAND },
-    { "<u4", HEED_DATA_BITS, LAB_NPY_OPERAND },  { "|b1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
-    { "|u1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
+    { "<u4", HEED_DATA_BITS, LAB_NPY_OPERAND },  { "|u1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
+    { "|b1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
 };
 
 /* The other types accepted in this mode. */
@@ -327,13 +329,12 @@ heed_status lab_npy_read(lab_tensor *tensor, const char *path, lab_npy_bits bits
  * Returns its length. */
 static size_t print_dict(const lab_tensor *tensor, char text[DICT_SIZE])
 {
-    static const char *const descr[] = {
-        [HEED_DATA_F32] = "<f4", [HEED_DATA_F16] = "<f2",   [HEED_DATA_BF16] = "<u2",
-        [HEED_DATA_I32] = "<i4", [HEED_DATA_BYTES] = "|u1", [HEED_DATA_BITS] = "<u4",
-        [HEED_DATA_I64] = "<i8"
-    };
-    size_t length = (size_t)snprintf(
-        text, DICT_SIZE, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[tensor->kind]);
+    size_t type = 0;
+    while (npy_types[type].kind != tensor->kind)
+        type++;
+    size_t length = (size_t)snprintf(text, DICT_SIZE,
+                                     "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                                     npy_types[type].descr);
     for (int i = 0; i < tensor->rank; i++)
         length += (size_t)snprintf(text + length, DICT_SIZE - length, "%lld,%s",
                                    (long long)tensor->shape[i], i + 1 < tensor->rank ? " " : "");

@@ -1,5 +1,5 @@
 /*
- * random.h - counter-based random numbers
+ * random.h - counter-based random numbers, and fresh values with the character of given ones
  *
  * Number @index of the stream @seed is a hash of the two (the finalizer of splitmix64), so a tensor
  * can be filled in any order and layout, and single elements of a failed run can be reproduced. Not
@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "heed.h"
 
 /* lab_random_bits() returns 64 random bits: number @index of the stream @seed. */
 uint64_t lab_random_bits(uint64_t seed, uint64_t index);
@@ -33,5 +35,26 @@ double lab_random_normal(uint64_t seed, uint64_t index);
  */
 bool lab_random_secret(uint64_t *words, size_t count);
 bool lab_random_hidden(uint64_t *seed);
+
+/* ---- Fresh values --------------------------------------------------------------------------- */
+
+/* A timed kernel may have memorized the tensors of earlier calls. So each call gets different
+ * values: signs and exponents are those of a given tensor, which preserves its character (large
+ * values, masked values, heavy tails), and all other bits are random. The result for one such
+ * tensor cannot be derived from that of another by permutation, scaling or table lookup. */
+#define LAB_FRESH_LANES 16
+
+typedef struct lab_fresh {
+    uint32_t lane[LAB_FRESH_LANES];
+} lab_fresh;
+
+/* lab_fresh_begin() begins a stream of bits seeded by the system's random source; false if there is
+ * none. An observer of the values can predict the sequence: begin again where that must not happen.
+ */
+bool lab_fresh_begin(lab_fresh *fresh);
+
+/* lab_fresh_copy() writes @count fresh elements like those at @from to @to. Zeros, subnormals,
+ * infinities and NaN are copied unchanged. */
+void lab_fresh_copy(lab_fresh *fresh, heed_type type, const void *from, void *to, int64_t count);
 
 #endif /* LAB_RANDOM_H */

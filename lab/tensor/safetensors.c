@@ -322,8 +322,8 @@ static bool is_number(heed_data kind)
     return kind == HEED_DATA_F32 || kind == HEED_DATA_F16 || kind == HEED_DATA_BF16;
 }
 
-static heed_status read_array(lab_safetensors *file, const char *name, lab_tensor *tensor,
-                              bool operand, lab_error *error)
+heed_status lab_safetensors_read(lab_safetensors *file, const char *name, bool operand,
+                                 lab_tensor *tensor, lab_error *error)
 {
     memset(tensor, 0, sizeof *tensor);
     const lab_safetensors_entry *entry = find_entry(file, name);
@@ -350,18 +350,6 @@ static heed_status read_array(lab_safetensors *file, const char *name, lab_tenso
     if (status != HEED_OK)
         lab_tensor_free(tensor);
     return status;
-}
-
-heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_tensor *tensor,
-                                 lab_error *error)
-{
-    return read_array(file, name, tensor, false, error);
-}
-
-heed_status lab_safetensors_read_operand(lab_safetensors *file, const char *name,
-                                         lab_tensor *tensor, lab_error *error)
-{
-    return read_array(file, name, tensor, true, error);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -37,15 +37,12 @@ size_t lab_safetensors_count(const lab_safetensors *file);
 const lab_safetensors_entry *lab_safetensors_at(const lab_safetensors *file,
                                                 size_t index); /* NULL past the end */
 
-/* lab_safetensors_read() reads the array @name. On HEED_OK the caller owns @tensor; else it is
- * zeroed: HEED_ERR_INVALID if there is no such name, HEED_ERR_UNSUPPORTED for an unsupported type
- * or rank, HEED_ERR_SYSTEM, HEED_ERR_CORRUPT, HEED_ERR_NO_MEMORY. */
-heed_status lab_safetensors_read(lab_safetensors *file, const char *name, lab_tensor *tensor,
-                                 lab_error *error);
-
-/* lab_safetensors_read_operand() also reads I32, BOOL and U8 as bytes, and U32 as words of bits. */
-heed_status lab_safetensors_read_operand(lab_safetensors *file, const char *name,
-                                         lab_tensor *tensor, lab_error *error);
+/* lab_safetensors_read() reads the array @name; of an @operand also I32, I64, BOOL and U8 as bytes,
+ * and U32 as words of bits. On HEED_OK the caller owns @tensor; else it is zeroed: HEED_ERR_INVALID
+ * if there is no such name, HEED_ERR_UNSUPPORTED for an unsupported type or rank, HEED_ERR_SYSTEM,
+ * HEED_ERR_CORRUPT, HEED_ERR_NO_MEMORY. */
+heed_status lab_safetensors_read(lab_safetensors *file, const char *name, bool operand,
+                                 lab_tensor *tensor, lab_error *error);
 
 /* lab_safetensors_write() writes @count arrays with unique names to @path, replacing the file
  * atomically. HEED_ERR_SYSTEM, HEED_ERR_NO_MEMORY. */

@@ -12,22 +12,23 @@
 
 static const struct {
     const char *name;
-    size_t place; /* in heed_buffers */
+    size_t place;   /* in heed_buffers */
+    size_t operand; /* in heed_problem; 0: it is no operand */
 } roles[LAB_ROLES] = {
     [LAB_Q] = { "Q", PLACE(q) },
     [LAB_K] = { "K", PLACE(k) },
     [LAB_V] = { "V", PLACE(v) },
-    [LAB_BIAS] = { "bias", PLACE(bias) },
-    [LAB_SLOPES] = { "slopes", PLACE(slopes) },
-    [LAB_SINKS] = { "sinks", PLACE(sinks) },
-    [LAB_STARTS] = { "starts", PLACE(starts) },
-    [LAB_SHOWN] = { "shown", PLACE(shown) },
-    [LAB_LENGTHS] = { "lengths", PLACE(lengths) },
-    [LAB_TABLE] = { "table", PLACE(table) },
-    [LAB_CU_Q] = { "cu_seqlens_q", PLACE(cu_seqlens_q) },
-    [LAB_CU_K] = { "cu_seqlens_k", PLACE(cu_seqlens_k) },
-    [LAB_COS] = { "rotary_cos", PLACE(rotary_cos) },
-    [LAB_SIN] = { "rotary_sin", PLACE(rotary_sin) },
+    [LAB_BIAS] = { "bias", PLACE(bias), offsetof(heed_problem, bias) },
+    [LAB_SLOPES] = { "slopes", PLACE(slopes), offsetof(heed_problem, slopes) },
+    [LAB_SINKS] = { "sinks", PLACE(sinks), offsetof(heed_problem, sinks) },
+    [LAB_STARTS] = { "starts", PLACE(starts), offsetof(heed_problem, starts) },
+    [LAB_SHOWN] = { "shown", PLACE(shown), offsetof(heed_problem, shown) },
+    [LAB_LENGTHS] = { "lengths", PLACE(lengths), offsetof(heed_problem, lengths) },
+    [LAB_TABLE] = { "table", PLACE(table), offsetof(heed_problem, table) },
+    [LAB_CU_Q] = { "cu_seqlens_q", PLACE(cu_seqlens_q), offsetof(heed_problem, cu_seqlens_q) },
+    [LAB_CU_K] = { "cu_seqlens_k", PLACE(cu_seqlens_k), offsetof(heed_problem, cu_seqlens_k) },
+    [LAB_COS] = { "rotary_cos", PLACE(rotary_cos), offsetof(heed_problem, rotary_cos) },
+    [LAB_SIN] = { "rotary_sin", PLACE(rotary_sin), offsetof(heed_problem, rotary_sin) },
     [LAB_K_NEW] = { "k_new", PLACE(k_new) },
     [LAB_V_NEW] = { "v_new", PLACE(v_new) },
     [LAB_ARRAYS] = { "arrays[0]", ARRAY(0) },
@@ -132,19 +133,13 @@ static lab_view array_view(const heed_array *array)
 lab_view lab_view_of(const heed_problem *problem, lab_role role)
 {
     const heed_problem *p = problem;
-    const heed_operand *const operands[LAB_ARRAYS] = {
-        [LAB_BIAS] = &p->bias,      [LAB_SLOPES] = &p->slopes,     [LAB_SINKS] = &p->sinks,
-        [LAB_STARTS] = &p->starts,  [LAB_SHOWN] = &p->shown,       [LAB_LENGTHS] = &p->lengths,
-        [LAB_TABLE] = &p->table,    [LAB_CU_Q] = &p->cu_seqlens_q, [LAB_CU_K] = &p->cu_seqlens_k,
-        [LAB_COS] = &p->rotary_cos, [LAB_SIN] = &p->rotary_sin
-    };
     if (role < LAB_VECTORS || role == LAB_O)
         return vector_view(p, role);
     if (role == LAB_K_NEW || role == LAB_V_NEW)
         return new_view(p, role);
     if (role >= LAB_ARRAYS)
         return array_view(&p->arrays[role - LAB_ARRAYS]);
-    return operand_view(p, operands[role]);
+    return operand_view(p, (const void *)((const char *)p + roles[role].operand));
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -208,6 +203,39 @@ size_t lab_view_bytes(const lab_view *view)
     return (size_t)lab_view_extent(view) * view->element;
 }
 
+bool lab_view_splits(const lab_view *view, bool seq)
+{
+    struct {
+        int64_t size;
+        int64_t stride;
+    } dimensions[] = { { view->page > 0 ? view->pages : view->batch, view->strides.batch },
+                       { view->page > 0 ? view->page : view->seq, view->strides.seq },
+                       { view->heads, view->strides.head } };
+    if (view->kind == HEED_DATA_NONE)
+        return true;
+    if (seq && view->seq > 1 && view->strides.seq == 0)
+        return false;
+    if (view->page > 0 &&
+        view->pages * view->page < view->prefix + view->batch * (view->seq - view->prefix))
+        return false;
+    /* From the smallest stride up, each must step over all that the smaller ones span. */
+    int64_t extent = view->dim;
+    for (int taken = 0; taken < 3; taken++) {
+        int next = -1;
+        for (int i = 0; i < 3; i++)
+            if (dimensions[i].size > 0 &&
+                (next < 0 || dimensions[i].stride < dimensions[next].stride))
+                next = i;
+        if (dimensions[next].size > 1 && dimensions[next].stride != 0) {
+            if (dimensions[next].stride < extent)
+                return false;
+            extent += (dimensions[next].size - 1) * dimensions[next].stride;
+        }
+        dimensions[next].size = 0; /* taken */
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------------------------------------- */
 /* Names and addresses                                                                            */
 /* ---------------------------------------------------------------------------------------------- */
@@ -215,6 +243,13 @@ size_t lab_view_bytes(const lab_view *view)
 const char *lab_role_name(lab_role role)
 {
     return roles[role].name;
+}
+
+const char *lab_block_name(int index)
+{
+    if (index >= 0 && index < LAB_ROLES)
+        return roles[index].name;
+    return index == LAB_LSE ? "LSE" : index == LAB_WORKSPACE ? "workspace" : "nothing";
 }
 
 void lab_buffers_set(heed_buffers *buffers, lab_role role, const void *data)

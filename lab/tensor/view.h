@@ -35,6 +35,11 @@ typedef enum lab_role {
 #define LAB_INPUTS 20 /* come first */
 #define LAB_ROLES 21
 
+/* LSE and workspace come after the tensors of lab_role. */
+#define LAB_LSE LAB_ROLES
+#define LAB_WORKSPACE (LAB_ROLES + 1)
+#define LAB_BLOCKS (LAB_ROLES + 2)
+
 /* A tensor [batch, seq, heads, dim] at element strides; the dim is contiguous. For an operand seq
  * is that of queries and dim that of keys; sizes along which it is broadcast are 1. Packed Q and O,
  * or K and V, have one batch element, with the rows of all sequences. */
@@ -84,9 +89,18 @@ int64_t lab_view_vector(const lab_view *view, int64_t n);
 /* lab_view_bytes() returns the bytes from the first to the last element; 0 without elements. */
 size_t lab_view_bytes(const lab_view *view);
 
+/* lab_view_splits() returns true if vectors of @view can be changed one by one: no two share an
+ * element, unless they share all, along batch or heads; with @seq set, they may not share along the
+ * sequence. */
+bool lab_view_splits(const lab_view *view, bool seq);
+
 /* lab_role_name() returns "Q", "K", "V", "O", the field's name of an operand, or "arrays[0]" and so
  * on. */
 const char *lab_role_name(lab_role role);
+
+/* lab_block_name() is lab_role_name(), or returns "LSE" or "workspace"; "nothing" for another
+ * index. */
+const char *lab_block_name(int index);
 
 /* lab_buffers_set() sets the address of a tensor in @buffers; lab_buffers_get() returns it. */
 void lab_buffers_set(heed_buffers *buffers, lab_role role, const void *data);

@@ -48,11 +48,6 @@ void lab_arena_destroy(lab_arena *arena)
     errno = error;
 }
 
-void lab_arena_clear(lab_arena *arena, size_t kept)
-{
-    arena->used = kept;
-}
-
 bool lab_arena_place(lab_arena *arena, const lab_span *span, lab_wire_room *room)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

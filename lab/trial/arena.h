@@ -30,9 +30,8 @@ typedef struct lab_span {
 bool lab_arena_create(lab_arena *arena, size_t size, bool read_only);
 void lab_arena_destroy(lab_arena *arena);
 
-/* lab_arena_clear() frees all but the first @kept bytes. lab_arena_place() finds a place for @span,
- * with an unused page on either side; false if there is no space left. */
-void lab_arena_clear(lab_arena *arena, size_t kept);
+/* lab_arena_place() finds a place for @span after the @used bytes, with an unused page on either
+ * side; false if there is no space left. */
 bool lab_arena_place(lab_arena *arena, const lab_span *span, lab_wire_room *room);
 
 #endif /* LAB_ARENA_H */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lab/trial/launch.h"
-#include "lab/trial/limits.h"
 
 const char *lab_language_name(lab_language language)
 {

@@ -1,5 +1,5 @@
 /*
- * candidate.h - a proposed kernel as data
+ * candidate.h - a proposed kernel as data, and the limits of its trial
  *
  * One source text, the values of its knobs, and the facts of its launch. A C candidate has host
  * code that runs in a sandbox; a CUDA candidate is only device code, which the laboratory launches.
@@ -57,5 +57,25 @@ bool lab_option_allowed(const char *option);
  * it may be compiled; else @outcome is LAB_TRIAL_REFUSED and names the field, the value and the
  * limit. */
 bool lab_candidate_check(const lab_candidate *candidate, lab_trial_outcome *outcome);
+
+/* The limits of a trial. Zero in a field means its default. */
+typedef struct lab_limits {
+    double compile_seconds; /* 30 */
+    double run_seconds;     /* 10: default for a run without a limit by the caller */
+    size_t tensor_bytes; /* 256 MiB: inputs of one run; the same again for outputs and workspace */
+    size_t memory_bytes; /* 256 MiB: allocations of a C candidate */
+    size_t stack_bytes;  /* 8 MiB: its stack */
+    bool unsafe;         /* run C candidates even if the system has no sandbox for them */
+    const char *remedy;  /* how to enable that, for messages; NULL: not possible */
+    const char *device;  /* of CUDA candidates: "cuda", "cuda:N"; NULL: "cuda" */
+    int arch;            /* of that device, 10 * major + minor; 0: query it */
+    bool (*interrupted)(void); /* called every 0.1 s while waiting: true ends it. May be NULL */
+} lab_limits;
+
+/* lab_limits_fill() returns @limits, or all defaults for NULL, with defaults filled in. */
+lab_limits lab_limits_fill(const lab_limits *limits);
+
+/* lab_limits_interrupted() calls limits->interrupted. */
+bool lab_limits_interrupted(const lab_limits *limits);
 
 #endif /* LAB_CANDIDATE_H */

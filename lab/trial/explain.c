@@ -1,7 +1,7 @@
 /*
  * explain.c - turns the last output of a candidate's process into a verdict
  */
-#include "lab/trial/explain.h"
+#include "lab/trial/host.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -19,13 +19,6 @@
 
 /* Maximum distance from a tensor at which a fault is attributed to it. */
 #define NEAR ((uint64_t)1 << 20)
-
-const char *lab_room_name(int index)
-{
-    if (index >= 0 && index < LAB_ROLES)
-        return lab_role_name((lab_role)index);
-    return index == LAB_WIRE_LSE ? "LSE" : index == LAB_WIRE_WORKSPACE ? "workspace" : "nothing";
-}
 
 static const char *signal_name(int number)
 {
@@ -78,7 +71,7 @@ static nearest find_nearest(const lab_wire_orders *orders, uint64_t offset, int 
 
 static void explain_place(const nearest *where, bool input, char *text, size_t size)
 {
-    const char *name = lab_room_name(where->index);
+    const char *name = lab_block_name(where->index);
 
     if (where->distance == 0 && input)
         snprintf(text, size, "wrote to the input %s at byte %" PRIu64, name, where->at);
@@ -93,8 +86,8 @@ static void explain_place(const nearest *where, bool input, char *text, size_t s
 static bool explain_address(uint64_t address, const lab_wire_orders *orders, uint64_t inputs,
                             uint64_t outputs, lab_trial_outcome *outcome)
 {
-    nearest in = find_nearest(orders, address - inputs, 0, LAB_WIRE_FIRST_OUTPUT);
-    nearest out = find_nearest(orders, address - outputs, LAB_WIRE_FIRST_OUTPUT, LAB_WIRE_ROOMS);
+    nearest in = find_nearest(orders, address - inputs, 0, LAB_O);
+    nearest out = find_nearest(orders, address - outputs, LAB_O, LAB_BLOCKS);
     bool input = in.index >= 0 && (out.index < 0 || in.distance < out.distance);
     char text[128];
 

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lab/trial/share.h"
 #include "measure.h"
 
 #define LOOK_MS 100
@@ -21,41 +20,9 @@
 /* More than this on a candidate's stderr counts as a flood. */
 #define COMPLAINTS_MAX ((size_t)64 << 10)
 
-/* Address space that the runner needs in addition to the candidate's limit. */
-#define RUNNER_MEMORY ((size_t)64 << 20)
-#define RUNNER_FILES 32
-#define RUNNER_SECONDS 3600
-
 /* ---------------------------------------------------------------------------------------------- */
 /* Start                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
-
-static int start(lab_host *host, const lab_host_command *command, const lab_sandbox *sandbox,
-                 const char *const *environment)
-{
-    char size[32];
-    bool filtered = sandbox && sandbox->protections.seccomp;
-    const char *const arguments[] = { "heed_candidate", size, filtered ? "filtered" : "open",
-                                      NULL };
-    int code = lab_share("heed-candidate", command->code->data, command->code->size);
-
-    if (code < 0)
-        return errno;
-    snprintf(size, sizeof size, "%zu", command->inputs->size);
-    const lab_process_command process = {
-        .path = command->program,
-        .arguments = arguments,
-        .environment = environment,
-        .folder = sandbox ? "/" : NULL,
-        .sandbox = sandbox,
-        .pinned = command->pinned,
-        .cpu = command->cpu,
-        .files = { command->inputs->fd, command->outputs->fd, code },
-    };
-    int error = lab_process_start(&host->process, &process);
-    lab_close_fd(&code);
-    return error;
-}
 
 void lab_host_clear(lab_host *host, bool (*interrupted)(void))
 {
@@ -66,54 +33,15 @@ void lab_host_clear(lab_host *host, bool (*interrupted)(void))
     host->interrupted = interrupted;
 }
 
-static lab_resources resources_of(const lab_host_command *command)
+bool lab_host_start(lab_host *host, const lab_process_command *command, bool (*interrupted)(void),
+                    lab_trial_outcome *outcome)
 {
-    const lab_limits *limits = command->limits;
-
-    return (lab_resources){ .memory = command->inputs->size + command->outputs->size +
-                                      limits->memory_bytes + limits->stack_bytes + RUNNER_MEMORY,
-                            .stack = limits->stack_bytes,
-                            .file_size = 1,
-                            .seconds = RUNNER_SECONDS,
-                            .processes = 1,
-                            .files = RUNNER_FILES };
-}
-
-static bool tell_start(int error, const char *program, lab_trial_outcome *outcome)
-{
+    lab_host_clear(host, interrupted);
+    int error = lab_process_start(&host->process, command);
     if (error == 0)
         return true;
-    return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s", program,
-                                 strerror(error));
-}
-
-bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_outcome *outcome)
-{
-    static const char *const environment[] = { "LC_ALL=C", NULL };
-    const lab_access readable[] = {
-        { .path = command->program },   { .path = "/lib" },       { .path = "/lib64" },
-        { .path = "/usr/lib" },         { .path = "/usr/lib64" }, { .path = "/usr/local/lib" },
-        { .path = "/etc/ld.so.cache" }, { .path = "/nix/store" }, { .path = "/gnu/store" },
-    };
-    lab_sandbox sandbox = { .protections = *command->protections,
-                            .resources = resources_of(command),
-                            .filter = LAB_FILTER_NONE }; /* the runner installs filters itself */
-
-    lab_host_clear(host, command->limits->interrupted);
-    if (!lab_sandbox_create(&sandbox, readable, sizeof readable / sizeof *readable))
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no sandbox can be made: %s",
-                                     strerror(errno));
-    int error = start(host, command, &sandbox, environment);
-    lab_sandbox_destroy(&sandbox);
-    return tell_start(error, command->program, outcome);
-}
-
-bool lab_host_start_open(lab_host *host, const lab_host_command *command,
-                         lab_trial_outcome *outcome)
-{
-    lab_host_clear(host, command->limits->interrupted);
-    int error = start(host, command, NULL, (const char *const *)environ);
-    return tell_start(error, command->program, outcome);
+    return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s",
+                                 command->path, strerror(error));
 }
 
 void lab_host_end(lab_host *host)

@@ -25,28 +25,11 @@ typedef struct lab_host {
     const void *watched;  /* ... with this */
 } lab_host;
 
-/* How to start a host. */
-typedef struct lab_host_command {
-    const char *program; /* the path of the runner */
-    const lab_code *code;
-    const lab_arena *inputs;
-    const lab_arena *outputs;
-    const lab_limits *limits; /* filled */
-    const lab_protections *protections;
-    bool pinned; /* to @cpu */
-    int cpu;
-} lab_host_command;
-
-/* lab_host_start() starts the runner of C candidates in a sandbox without files and network, and
- * with limited memory; lab_host_start_open() one of CUDA candidates, which runs no foreign code on
- * the CPU and needs whatever the driver needs. They do not wait for its first line. Return false,
- * with @outcome, if the process cannot be started. */
-bool lab_host_start(lab_host *host, const lab_host_command *command, lab_trial_outcome *outcome);
-bool lab_host_start_open(lab_host *host, const lab_host_command *command,
-                         lab_trial_outcome *outcome);
-
-/* lab_host_clear() initializes @host without a process; for callers that start host->process
- * themselves. */
+/* lab_host_start() starts the process, and does not wait for its first line. Returns false, with
+ * @outcome, if it cannot be started. lab_host_clear() initializes @host without a process; for
+ * callers that start host->process themselves. */
+bool lab_host_start(lab_host *host, const lab_process_command *command, bool (*interrupted)(void),
+                    lab_trial_outcome *outcome);
 void lab_host_clear(lab_host *host, bool (*interrupted)(void));
 
 /* lab_host_ask() sends @request, a word, or nothing if NULL, and waits up to @seconds for a line,
@@ -59,5 +42,11 @@ bool lab_host_ask(lab_host *host, const char *request, double seconds, char repl
 
 /* lab_host_end() kills the process, if any. */
 void lab_host_end(lab_host *host);
+
+/* lab_explain() sets the verdict for @line, an unexpected reply, using @orders and the addresses of
+ * the arenas in the process. Returns false.
+ */
+bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t inputs, uint64_t outputs,
+                 lab_trial_outcome *outcome);
 
 #endif /* LAB_HOST_H */

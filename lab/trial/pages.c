@@ -1,7 +1,7 @@
 /*
  * pages.c - checks a process's memory map: its code, and its accessible pages
  */
-#include "lab/trial/pages.h"
+#include "lab/trial/trial_parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,12 +69,12 @@ static bool is_room(const stretch *it, bool outputs, const lab_wire_set *sets, i
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = it->end - it->start;
 
-    for (int i = 0; i < count * LAB_WIRE_ROOMS; i++) {
-        const lab_wire_room *room = &sets[i / LAB_WIRE_ROOMS].room[i % LAB_WIRE_ROOMS];
+    for (int i = 0; i < count * LAB_BLOCKS; i++) {
+        const lab_wire_room *room = &sets[i / LAB_BLOCKS].room[i % LAB_BLOCKS];
         uint64_t first = room->start / page * page;
         uint64_t end = (room->start + room->size + page - 1) / page * page;
-        if ((i % LAB_WIRE_ROOMS >= LAB_WIRE_FIRST_OUTPUT) == outputs && room->size > 0 &&
-            it->offset == first && size == end - first)
+        if ((i % LAB_BLOCKS >= LAB_O) == outputs && room->size > 0 && it->offset == first &&
+            size == end - first)
             return true;
     }
     return false;

@@ -1,10 +1,11 @@
 /*
- * process.c - a child process in a new process group, optionally in a sandbox; finding its program
+ * process.c - a child process in a new process group, optionally in a sandbox; finding its program;
+ * files in memory shared with it
  *
  * Between fork() and exec() the child only does async-signal-safe work, since another thread of the
  * parent may have held any lock.
  */
-#define _GNU_SOURCE /* pipe2(), sched_setaffinity() */
+#define _GNU_SOURCE /* memfd_create(), pipe2(), sched_setaffinity() */
 #include "lab/trial/process.h"
 
 #include <errno.h>
@@ -14,14 +15,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "lab/base/beside.h"
+#include "lab/base/file.h"
+#include "lab/base/path.h"
 #include "measure.h"
 
 /* The child's descriptors are kept above this until they get their final numbers. */
@@ -291,6 +295,52 @@ bool lab_process_listen(lab_process *process, lab_inlet *output, lab_inlet *erro
             lab_inlet_read(output, &process->out);
     }
     return !(interrupted && interrupted()) && lab_process_await(process->pid, deadline);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Files in memory                                                                                */
+/* ---------------------------------------------------------------------------------------------- */
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+int lab_share(const char *name, const void *data, size_t size)
+{
+    /* It may be loaded as code; older kernels do not have this flag. */
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || !data)
+        return fd;
+    if (lab_file_write(fd, data, size) &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static bool read_all(int fd, char *data, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t got = pread(fd, data + done, size - done, (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+bool lab_share_read(int fd, void *data, size_t size)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && (size_t)status.st_size == size && read_all(fd, data, size);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /*
- * process.h - a child process in a new process group, optionally in a sandbox; finding its program
+ * process.h - a child process in a new process group, optionally in a sandbox; finding its program;
+ * files in memory shared with it
  */
 #ifndef LAB_PROCESS_H
 #define LAB_PROCESS_H
@@ -75,6 +76,17 @@ void lab_inlet_read(lab_inlet *inlet, int *fd);
  * which may be NULL and is called every 0.1 s, returns true; the caller then ends it. */
 bool lab_process_listen(lab_process *process, lab_inlet *output, lab_inlet *errors,
                         int64_t deadline, bool (*interrupted)(void));
+
+/* Files in memory shared by two processes. */
+
+/* lab_share() returns a descriptor of a file in memory of @size bytes; with @data not NULL it has
+ * that content and is sealed. It is freed when the last process closes it, whatever happens to
+ * heed. -1 on failure. */
+int lab_share(const char *name, const void *data, size_t size);
+
+/* lab_share_read() reads all of such a file. Returns false if it does not have @size bytes, or on a
+ * failure. */
+bool lab_share_read(int fd, void *data, size_t size);
 
 /* The programs that trials start, in the folder of the running program. */
 

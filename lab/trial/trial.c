@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include "lab/base/mask.h"
-#include "lab/trial/explain.h"
 #include "lab/trial/host.h"
-#include "lab/trial/pages.h"
 #include "lab/trial/process.h"
 #include "lab/trial/trial_parts.h"
 #include "measure.h"
@@ -27,6 +25,11 @@
 /* CPU time limit for requests that do not compute: opening the largest tensors takes a tenth of it.
  */
 #define IDLE_SECONDS 2.0
+
+/* Address space that the runner needs in addition to the candidate's limit. */
+#define RUNNER_MEMORY ((size_t)64 << 20)
+#define RUNNER_FILES 32
+#define RUNNER_SECONDS 3600
 
 /* Size of the arenas in addition to the tensors: orders, and the walls between the tensors of many
  * sets. */
@@ -48,7 +51,7 @@ lab_wire_orders *lab_trial_orders(const lab_trial *trial)
 
 lab_arena *lab_trial_arena(lab_trial *trial, int index)
 {
-    return index < LAB_WIRE_FIRST_OUTPUT ? &trial->inputs : &trial->outputs;
+    return index < LAB_O ? &trial->inputs : &trial->outputs;
 }
 
 /* Explains @line, the last output of the process. Returns false. */
@@ -70,25 +73,89 @@ static lab_wire_launch wire_launch(const lab_trial *trial)
     return wire;
 }
 
+static lab_resources resources_of(const lab_trial *trial)
+{
+    const lab_limits *limits = &trial->limits;
+
+    return (lab_resources){ .memory = trial->inputs.size + trial->outputs.size +
+                                      limits->memory_bytes + limits->stack_bytes + RUNNER_MEMORY,
+                            .stack = limits->stack_bytes,
+                            .file_size = 1,
+                            .seconds = RUNNER_SECONDS,
+                            .processes = 1,
+                            .files = RUNNER_FILES };
+}
+
+/* Starts the runner with its code in the file @code: that of C candidates in @sandbox, that of CUDA
+ * candidates without one. */
+static bool start_runner(lab_trial *trial, int code, const lab_sandbox *sandbox,
+                         lab_trial_outcome *outcome)
+{
+    static const char *const bare[] = { "LC_ALL=C", NULL };
+    char size[32];
+    bool filtered = sandbox && sandbox->protections.seccomp;
+    const char *const arguments[] = { "heed_candidate", size, filtered ? "filtered" : "open",
+                                      NULL };
+    const lab_process_command command = {
+        .path = trial->program,
+        .arguments = arguments,
+        .environment = sandbox ? bare : (const char *const *)environ,
+        .folder = sandbox ? "/" : NULL,
+        .sandbox = sandbox,
+        .pinned = trial->pinned,
+        .cpu = trial->cpu,
+        .files = { trial->inputs.fd, trial->outputs.fd, code },
+    };
+
+    snprintf(size, sizeof size, "%zu", trial->inputs.size);
+    return lab_host_start(&trial->host, &command, trial->limits.interrupted, outcome);
+}
+
+/* Starts the runner of C candidates without files and network, and with limited memory. */
+static bool start_confined(lab_trial *trial, int code, lab_trial_outcome *outcome)
+{
+    const lab_access readable[] = {
+        { .path = trial->program },     { .path = "/lib" },       { .path = "/lib64" },
+        { .path = "/usr/lib" },         { .path = "/usr/lib64" }, { .path = "/usr/local/lib" },
+        { .path = "/etc/ld.so.cache" }, { .path = "/nix/store" }, { .path = "/gnu/store" },
+    };
+    lab_sandbox sandbox = { .protections = trial->protections,
+                            .resources = resources_of(trial),
+                            .filter = LAB_FILTER_NONE }; /* the runner installs filters itself */
+
+    if (!lab_sandbox_create(&sandbox, readable, sizeof readable / sizeof *readable))
+        return fail_system(outcome, "no sandbox can be made");
+    bool started = start_runner(trial, code, &sandbox, outcome);
+    lab_sandbox_destroy(&sandbox);
+    return started;
+}
+
+/* The runner of CUDA candidates runs no foreign code on the CPU, and needs whatever the driver
+ * needs. */
+static bool start_process(lab_trial *trial, lab_trial_outcome *outcome)
+{
+    int code = lab_share("heed-candidate", trial->code.data, trial->code.size);
+
+    if (code < 0)
+        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s",
+                                     trial->program, strerror(errno));
+    bool started = lab_trial_on_device(trial) ? start_runner(trial, code, NULL, outcome)
+                                              : start_confined(trial, code, outcome);
+    lab_close_fd(&code);
+    return started;
+}
+
 bool lab_trial_start(lab_trial *trial, lab_trial_outcome *outcome)
 {
     char line[LAB_WIRE_LINE];
-    const lab_host_command command = { .program = trial->program,
-                                       .code = &trial->code,
-                                       .inputs = &trial->inputs,
-                                       .outputs = &trial->outputs,
-                                       .limits = &trial->limits,
-                                       .protections = &trial->protections,
-                                       .pinned = trial->pinned,
-                                       .cpu = trial->cpu };
-
     bool device = trial->language == LAB_LANGUAGE_CUDA;
+
     if (trial->host.process.pid > 0)
         return true;
     trial->opened_count = 0;
     lab_trial_orders(trial)->count = 0;
     lab_trial_orders(trial)->launch = wire_launch(trial);
-    if (!(device ? lab_host_start_open : lab_host_start)(&trial->host, &command, outcome) ||
+    if (!start_process(trial, outcome) ||
         !lab_host_ask(&trial->host, NULL, device ? DEVICE_SECONDS : START_SECONDS, line, outcome))
         return false;
     uint64_t layout = 0;
@@ -241,22 +308,6 @@ bool lab_trial_on_device(const lab_trial *trial)
     return trial->language == LAB_LANGUAGE_CUDA;
 }
 
-bool lab_trial_renew(lab_trial *trial, int cpu, lab_trial_outcome *outcome)
-{
-    const heed_candidate_problem prepared = lab_trial_orders(trial)->problem;
-
-    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
-    lab_host_end(&trial->host);
-    lab_arena_destroy(&trial->inputs);
-    lab_arena_destroy(&trial->outputs);
-    trial->pinned = cpu >= 0 && cpu < CPU_SETSIZE && !lab_trial_on_device(trial);
-    trial->cpu = cpu;
-    if (!make_arenas(trial, outcome))
-        return false;
-    lab_trial_orders(trial)->problem = prepared;
-    return true;
-}
-
 const lab_code *lab_trial_code(const lab_trial *trial)
 {
     return &trial->code;
@@ -336,6 +387,31 @@ static heed_candidate_problem wire_problem(const heed_problem *p)
     return wire;
 }
 
+/* Writes the last prepared problem to the orders. */
+static void order(const lab_trial *trial)
+{
+    lab_wire_orders *orders = lab_trial_orders(trial);
+
+    orders->problem = wire_problem(&trial->problem);
+    orders->whole = trial->problem;
+    orders->operands = lab_has_operands(&trial->problem);
+    orders->whole.invariant = 0; /* candidates are not told */
+}
+
+bool lab_trial_renew(lab_trial *trial, int cpu, lab_trial_outcome *outcome)
+{
+    *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
+    lab_host_end(&trial->host);
+    lab_arena_destroy(&trial->inputs);
+    lab_arena_destroy(&trial->outputs);
+    trial->pinned = cpu >= 0 && cpu < CPU_SETSIZE && !lab_trial_on_device(trial);
+    trial->cpu = cpu;
+    if (!make_arenas(trial, outcome))
+        return false;
+    order(trial);
+    return true;
+}
+
 /* True if @p is of the kind that the candidate was made for. */
 static bool is_at_home(const lab_trial *trial, const heed_problem *p)
 {
@@ -350,30 +426,29 @@ static bool is_at_home(const lab_trial *trial, const heed_problem *p)
 bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *workspace,
                        lab_trial_outcome *outcome)
 {
+    const struct {
+        bool exceeded;
+        const char *why;
+    } limits[] = {
+        { !is_at_home(trial, problem), "was made for another type, mask or head dim" },
+        { problem->shared, "candidates need V as a separate tensor" },
+        { problem->append, "candidates append nothing to K and V" },
+        { problem->prefix, "candidates read no prefix for all batch elements" },
+        { lab_trial_on_device(trial) && lab_has_operands(problem),
+          "candidates in CUDA take no operands, softcap or expressions" },
+    };
     char line[LAB_WIRE_LINE];
     uint64_t size;
 
     *workspace = 0;
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     trial->problem = *problem;
-    if (!is_at_home(trial, problem))
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "was made for another type, mask or head dim");
-    if (problem->shared)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates need V as a separate tensor");
-    if (problem->append)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates append nothing to K and V");
-    if (problem->prefix)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates read no prefix for all batch elements");
-    if (trial->language == LAB_LANGUAGE_CUDA && lab_has_operands(problem))
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                     "candidates in CUDA take no operands, softcap or expressions");
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].exceeded)
+            return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED, "%s", limits[i].why);
     if (!lab_trial_start(trial, outcome))
         return false;
-    lab_trial_orders(trial)->problem = wire_problem(problem);
+    order(trial);
     if (!lab_trial_demand(trial, "size", "size ", line, outcome))
         return false;
     if (sscanf(line, "size %" SCNu64, &size) != 1)
@@ -393,34 +468,23 @@ bool lab_trial_prepare(lab_trial *trial, const heed_problem *problem, size_t *wo
 /* Time limit for loading a driver and compiling a kernel. */
 #define PROBE_SECONDS 60.0
 
-/* Starts the process. Returns an errno value. */
-static int start(lab_host *host, const char *program, const char *device)
-{
-    const char *const arguments[] = { program, "probe", device, NULL };
-    const lab_process_command command = { .path = program,
-                                          .arguments = arguments,
-                                          .environment = (const char *const *)environ,
-                                          .files = { -1, -1, -1 } };
-
-    return lab_process_start(&host->process, &command);
-}
-
 bool lab_trial_probe(const lab_limits *limits, int *arch, lab_trial_outcome *outcome)
 {
     static const lab_wire_orders none = { .count = 0 };
     const lab_limits full = lab_limits_fill(limits);
     char program[PATH_MAX], line[LAB_WIRE_LINE];
+    const char *const arguments[] = { program, "probe", full.device, NULL };
+    const lab_process_command command = { .path = program,
+                                          .arguments = arguments,
+                                          .environment = (const char *const *)environ,
+                                          .files = { -1, -1, -1 } };
     lab_host host = { .frozen = false };
 
     *arch = 0;
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
-    if (!lab_program_find(LAB_RUNNER_CUDA, program, outcome))
+    if (!lab_program_find(LAB_RUNNER_CUDA, program, outcome) ||
+        !lab_host_start(&host, &command, full.interrupted, outcome))
         return false;
-    lab_host_clear(&host, full.interrupted);
-    int error = start(&host, program, full.device);
-    if (error != 0)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s", program,
-                                     strerror(error));
     bool answered = lab_host_ask(&host, NULL, PROBE_SECONDS, line, outcome);
     lab_host_end(&host);
     if (!answered || sscanf(line, "healthy %d", arch) == 1)

@@ -30,15 +30,13 @@
 #include "lab/trial/arena.h"
 #include "lab/trial/candidate.h"
 #include "lab/trial/compile/compile.h"
-#include "lab/trial/limits.h"
 #include "lab/trial/verdict.h"
 
 typedef struct lab_trial lab_trial;
 
 /* The tensors of one execution, in host memory: Q, K, V, O, LSE, workspace. */
-#define LAB_SPANS LAB_WIRE_ROOMS
 typedef struct lab_set {
-    lab_span span[LAB_SPANS];
+    lab_span span[LAB_BLOCKS];
 } lab_set;
 
 /* lab_set_of() returns the tensors of @problem, normalized, at @buffers, without surrounding
@@ -70,8 +68,8 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
 
 /* Calls to be timed, one after another, on tensors that the process has never seen. */
 typedef struct lab_calls {
-    size_t size[LAB_SPANS]; /* bytes, by LAB_WIRE_Q and so on; 0: none */
-    int count;              /* 1 to LAB_WIRE_SETS */
+    size_t size[LAB_BLOCKS]; /* bytes, by LAB_Q and so on; 0: none */
+    int count;               /* 1 to LAB_WIRE_SETS */
 
     /* Writes the values of an input of a call: size[@index] bytes. */
     void (*fill)(void *data, int call, int index, void *to);

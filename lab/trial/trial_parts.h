@@ -1,8 +1,12 @@
 /*
- * trial_parts.h - declarations shared by the files of a trial (trial.c, trial_run.c, trial_time.c)
+ * trial_parts.h - declarations shared by the files of a trial (trial.c, trial_run.c, trial_time.c,
+ * pages.c)
  */
 #ifndef LAB_TRIAL_PARTS_H
 #define LAB_TRIAL_PARTS_H
+
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "lab/trial/host.h"
 #include "lab/trial/trial.h"
@@ -43,6 +47,11 @@ bool lab_trial_await(lab_trial *trial, const char *request, double limit, const 
 bool lab_trial_demand(lab_trial *trial, const char *request, const char *wanted,
                       char line[LAB_WIRE_LINE], lab_trial_outcome *outcome);
 
+/* lab_trial_lay_out() finds a place for every tensor of @count sets: those of @sets, or if @alike
+ * each like the first one. */
+bool lab_trial_lay_out(lab_trial *trial, const lab_set *sets, bool alike, int count,
+                       lab_trial_outcome *outcome);
+
 /* lab_trial_reach() makes the process open exactly the rooms of the first @count sets of the
  * orders, unless they are open; the positions of tensors in them, and their values, are not yet
  * known to it. On success the process is stopped. lab_trial_compute() makes it execute the orders,
@@ -53,5 +62,25 @@ bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outc
 /* lab_trial_look_at_walls() checks that the stopped process has exactly the required mappings of
  * the arenas: the rooms that it opened, and nothing else. If not, it is ended. */
 bool lab_trial_look_at_walls(lab_trial *trial, lab_trial_outcome *outcome);
+
+/* The memory map of a process: its code, and its accessible pages (pages.c). */
+
+/* lab_pages_fixed() returns true if all code of the stopped process @pid comes from files and is
+ * not writable. True also if the system does not provide the map. */
+bool lab_pages_fixed(pid_t pid);
+
+/* lab_pages_walled() returns true if the stopped process @pid can access exactly the pages of the
+ * rooms of @sets in an arena's file @fd, and its first @kept bytes, with walls on both sides of
+ * each room. @outputs: the arena is that of outputs. True also if the system does not provide the
+ * map.
+ */
+bool lab_pages_walled(pid_t pid, int fd, bool outputs, size_t kept, const lab_wire_set *sets,
+                      int count);
+
+/* lab_pages_text_walled() does so for the text of /proc/PID/maps and the stat() result of the
+ * arena.
+ */
+bool lab_pages_text_walled(FILE *maps, const struct stat *arena, bool outputs, size_t kept,
+                           const lab_wire_set *sets, int count);
 
 #endif /* LAB_TRIAL_PARTS_H */

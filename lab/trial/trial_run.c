@@ -9,15 +9,13 @@
 
 #include "base/plural.h"
 #include "lab/tensor/view.h"
-#include "lab/trial/explain.h"
-#include "lab/trial/pages.h"
 #include "lab/trial/trial_parts.h"
 
 static bool same_rooms(const lab_wire_set *a, const lab_wire_set *b)
 {
     bool same = true;
 
-    for (int i = 0; i < LAB_WIRE_ROOMS; i++)
+    for (int i = 0; i < LAB_BLOCKS; i++)
         same = same && a->room[i].start == b->room[i].start && a->room[i].size == b->room[i].size;
     return same;
 }
@@ -46,6 +44,27 @@ bool lab_trial_reach(lab_trial *trial, int count, lab_trial_outcome *outcome)
         return false;
     memcpy(trial->opened, orders->set, (size_t)count * sizeof *orders->set);
     trial->opened_count = count;
+    return true;
+}
+
+bool lab_trial_lay_out(lab_trial *trial, const lab_set *sets, bool alike, int count,
+                       lab_trial_outcome *outcome)
+{
+    lab_wire_orders *orders = lab_trial_orders(trial);
+
+    trial->inputs.used = LAB_WIRE_ORDERS;
+    trial->outputs.used = 0;
+    for (int i = 0; i < count; i++) {
+        const lab_set *from = &sets[alike ? 0 : i];
+        lab_wire_set *set = &orders->set[i];
+        for (int index = 0; index < LAB_BLOCKS; index++)
+            if (!lab_arena_place(lab_trial_arena(trial, index), &from->span[index],
+                                 &set->room[index]))
+                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
+                                             "the tensors need more than the %zu bytes of a trial",
+                                             trial->limits.tensor_bytes);
+        set->workspace_size = from->span[LAB_WORKSPACE].size;
+    }
     return true;
 }
 
@@ -88,32 +107,12 @@ bool lab_trial_compute(lab_trial *trial, double seconds, lab_trial_outcome *outc
 /* The caller's sets                                                                              */
 /* ---------------------------------------------------------------------------------------------- */
 
-/* Finds a place for every tensor of @sets. */
-static bool lay_out(lab_trial *trial, const lab_set *sets, int count, lab_trial_outcome *outcome)
-{
-    lab_wire_orders *orders = lab_trial_orders(trial);
-
-    lab_arena_clear(&trial->inputs, LAB_WIRE_ORDERS);
-    lab_arena_clear(&trial->outputs, 0);
-    for (int i = 0; i < count; i++) {
-        lab_wire_set *set = &orders->set[i];
-        for (int index = 0; index < LAB_SPANS; index++)
-            if (!lab_arena_place(lab_trial_arena(trial, index), &sets[i].span[index],
-                                 &set->room[index]))
-                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                             "the tensors need more than the %zu bytes of a trial",
-                                             trial->limits.tensor_bytes);
-        set->workspace_size = sets[i].span[LAB_WIRE_WORKSPACE].size;
-    }
-    return true;
-}
-
 static void hand_over(lab_trial *trial, const lab_set *sets, int count)
 {
     const lab_wire_orders *orders = lab_trial_orders(trial);
 
     for (int i = 0; i < count; i++)
-        for (int index = 0; index < LAB_SPANS; index++) {
+        for (int index = 0; index < LAB_BLOCKS; index++) {
             const lab_span *span = &sets[i].span[index];
             if (span->size > 0)
                 memcpy(lab_trial_arena(trial, index)->map + orders->set[i].room[index].start,
@@ -142,12 +141,12 @@ static void take_back(const lab_arena *arena, const lab_span *span, const lab_wi
     if (span->size == 0)
         return;
     if (changed(span->room, made, 0, span->start, &at))
-        lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
-                              "wrote before the start of %s, within %zu byte%s",
-                              lab_room_name(index), span->start - at, lab_plural(span->start - at));
+        lab_trial_outcome_set(
+            outcome, LAB_TRIAL_WROTE_OUTSIDE, "wrote before the start of %s, within %zu byte%s",
+            lab_block_name(index), span->start - at, lab_plural(span->start - at));
     else if (changed(span->room, made, end, span->room_size, &at))
         lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
-                              "wrote past the end of %s, within %zu byte%s", lab_room_name(index),
+                              "wrote past the end of %s, within %zu byte%s", lab_block_name(index),
                               at - end + 1, lab_plural(at - end + 1));
     memcpy(span->room, made, span->room_size);
 }
@@ -161,14 +160,15 @@ bool lab_trial_run(lab_trial *trial, const lab_set *sets, int count, double seco
     if (count < 1 || count > LAB_WIRE_SETS)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%d sets; there must be 1 to %d",
                                      count, LAB_WIRE_SETS);
-    if (!lab_trial_start(trial, outcome) || !lay_out(trial, sets, count, outcome) ||
+    if (!lab_trial_start(trial, outcome) ||
+        !lab_trial_lay_out(trial, sets, false, count, outcome) ||
         !lab_trial_reach(trial, count, outcome))
         return false;
     hand_over(trial, sets, count);
     if (!lab_trial_compute(trial, seconds, outcome) || !lab_trial_look_at_walls(trial, outcome))
         return false;
     for (int i = 0; i < count; i++)
-        for (int index = LAB_WIRE_FIRST_OUTPUT; index < LAB_SPANS; index++)
+        for (int index = LAB_O; index < LAB_BLOCKS; index++)
             take_back(&trial->outputs, &sets[i].span[index], &orders->set[i].room[index], index,
                       outcome);
     return outcome->verdict == LAB_TRIAL_OK;
@@ -182,8 +182,8 @@ static lab_span bare(const void *data, size_t size)
 lab_set lab_set_of(const heed_problem *p, const heed_buffers *b)
 {
     size_t rows = (size_t)((p->tokens_q > 0 ? p->tokens_q : p->batch * p->seq_q) * p->heads_q);
-    lab_set set = { .span = { [LAB_WIRE_LSE] = bare(b->lse, rows * sizeof(float)),
-                              [LAB_WIRE_WORKSPACE] = bare(b->workspace, b->workspace_size) } };
+    lab_set set = { .span = { [LAB_LSE] = bare(b->lse, rows * sizeof(float)),
+                              [LAB_WORKSPACE] = bare(b->workspace, b->workspace_size) } };
 
     for (int role = 0; role < LAB_ROLES; role++) {
         lab_view view = lab_view_of(p, (lab_role)role);

@@ -12,7 +12,6 @@
 
 #include "lab/tensor/random.h"
 #include "lab/tensor/view.h"
-#include "lab/trial/explain.h"
 #include "lab/trial/trial_parts.h"
 
 /* A tensor begins at a multiple of this many bytes, unless it ends at the wall. */
@@ -29,23 +28,14 @@
 /* Slots for all calls. */
 static bool lay_out(lab_trial *trial, const lab_calls *calls, lab_trial_outcome *outcome)
 {
-    lab_wire_orders *orders = lab_trial_orders(trial);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    lab_set slots;
 
-    lab_arena_clear(&trial->inputs, LAB_WIRE_ORDERS);
-    lab_arena_clear(&trial->outputs, 0);
-    for (int i = 0; i < calls->count; i++) {
-        for (int index = 0; index < LAB_SPANS; index++) {
-            const lab_span slot = { .room_size = (calls->size[index] + 2 * page - 1) / page * page,
-                                    .size = calls->size[index] };
-            if (!lab_arena_place(lab_trial_arena(trial, index), &slot, &orders->set[i].room[index]))
-                return lab_trial_outcome_set(outcome, LAB_TRIAL_UNSUPPORTED,
-                                             "the tensors need more than the %zu bytes of a trial",
-                                             trial->limits.tensor_bytes);
-        }
-        orders->set[i].workspace_size = calls->size[LAB_WIRE_WORKSPACE];
-    }
-    return true;
+    for (int index = 0; index < LAB_BLOCKS; index++)
+        slots.span[index] = (lab_span){ .room_size = (calls->size[index] + 2 * page - 1) / page *
+                                                     page,
+                                        .size = calls->size[index] };
+    return lab_trial_lay_out(trial, &slots, true, calls->count, outcome);
 }
 
 /* A random offset of a tensor of @size bytes in a slot of @whole: at its end, at its start, or
@@ -81,7 +71,7 @@ static void deal(lab_trial *trial, const lab_calls *calls, int index, uint64_t l
         lab_wire_room *room = &orders->set[i].room[index];
         uint64_t place = lab_random_stream(lot, (uint64_t)i);
         room->data = room->start +
-                     draw_place(place, calls->size[index], room->size, index == LAB_WIRE_WORKSPACE);
+                     draw_place(place, calls->size[index], room->size, index == LAB_WORKSPACE);
     }
 }
 
@@ -100,23 +90,23 @@ static void poison(lab_trial *trial, int call, int index, size_t size)
     size_t before = (size_t)(room->data - room->start), behind = room->size - before - size;
 
     memset(start, POISON, before);
-    if (index >= LAB_WIRE_FIRST_OUTPUT && index != LAB_WIRE_WORKSPACE)
+    if (index >= LAB_O && index != LAB_WORKSPACE)
         memset(start + before, POISON, size);
     memset(start + before + size, POISON, behind);
 }
 
 static void fill(lab_trial *trial, lab_calls *calls, int call)
 {
-    for (int index = 0; index < LAB_SPANS; index++) {
+    for (int index = 0; index < LAB_BLOCKS; index++) {
         if (calls->size[index] == 0)
             continue;
         poison(trial, call, index, calls->size[index]);
-        if (index < LAB_WIRE_FIRST_OUTPUT)
+        if (index < LAB_O)
             calls->fill(calls->data, call, index, tensor_at(trial, call, index));
     }
     calls->made[call] = (heed_buffers){
         .size = sizeof(heed_buffers),
-        .lse = (float *)(void *)tensor_at(trial, call, LAB_WIRE_LSE),
+        .lse = (float *)(void *)tensor_at(trial, call, LAB_LSE),
     };
     for (int role = 0; role < LAB_ROLES; role++)
         lab_buffers_set(&calls->made[call], (lab_role)role, tensor_at(trial, call, role));
@@ -140,11 +130,11 @@ static bool look_around(lab_trial *trial, int call, int index, size_t size,
     if (!all_poison(start, before))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
                                      "wrote before the start of %s, while it was timed",
-                                     lab_room_name(index));
+                                     lab_block_name(index));
     if (!all_poison(start + before + size, behind))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_WROTE_OUTSIDE,
                                      "wrote past the end of %s, while it was timed",
-                                     lab_room_name(index));
+                                     lab_block_name(index));
     return true;
 }
 
@@ -159,26 +149,26 @@ static bool look_at_walls_at_times(lab_trial *trial, uint64_t lot, lab_trial_out
 
 bool lab_trial_time(lab_trial *trial, lab_calls *calls, lab_trial_outcome *outcome)
 {
-    uint64_t lots[LAB_SPANS + 1];
+    uint64_t lots[LAB_BLOCKS + 1];
 
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
     if (calls->count < 1 || calls->count > LAB_WIRE_SETS)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "%d calls; there must be 1 to %d",
                                      calls->count, LAB_WIRE_SETS);
-    if (!lab_random_secret(lots, LAB_SPANS + 1))
+    if (!lab_random_secret(lots, LAB_BLOCKS + 1))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no random numbers");
     if (!lab_trial_start(trial, outcome) || !lay_out(trial, calls, outcome) ||
         !lab_trial_reach(trial, calls->count, outcome))
         return false;
-    for (int index = 0; index < LAB_SPANS; index++)
+    for (int index = 0; index < LAB_BLOCKS; index++)
         deal(trial, calls, index, lots[index]);
     for (int i = 0; i < calls->count; i++)
         fill(trial, calls, i);
     if (!lab_trial_compute(trial, 0, outcome) ||
-        !look_at_walls_at_times(trial, lots[LAB_SPANS], outcome))
+        !look_at_walls_at_times(trial, lots[LAB_BLOCKS], outcome))
         return false;
     for (int i = 0; i < calls->count; i++)
-        for (int index = LAB_WIRE_FIRST_OUTPUT; index < LAB_SPANS; index++)
+        for (int index = LAB_O; index < LAB_BLOCKS; index++)
             if (!look_around(trial, i, index, calls->size[index], outcome))
                 return false;
     return true;

@@ -36,6 +36,8 @@
 
 #include <stdint.h>
 
+#include "heed.h"
+#include "lab/tensor/view.h"
 #include "lab/trial/heed_candidate.h"
 #include "src/cuda/launch.h"
 
@@ -44,37 +46,10 @@
 #define LAB_WIRE_CODE 5
 
 /* Must be equal on both sides: a runner of another version has a different layout of orders. */
-#define LAB_WIRE_LAYOUT (LAB_WIRE_ROOMS * 100000 + sizeof(lab_wire_orders))
+#define LAB_WIRE_LAYOUT (LAB_BLOCKS * 100000 + sizeof(lab_wire_orders))
 
 /* The longest line, with its newline. */
 #define LAB_WIRE_LINE 256
-
-/* The tensors of a call, in the order of lab_stage's blocks: inputs are in the arena of inputs, the
- * others in that of outputs. */
-enum {
-    LAB_WIRE_Q,
-    LAB_WIRE_K,
-    LAB_WIRE_V,
-    LAB_WIRE_BIAS,
-    LAB_WIRE_SLOPES,
-    LAB_WIRE_SINKS,
-    LAB_WIRE_STARTS,
-    LAB_WIRE_SHOWN,
-    LAB_WIRE_LENGTHS,
-    LAB_WIRE_TABLE,
-    LAB_WIRE_CU_Q,
-    LAB_WIRE_CU_K,
-    LAB_WIRE_COS,
-    LAB_WIRE_SIN,
-    LAB_WIRE_K_NEW,
-    LAB_WIRE_V_NEW,
-    LAB_WIRE_ARRAYS,
-    LAB_WIRE_O = LAB_WIRE_ARRAYS + HEED_CANDIDATE_ARRAYS_MAX,
-    LAB_WIRE_FIRST_OUTPUT = LAB_WIRE_O,
-    LAB_WIRE_LSE,
-    LAB_WIRE_WORKSPACE,
-    LAB_WIRE_ROOMS
-};
 
 /* Bytes of an arena, from its start. */
 typedef struct lab_wire_room {
@@ -84,7 +59,8 @@ typedef struct lab_wire_room {
 } lab_wire_room;
 
 typedef struct lab_wire_set {
-    lab_wire_room room[LAB_WIRE_ROOMS];
+    lab_wire_room room[LAB_BLOCKS]; /* inputs are in the arena of inputs, O and what comes after it
+                                     * in that of outputs */
     uint64_t workspace_size;
 } lab_wire_set;
 
@@ -104,6 +80,8 @@ typedef struct lab_wire_orders {
     lab_wire_launch launch;
     int32_t count;
     lab_wire_set set[LAB_WIRE_SETS];
+    int32_t operands;   /* the problem has operands, softcap or expressions */
+    heed_problem whole; /* the same problem, for the runner of CUDA candidates */
 } lab_wire_orders;
 
 #define LAB_WIRE_ORDERS ((size_t)64 << 10) /* bytes reserved for them */

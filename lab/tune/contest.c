@@ -139,9 +139,9 @@ static heed_status play_leader(lab_tune *tune, lab_tune_shape *shape, int round,
     if (!leader)
         return lab_fail(&tune->trouble, HEED_ERR_NO_MEMORY, "not enough memory to meet %s",
                         shape->leader.name);
-    heed_status status = lab_rerun_open(leader, &tune->rerun, tune->session.record,
-                                        shape->leader.trial, shape->leader.name,
-                                        &shape->source->problem, &tune->trouble);
+    heed_status status = lab_rerun_open(
+        leader, &tune->rebuild, &tune->bench, NULL, tune->session.record, shape->leader.trial,
+        shape->leader.name, &shape->source->problem, &tune->trouble);
     if (status == HEED_OK && *leader->why)
         keep_leader(shape, "it cannot be run here: ", leader->why);
     else if (status == HEED_OK)

@@ -20,7 +20,6 @@
 #include "lab/measure/champion.h"
 #include "lab/search/figures.h"
 #include "lab/session/leader.h"
-#include "lab/session/prover.h"
 #include "lab/sweep/evolve.h"
 
 #define LAB_TUNE_WHY_SIZE 256
@@ -96,8 +95,8 @@ typedef struct lab_tune {
     size_t count;
     lab_session session; /* with its board, and where it measures */
     lab_prover prover;
-    lab_rerun_place rerun; /* of leaders of the board */
-    const char *device;    /* as the user named it */
+    lab_rebuild_options rebuild; /* of leaders of the board */
+    const char *device;          /* as the user named it */
     lab_insight_mode insights;
     double seconds; /* for the whole run, from start_ns */
     int64_t start_ns;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/verify/subject.h"
 #include "src/device.h"
 
 /* A context, shared by contenders of the same kind, and the place of its tensors. */
@@ -19,10 +18,11 @@ typedef struct workplace {
 /* State that a process keeps from one verification to the next. */
 typedef struct campaign_state {
     const lab_campaign *campaign;
-    lab_case values;    /* of the case that ... */
-    size_t index;       /* ... has this index; case_count: none yet */
-    heed_status status; /* of making them */
-    workplace *places;  /* by contender */
+    lab_case values;      /* of the case that ... */
+    size_t index;         /* ... has this index; case_count: none yet */
+    heed_status status;   /* of making them */
+    workplace *places;    /* by contender */
+    const size_t *picked; /* the verifications to do; NULL: all */
 } campaign_state;
 
 /* Concludes a report whose first verdict tells why the kernel did not run. */
@@ -78,7 +78,7 @@ static heed_status prepare_case(campaign_state *state, size_t index)
     const lab_campaign *campaign = state->campaign;
     if (state->index == index)
         return state->status;
-    const lab_campaign_case *wanted = &campaign->cases[index];
+    const lab_verify_case *wanted = &campaign->cases[index];
     const lab_values *values = wanted->inputs == &lab_inputs_captured ? campaign->values : NULL;
     lab_case_destroy(&state->values);
     state->index = index;
@@ -116,7 +116,8 @@ static void verify_one(void *data, size_t index, lab_trace *trace, void *result)
 {
     campaign_state *state = data;
     const lab_campaign *campaign = state->campaign;
-    const lab_campaign_case *wanted = &campaign->cases[index / campaign->contender_count];
+    index = state->picked ? state->picked[index] : index;
+    const lab_verify_case *wanted = &campaign->cases[index / campaign->contender_count];
     const lab_contender *contender = &campaign->contenders[index % campaign->contender_count];
     lab_report *report = &((lab_campaign_result *)result)->report;
     lab_planned planned = { .plan = NULL };
@@ -159,13 +160,6 @@ static void release(campaign_state *state)
     }
 }
 
-static void report_progress(void *data, size_t done)
-{
-    const campaign_state *state = data;
-    const lab_campaign *campaign = state->campaign;
-    campaign->progress(campaign->data, done);
-}
-
 static void run_together(campaign_state *state, lab_campaign_result *results, size_t count)
 {
     const lab_campaign *campaign = state->campaign;
@@ -201,48 +195,26 @@ static heed_status isolate(const lab_isolation *isolation, lab_campaign_result *
     return status;
 }
 
-/* Some of the verifications. */
-typedef struct selection {
-    campaign_state *state;
-    size_t *index;
-    size_t count;
-} selection;
-
-static void verify_selected(void *data, size_t index, lab_trace *trace, void *result)
-{
-    const selection *selected = data;
-    verify_one(selected->state, selected->index[index], trace, result);
-}
-
-/* Leaves the results as they are if it fails. */
-static void run_selected(selection *selected, lab_campaign_result *results)
-{
-    const lab_campaign *campaign = selected->state->campaign;
-    const lab_isolation isolation = { .run = verify_selected,
-                                      .data = selected,
-                                      .count = selected->count,
-                                      .result_size = sizeof *results,
-                                      .deadline_s = campaign->deadline_s,
-                                      .stop = campaign->stop };
-    lab_campaign_result *again = calloc(selected->count, sizeof *again);
-    if (again && isolate(&isolation, again) == HEED_OK)
-        for (size_t i = 0; i < selected->count; i++)
-            if (again[i].ended != LAB_NOT_RUN)
-                results[selected->index[i]] = again[i];
-    free(again);
-}
-
 /* Repeats the verifications that memory or the system cut short, one at a time: other children may
- * have had what they lacked. */
-static void run_again(campaign_state *state, lab_campaign_result *results, size_t count)
+ * have had what they lacked. Leaves their results as they are if that fails. */
+static void run_again(campaign_state *state, lab_isolation isolation, lab_campaign_result *results)
 {
-    selection cut = { .state = state, .index = calloc(count, sizeof *cut.index) };
-    for (size_t i = 0; i < count && cut.index; i++)
+    lab_campaign_result *again = calloc(isolation.count, sizeof *again);
+    size_t *cut = calloc(isolation.count, sizeof *cut), count = 0;
+    for (size_t i = 0; i < isolation.count && cut; i++)
         if (results[i].ended == LAB_COMPLETED && lab_report_kept_by(&results[i].report) != HEED_OK)
-            cut.index[cut.count++] = i;
-    if (cut.count > 0)
-        run_selected(&cut, results);
-    free(cut.index);
+            cut[count++] = i;
+    state->picked = cut;
+    isolation.count = count;
+    isolation.group = 0;
+    isolation.jobs = 0;
+    isolation.progress = NULL;
+    if (again && count > 0 && isolate(&isolation, again) == HEED_OK)
+        for (size_t i = 0; i < count; i++)
+            if (again[i].ended != LAB_NOT_RUN)
+                results[cut[i]] = again[i];
+    free(again);
+    free(cut);
 }
 
 /* Runs the verifications in child processes, several in each. The state that a child keeps ends
@@ -258,11 +230,12 @@ static heed_status run_apart(campaign_state *state, lab_campaign_result *results
         .jobs = state->campaign->jobs,
         .deadline_s = state->campaign->deadline_s,
         .stop = state->campaign->stop,
-        .progress = state->campaign->progress ? report_progress : NULL,
+        .progress = state->campaign->progress,
+        .progress_data = state->campaign->data,
     };
     heed_status status = isolate(&isolation, results);
     if (status == HEED_OK && isolation.jobs > 1)
-        run_again(state, results, count);
+        run_again(state, isolation, results);
     return status;
 }
 

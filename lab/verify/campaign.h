@@ -21,17 +21,8 @@ typedef struct lab_contender {
     const lab_subject *subject; /* instead of a kernel of heed's; needs no context */
 } lab_contender;
 
-/* A problem with one kind of values. */
-typedef struct lab_campaign_case {
-    heed_problem problem;
-    const lab_inputs *inputs;
-    uint32_t gates; /* to run, among those in the options: bit i for the i-th */
-    int64_t work;   /* of the reference; 0: as in the options */
-    bool optional;  /* the kernel may refuse it: see lab_proof_case */
-} lab_campaign_case;
-
 typedef struct lab_campaign {
-    const lab_campaign_case *cases;
+    const lab_verify_case *cases;
     size_t case_count;
     const lab_contender *contenders;
     size_t contender_count;

@@ -107,26 +107,22 @@ static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage
     return HEED_OK;
 }
 
-heed_status lab_run_create(lab_run *run, const lab_check *check, const lab_running *running)
+heed_status lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                           lab_layout layout)
 {
-    const heed_problem *problem = &running->values->problem;
+    const heed_problem *problem = &values->problem;
     lab_stage stage;
     memset(run, 0, sizeof *run);
     run->status = check->subject->prepare(check->subject->data, problem, &run->needs);
     if (run->status != HEED_OK)
         return HEED_OK;
-    lab_layout layout = {
-        .edge = running->edge,
-        .lse = running->lse,
-        .seed = check->seed,
-        .sign = running->sign,
-        .workspace = run->needs.workspace_size,
-    };
-    heed_status status = lab_stage_create(&stage, running->values, &layout);
+    layout.seed = check->seed;
+    layout.workspace = run->needs.workspace_size;
+    heed_status status = lab_stage_create(&stage, values, &layout);
     if (status == HEED_OK)
-        status = allocate_outputs(run, problem, running->lse);
+        status = allocate_outputs(run, problem, layout.lse);
     if (status == HEED_OK)
-        status = run_on(run, check, &stage, running->values);
+        status = run_on(run, check, &stage, values);
     lab_stage_destroy(&stage);
     if (status != HEED_OK)
         lab_run_destroy(run);

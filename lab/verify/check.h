@@ -86,17 +86,11 @@ typedef struct lab_check {
     lab_run runs[2];          /* against either wall, on equal values, with poison of either sign */
 } lab_check;
 
-/* How to run. */
-typedef struct lab_running {
-    const lab_values *values;
-    lab_edge edge;
-    int sign; /* of the poison */
-    bool lse;
-} lab_running;
-
-/* lab_run_create() runs check->subject. Returns HEED_OK whatever the subject did, or
- * HEED_ERR_NO_MEMORY or HEED_ERR_SYSTEM, with @run zeroed, if the laboratory could not run it. */
-heed_status lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
+/* lab_run_create() runs check->subject on @values; @layout is completed by the seed of the check
+ * and the workspace of the subject. Returns HEED_OK whatever the subject did, or HEED_ERR_NO_MEMORY
+ * or HEED_ERR_SYSTEM, with @run zeroed, if the laboratory could not run it. */
+heed_status lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                           lab_layout layout);
 
 /* lab_check_stage() runs check->subject, which is prepared, on @stage once more. The outputs are
  * then in the stage; nothing else is checked. Returns as lab_run_create() does; *outcome is the

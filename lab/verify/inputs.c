@@ -18,11 +18,6 @@
 #define UNEVEN 0.25
 #define PARTS (INT64_C(1) << 20)
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 /* Building blocks                                                                                */
 /* ---------------------------------------------------------------------------------------------- */
@@ -76,12 +71,6 @@ void lab_fill_normals(lab_values *values, uint64_t seed, double qk_size, double 
         lab_fill_normal(values, seed, role, 0, role == LAB_V ? v_size : qk_size);
 }
 
-static void clear(lab_values *values, lab_role role)
-{
-    for (int64_t n = 0; n < lab_view_vectors(&values->block[role].view); n++)
-        lab_fill_vector(values, role, n, 0);
-}
-
 double lab_fill_logit_of_ones(const heed_problem *problem)
 {
     return (double)problem->scale * (double)problem->dim_qk;
@@ -132,7 +121,7 @@ static void impulse(lab_values *values, uint64_t seed)
 {
     const lab_view *v = &values->block[LAB_V].view;
     normal(values, seed);
-    clear(values, LAB_V);
+    lab_block_set(&values->block[LAB_V], 0);
     for (int64_t b = 0; b < v->batch; b++)
         for (int64_t h = 0; h < v->heads; h++)
             for (int64_t c = 0; c < v->dim; c++) {
@@ -174,8 +163,8 @@ static void exact(lab_values *values, uint64_t seed)
     double scale = (double)values->problem.scale;
     double query = exp2(ceil(log2(DEAD_LOGIT / -DEAD_KEY / fabs(scale))));
     int64_t live = live_keys(k->seq);
-    clear(values, LAB_Q);
-    clear(values, LAB_K);
+    lab_block_set(&values->block[LAB_Q], 0);
+    lab_block_set(&values->block[LAB_K], 0);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
         lab_fill_set(values, LAB_Q, lab_view_vector(q, n), scale < 0 ? -query : query);
     for (int64_t n = 0; n < lab_view_vectors(k); n++) {
@@ -300,7 +289,7 @@ static void visible(lab_values *values, uint64_t seed)
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
     int64_t key = lab_random_below(choice, 0, lab_keys(problem));
     int64_t query = lab_random_below(choice, 1, lab_queries(problem));
-    int64_t c = lab_random_below(choice, 2, least(problem->dim_qk, problem->dim_v));
+    int64_t c = lab_random_below(choice, 2, lab_least(problem->dim_qk, problem->dim_v));
     normal(values, seed);
     lab_fill_set(values, LAB_V, lab_view_at(v, 0, key, 0) + c, NAN);
     lab_fill_set(values, LAB_K, lab_view_at(k, k->batch - 1, key, problem->heads_kv - 1) + c, NAN);
@@ -376,17 +365,6 @@ const lab_inputs lab_inputs_captured = { "captured", "values captured from a rea
                                          true,       false,
                                          NULL,       NULL };
 
-/* Values that were made for their products must stay as they are: rotation is by angle 0. It still
- * spreads an infinity or a NaN to the paired column. */
-static void keep_columns(lab_values *values)
-{
-    for (int role = LAB_COS; role <= LAB_SIN; role++) {
-        const lab_block *block = &values->block[role];
-        for (int64_t i = 0; i < block->view.dim && block->region.map; i++)
-            lab_data_set(block->view.kind, block->region.data, i, role == LAB_COS ? 1 : 0);
-    }
-}
-
 void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed)
 {
     lab_operands_fill_sequences(values, seed); /* they determine the keys of a row */
@@ -398,8 +376,12 @@ void lab_inputs_fill(const lab_inputs *inputs, lab_values *values, uint64_t seed
     else
         lab_operands_fill(values, inputs->finite ? LAB_OPERANDS_FINITE : LAB_OPERANDS_INFINITE,
                           seed);
-    if (inputs->fill != normal)
-        keep_columns(values);
+    /* Values that were made for their products must stay as they are: rotation is by angle 0. It
+     * still spreads an infinity or a NaN to the paired column. */
+    if (inputs->fill != normal && values->block[LAB_COS].region.map) {
+        lab_block_set(&values->block[LAB_COS], 1);
+        lab_block_set(&values->block[LAB_SIN], 0);
+    }
     lab_values_share(values);
 }
 

@@ -14,6 +14,8 @@
 #include "heed.h"
 #include "lab/verify/stage/stage.h"
 
+typedef void lab_fill_fn(lab_values *values, uint64_t seed);
+
 typedef struct lab_inputs {
     const char *name;
     const char *summary; /* a description, and the mistakes that they expose */
@@ -21,7 +23,7 @@ typedef struct lab_inputs {
     bool exact;          /* rows that see 2^n live keys have an answer without rounding */
 
     /* Fills Q, K and V: see lab_inputs_fill(). */
-    void (*fill)(lab_values *values, uint64_t seed);
+    lab_fill_fn *fill;
 
     /* Why the problem cannot have these inputs; NULL if it can. The function may be NULL. */
     const char *(*absent)(const heed_problem *problem);

@@ -35,13 +35,7 @@ void lab_fill_normals(lab_values *values, uint64_t seed, double qk_size, double 
 double lab_fill_logit_of_ones(const heed_problem *problem);
 
 /* The distributions of inputs_hard.c. */
-void lab_fill_even(lab_values *values, uint64_t seed);
-void lab_fill_huge(lab_values *values, uint64_t seed);
-void lab_fill_low(lab_values *values, uint64_t seed);
-void lab_fill_near(lab_values *values, uint64_t seed);
-void lab_fill_sizes(lab_values *values, uint64_t seed);
-void lab_fill_tails(lab_values *values, uint64_t seed);
-void lab_fill_vast(lab_values *values, uint64_t seed);
-void lab_fill_weightless(lab_values *values, uint64_t seed);
+lab_fill_fn lab_fill_even, lab_fill_huge, lab_fill_low, lab_fill_near;
+lab_fill_fn lab_fill_sizes, lab_fill_tails, lab_fill_vast, lab_fill_weightless;
 
 #endif /* LAB_INPUTS_FILL_H */

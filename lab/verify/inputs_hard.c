@@ -172,6 +172,11 @@ void lab_fill_near(lab_values *values, uint64_t seed)
 #define TAIL 16.0
 #define TAIL_F16 8.5
 
+static double tail_part(uint64_t choice, int64_t n, int64_t seq)
+{
+    return n % seq ? (double)lab_random_below(choice, (uint64_t)n, 65) / 128 + 0.5 : 0;
+}
+
 void lab_fill_tails(lab_values *values, uint64_t seed)
 {
     const heed_problem *problem = &values->problem;
@@ -185,15 +190,12 @@ void lab_fill_tails(lab_values *values, uint64_t seed)
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
         lab_fill_vector(values, LAB_Q, n, 1);
     for (int64_t n = 0; n < lab_view_vectors(k); n++) {
-        double part = n % k->seq ? (double)lab_random_below(choice, (uint64_t)n, 65) / 128 + 0.5
-                                 : 0;
-        lab_fill_uneven(values, seed, LAB_K, n, -sign * slope * part);
+        lab_fill_uneven(values, seed, LAB_K, n, -sign * slope * tail_part(choice, n, k->seq));
     }
     for (int64_t n = 0; n < lab_view_vectors(v); n++) {
         int64_t head = n - n % v->seq;
-        double part = n % v->seq ? (double)lab_random_below(choice, (uint64_t)n, 65) / 128 + 0.5
-                                 : 0;
-        double gap = part * fmin(tail, slope * fabs(lab_fill_logit_of_ones(problem)));
+        double gap = tail_part(choice, n, v->seq) *
+                     fmin(tail, slope * fabs(lab_fill_logit_of_ones(problem)));
         for (int64_t c = 0, at = lab_view_vector(v, n); c < v->dim; c++) {
             double u = 1 + 0.1 * lab_random_normal(noise, (uint64_t)(n * v->dim + c));
             lab_fill_set(values, LAB_V, at + c, (head / v->seq % 2 ? -1 : 1) * u * exp(gap));

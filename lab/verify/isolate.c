@@ -284,7 +284,7 @@ static heed_status run_side_by_side(const workshop *shop)
         return HEED_ERR_SYSTEM;
     for (unsigned looks = 1; look_around(shop, &going) > 0; looks++) {
         if (isolation->progress && looks % LOOKS_PER_PROGRESS == 0)
-            isolation->progress(isolation->data, count_done(shop));
+            isolation->progress(isolation->progress_data, count_done(shop));
         if (stopped(shop))
             kill_children(shop);
         nanosleep(&pause, NULL);

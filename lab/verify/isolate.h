@@ -58,8 +58,9 @@ typedef struct lab_isolation {
     int jobs;            /* children at a time, each with a different group; 0: one */
     unsigned deadline_s; /* for each piece; 0: none */
     bool (*stop)(void);  /* called between pieces: true ends the work early. May be NULL */
-    void (*progress)(void *data, size_t done); /* called now and then with @data and the number of
-                                                * finished pieces. May be NULL */
+    void (*progress)(void *data, size_t done); /* called now and then with @progress_data and the
+                                                * number of finished pieces. May be NULL */
+    void *progress_data;
 } lab_isolation;
 
 #define LAB_JOBS_MAX 64

@@ -8,7 +8,6 @@
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
-#include "lab/verify/mixture.h"
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
 
@@ -36,10 +35,136 @@
 /* Documents in a sequence of usual values. */
 #define DOCUMENTS 12
 
-static int64_t least(int64_t a, int64_t b)
+/* ---------------------------------------------------------------------------------------------- */
+/* Lengths of a typical server workload                                                           */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Lengths range from one hundredth of the longest to the longest, evenly spaced on a logarithmic
+ * scale. The scale is bent so that the total is the number of packed tokens, or fills a pool of
+ * pages that is too small if all sequences have the longest length. The problem alone determines
+ * the amount of work; the seed only assigns the lengths to sequences. */
+typedef struct mixture {
+    int64_t count;  /* sequences */
+    int64_t fewest; /* tokens of one */
+    int64_t most;
+    int64_t total; /* tokens of all; negative: any number */
+} mixture;
+
+/* The ratio of the longest length to the shortest, where the limits permit it. */
+#define SPREAD 100
+
+/* The largest exponent that bends the scale, and the steps of the search for it. */
+#define BENT_MAX 64.0
+#define STEPS 60
+
+static int64_t clamped(int64_t x, int64_t least, int64_t most)
 {
-    return a < b ? a : b;
+    return x < least ? least : x > most ? most : x;
 }
+
+/* The fewest keys of a batch element: the prefix, and the keys after it. */
+static int64_t fewest_behind(const heed_problem *problem)
+{
+    int64_t behind = problem->append;
+    if (problem->prefix > 0 && problem->mask != HEED_MASK_NONE && problem->seq_q > behind)
+        behind = problem->seq_q;
+    return problem->prefix + behind;
+}
+
+static int64_t fewest_keys(const heed_problem *problem)
+{
+    return clamped(fewest_behind(problem), 1, problem->seq_k);
+}
+
+/* Keys that are sure to fit in a pool: the last page of a sequence may hold a single key. */
+static int64_t keys_of_pool(const heed_problem *problem)
+{
+    return problem->pages * problem->page - problem->batch * (problem->page - 1);
+}
+
+/* True if the lengths of @problem are chosen to fill its pool. Then each page of the pool can
+ * belong to a single sequence. */
+static bool fills_pool(const heed_problem *problem)
+{
+    return problem->page > 0 && problem->lengths.type != HEED_DATA_NONE && problem->prefix == 0 &&
+           problem->pages < lab_pages_named(problem) &&
+           keys_of_pool(problem) >= problem->batch * fewest_keys(problem);
+}
+
+/* The mixture for the operand lengths of @problem, normalized. */
+static mixture mixture_of_keys(const heed_problem *problem)
+{
+    return (mixture){ .count = problem->batch,
+                      .fewest = fewest_keys(problem),
+                      .most = problem->seq_k,
+                      .total = fills_pool(problem) ? keys_of_pool(problem) : -1 };
+}
+
+/* The length of the @i-th shortest sequence, not yet rounded. */
+static double length_at(const mixture *it, int64_t i, double bent)
+{
+    const int64_t part = (it->most + SPREAD - 1) / SPREAD;
+    const double shortest = (double)(part > it->fewest ? part : it->fewest);
+    const double place = it->count > 1 ? (double)i / (double)(it->count - 1) : 1;
+    return shortest * pow((double)it->most / shortest, pow(place, bent));
+}
+
+static double sum_of(const mixture *it, double bent)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < it->count; i++)
+        sum += length_at(it, i, bent);
+    return sum;
+}
+
+/* Returns the exponent with which the sum of the lengths is closest to the total. */
+static double bend(const mixture *it)
+{
+    double straighter = 1 / BENT_MAX, bent = BENT_MAX;
+    if (it->total < 0)
+        return 1;
+    for (int step = 0; step < STEPS; step++) { /* a larger exponent makes sequences shorter */
+        const double middle = sqrt(straighter * bent);
+        if (sum_of(it, middle) > (double)it->total)
+            straighter = middle;
+        else
+            bent = middle;
+    }
+    return bent;
+}
+
+static void swap(heed_data kind, void *data, int64_t a, int64_t b)
+{
+    const double x = lab_data_get(kind, data, a);
+    lab_data_set(kind, data, a, lab_data_get(kind, data, b));
+    lab_data_set(kind, data, b, x);
+}
+
+/* Writes the length of sequence b to the element b * @stride of @data, of type @kind, i32 or i64.
+ */
+static void draw_mixture(const mixture *lengths, uint64_t seed, heed_data kind, void *data,
+                         int64_t stride)
+{
+    const double bent = bend(lengths);
+    double sum = 0; /* of unrounded lengths: the remainder carries over to the next one */
+    int64_t given = 0;
+    for (int64_t i = 0; i < lengths->count; i++) {
+        const int64_t behind = lengths->count - 1 - i, left = lengths->total - given;
+        sum += length_at(lengths, i, bent);
+        int64_t length = clamped(llround(sum) - given, lengths->fewest, lengths->most);
+        if (lengths->total >= 0)
+            length = clamped(length, left - behind * lengths->most,
+                             left - behind * lengths->fewest);
+        given += length;
+        lab_data_set(kind, data, i * stride, (double)length);
+    }
+    for (int64_t n = lengths->count - 1; n > 0; n--) /* Fisher-Yates shuffle */
+        swap(kind, data, n * stride, lab_random_below(seed, (uint64_t)n, n + 1) * stride);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Values of each operand                                                                         */
+/* ---------------------------------------------------------------------------------------------- */
 
 static void fill_normal(const lab_view *view, void *data, uint64_t seed)
 {
@@ -107,15 +232,6 @@ static void fill_shown(const heed_problem *problem, const lab_view *view, void *
     }
 }
 
-/* The fewest keys of a batch element: the prefix, and the keys after it. */
-static int64_t fewest(const heed_problem *problem)
-{
-    int64_t behind = problem->append;
-    if (problem->prefix > 0 && problem->mask != HEED_MASK_NONE && problem->seq_q > behind)
-        behind = problem->seq_q;
-    return problem->prefix + behind;
-}
-
 /* No key, one, all, or any number of them. New keys are among them. */
 static void fill_lengths(const heed_problem *problem, const lab_view *view, void *data,
                          uint64_t seed)
@@ -123,13 +239,15 @@ static void fill_lengths(const heed_problem *problem, const lab_view *view, void
     for (int64_t b = 0; b < view->batch; b++) {
         int64_t any = 1 + lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k);
         if (problem->prefix > 0)
-            any = fewest(problem) +
-                  lab_random_below(seed, 2 * (uint64_t)b, problem->seq_k - fewest(problem) + 1);
+            any = fewest_behind(problem) +
+                  lab_random_below(seed, 2 * (uint64_t)b,
+                                   problem->seq_k - fewest_behind(problem) + 1);
         bool pages = problem->page > 0 && problem->page < problem->seq_k;
         int64_t edge = pages ? problem->page + 1 : problem->seq_k; /* one past a page */
         const int64_t lengths[] = { any, any, any, any, problem->seq_k, edge, 1, 0 };
         int64_t kind = lab_random_below(seed, 2 * (uint64_t)b + 1, 8);
-        int64_t length = lengths[kind] > fewest(problem) ? lengths[kind] : fewest(problem);
+        int64_t length = lengths[kind] > fewest_behind(problem) ? lengths[kind]
+                                                                : fewest_behind(problem);
         lab_data_set(view->kind, data, lab_view_at(view, b, 0, 0), (double)length);
     }
 }
@@ -159,10 +277,7 @@ static void fill_table(const heed_problem *problem, const lab_view *view, void *
     }
     for (int64_t n = needed - 1; n > 0; n--) { /* Fisher-Yates shuffle */
         int64_t other = lab_random_below(seed, (uint64_t)n, n + 1);
-        int64_t a = entry(problem, view, n), b = entry(problem, view, other);
-        double x = lab_data_get(view->kind, data, a), y = lab_data_get(view->kind, data, b);
-        lab_data_set(view->kind, data, a, y);
-        lab_data_set(view->kind, data, b, x);
+        swap(view->kind, data, entry(problem, view, n), entry(problem, view, other));
     }
 }
 
@@ -191,11 +306,11 @@ static int64_t relabel(int64_t n, int64_t limit, uint64_t seed)
 static void fill_pool_table(const heed_problem *problem, const lab_view *view, void *data,
                             uint64_t seed)
 {
-    const lab_mixture lengths = lab_mixture_of_keys(problem);
+    const mixture lengths = mixture_of_keys(problem);
     const uint64_t stream = lab_random_stream(seed, STREAM_PAGES);
     int64_t next = 0;
-    lab_mixture_draw(&lengths, lab_random_stream(seed, STREAM_LENGTHS), view->kind, data,
-                     view->strides.batch); /* temporarily in the first column */
+    draw_mixture(&lengths, lab_random_stream(seed, STREAM_LENGTHS), view->kind, data,
+                 view->strides.batch); /* temporarily in the first column */
     for (int64_t b = 0; b < view->batch; b++) {
         const int64_t row = lab_view_at(view, b, 0, 0);
         const int64_t length = (int64_t)lab_data_get(view->kind, data, row);
@@ -229,7 +344,7 @@ static void fill_cumulative(const heed_problem *problem, lab_role role, void *da
     int64_t left = queries ? problem->tokens_q : problem->tokens_k, at = 0;
     lab_data_set(kind, data, 0, 0);
     for (int64_t b = 0; b < problem->batch; b++) {
-        const int64_t behind = problem->batch - b - 1, most = least(seq, left);
+        const int64_t behind = problem->batch - b - 1, most = lab_least(seq, left);
         const int64_t fewest = left > behind * seq ? left - behind * seq : 0;
         const int64_t mean = left / (behind + 1);
         int64_t any = lab_random_below(seed, 2 * (uint64_t)b, 2 * mean + 1);
@@ -249,9 +364,11 @@ static void fill_usual_cumulative(const heed_problem *problem, lab_role role, vo
 {
     const bool queries = role == LAB_CU_Q;
     const heed_data kind = (queries ? problem->cu_seqlens_q : problem->cu_seqlens_k).type;
-    const lab_mixture lengths = lab_mixture_of_packed(problem, queries);
+    const mixture lengths = { .count = problem->batch,
+                              .most = queries ? problem->seq_q : problem->seq_k,
+                              .total = queries ? problem->tokens_q : problem->tokens_k };
     const size_t size = lab_data_size(kind);
-    lab_mixture_draw(&lengths, seed, kind, (char *)data + size, 1);
+    draw_mixture(&lengths, seed, kind, (char *)data + size, 1);
     lab_data_set(kind, data, 0, 0);
     for (int64_t b = 0; b < problem->batch; b++)
         lab_data_set(kind, data, b + 1,
@@ -367,16 +484,16 @@ void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *da
     const uint64_t documents = lab_random_stream(seed, STREAM_DOCUMENTS);
     const uint64_t drawn = lab_random_stream(seed, STREAM_LENGTHS);
     lab_view view = lab_view_of(problem, role);
-    const lab_mixture lengths = lab_mixture_of_keys(problem);
+    const mixture lengths = mixture_of_keys(problem);
     if (role == LAB_STARTS)
         fill_usual_starts(problem, &view, data, documents);
     else if (role >= LAB_ARRAYS && is_along_sequence(problem, role))
         fill_documents(&view, data, lab_random_stream(documents, 0));
     else if (role == LAB_LENGTHS)
-        lab_mixture_draw(&lengths, drawn, view.kind, data, view.strides.batch);
+        draw_mixture(&lengths, drawn, view.kind, data, view.strides.batch);
     else if (role == LAB_CU_Q || role == LAB_CU_K)
         fill_usual_cumulative(problem, role, data, drawn);
-    else if (role == LAB_TABLE && lab_mixture_fills_pool(problem))
+    else if (role == LAB_TABLE && fills_pool(problem))
         fill_pool_table(problem, &view, data, seed);
     else
         fill_operand(problem, role, data, lab_random_stream(seed, (uint64_t)role), true);
@@ -385,14 +502,6 @@ void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *da
 /* ---------------------------------------------------------------------------------------------- */
 /* Bias                                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
-
-static void set_all(const lab_block *block, double value)
-{
-    const lab_view *view = &block->view;
-    for (int64_t n = 0; n < lab_view_vectors(view); n++)
-        for (int64_t c = 0; c < view->dim; c++)
-            lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + c, value);
-}
 
 static void make_infinite(const lab_block *block, uint64_t seed)
 {
@@ -442,32 +551,31 @@ static void poison_hidden(lab_values *values)
         }
 }
 
-void lab_operands_fill_sequences(lab_values *values, uint64_t seed)
+/* Fills those of the operands @first to @end - 1 that the problem has. */
+static void fill_roles(lab_values *values, int first, int end, uint64_t seed)
 {
-    for (int role = LAB_CU_Q; role <= LAB_CU_K; role++)
+    for (int role = first; role < end; role++)
         if (values->block[role].region.map)
             lab_operand_fill(&values->problem, (lab_role)role,
                              lab_values_data(values, (lab_role)role),
                              lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
 }
 
+void lab_operands_fill_sequences(lab_values *values, uint64_t seed)
+{
+    fill_roles(values, LAB_CU_Q, LAB_CU_K + 1, seed);
+}
+
 void lab_operands_fill(lab_values *values, lab_operands_kind kind, uint64_t seed)
 {
     const lab_block *bias = &values->block[LAB_BIAS], *slopes = &values->block[LAB_SLOPES];
-    for (int role = LAB_BIAS; role < LAB_INPUTS; role++)
-        if (role != LAB_TABLE && role != LAB_K_NEW && role != LAB_V_NEW &&
-            values->block[role].region.map)
-            lab_operand_fill(&values->problem, (lab_role)role,
-                             lab_values_data(values, (lab_role)role),
-                             lab_random_stream(seed, STREAM_OPERANDS + (uint64_t)role));
+    fill_roles(values, LAB_BIAS, LAB_TABLE, seed);
+    fill_roles(values, LAB_CU_Q, LAB_K_NEW, seed);
+    fill_roles(values, LAB_ARRAYS, LAB_INPUTS, seed);
     if (kind == LAB_OPERANDS_EXACT && bias->region.map)
-        set_all(bias, 0);
+        lab_block_set(bias, 0);
     if (kind == LAB_OPERANDS_EXACT && slopes->region.map)
-        set_all(slopes, 0);
-    if (kind == LAB_OPERANDS_EXACT && values->block[LAB_COS].region.map) {
-        set_all(&values->block[LAB_COS], 1);
-        set_all(&values->block[LAB_SIN], 0);
-    }
+        lab_block_set(slopes, 0);
     if (kind == LAB_OPERANDS_INFINITE && bias->region.map)
         make_infinite(bias, lab_random_stream(seed, STREAM_OPERANDS + LAB_INPUTS));
     if (kind == LAB_OPERANDS_POISONED && bias->region.map && !lab_packed(&values->problem))

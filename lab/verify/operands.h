@@ -22,14 +22,14 @@ void lab_operand_fill(const heed_problem *problem, lab_role role, void *data, ui
 /* lab_operand_fill_usual() fills it with values typical of models and servers, for timing: slopes
  * are not negative; starts are those of twelve documents cut at random, and an i32 array with a
  * number for each position has the numbers of the same documents; lengths, also of packed
- * sequences, follow lab/verify/mixture.h. @seed is the problem's: operands that belong together
+ * sequences, are those of a typical server. @seed is the problem's: operands that belong together
  * must have the same one. */
 void lab_operand_fill_usual(const heed_problem *problem, lab_role role, void *data, uint64_t seed);
 
 /* How operands match the values of Q, K and V. */
 typedef enum lab_operands_kind {
     LAB_OPERANDS_FINITE,
-    LAB_OPERANDS_EXACT,    /* they are 0, and nothing is rotated */
+    LAB_OPERANDS_EXACT,    /* bias and slopes are 0 */
     LAB_OPERANDS_INFINITE, /* some elements of the bias are -infinity */
     LAB_OPERANDS_POISONED  /* elements that only hidden pairs read are NaN */
 } lab_operands_kind;

@@ -27,11 +27,6 @@
 /* A stream of random numbers. */
 #define STREAM_NEIGHBOURS 48
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---------------------------------------------------------------------------------------------- */
 /* Neighbours                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
@@ -50,14 +45,14 @@ static int64_t draw(lots *lot, int64_t low, int64_t high)
 /* @length plus or minus one, which leaves a partial tile with most tile sizes. */
 static int64_t beside(lots *lot, int64_t length)
 {
-    int64_t least_length = least(length, NEIGHBOUR_LENGTH);
+    int64_t least_length = lab_least(length, NEIGHBOUR_LENGTH);
     return least_length > 1 && draw(lot, 0, 1) ? least_length - 1 : least_length + 1;
 }
 
 /* Any odd length from half of @length on. */
 static int64_t odd(lots *lot, int64_t length)
 {
-    int64_t most = least(length, NEIGHBOUR_LENGTH);
+    int64_t most = lab_least(length, NEIGHBOUR_LENGTH);
     return draw(lot, most / 2, most) | 1;
 }
 
@@ -97,7 +92,7 @@ static int64_t shared_keys(const heed_problem *problem)
     int64_t most = problem->seq_k - (queries > problem->append ? queries : problem->append);
     if (problem->page > 0)
         most -= most % problem->page;
-    return most > 0 ? least(problem->prefix, most) : 0;
+    return most > 0 ? lab_least(problem->prefix, most) : 0;
 }
 
 /* A problem of the same type, mask and head dims. The last one has the lengths of @problem, up to a
@@ -113,7 +108,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
     it.k_new = it.v_new = (heed_strides){ 0 };
     it.batch = which == 2 ? draw(lot, 1, 3) : 1 + which % 2;
     it.heads_kv = draw(lot, 1, 2);
-    it.heads_q = it.heads_kv * (draw(lot, 0, 1) ? least(group, 8) : draw(lot, 1, 3));
+    it.heads_q = it.heads_kv * (draw(lot, 0, 1) ? lab_least(group, 8) : draw(lot, 1, 3));
     if (which == 0)
         it.seq_q = beside(lot, problem->seq_q), it.seq_k = beside(lot, problem->seq_k);
     else if (which == 1)
@@ -122,8 +117,8 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_q = draw(lot, 0, 1) ? 1 : draw(lot, 1, NEIGHBOUR_SHORT),
         it.seq_k = draw(lot, NEIGHBOUR_LEAST, NEIGHBOUR_FEW);
     else
-        it.seq_q = least(problem->seq_q, NEIGHBOUR_LENGTH),
-        it.seq_k = least(problem->seq_k, NEIGHBOUR_LENGTH);
+        it.seq_q = lab_least(problem->seq_q, NEIGHBOUR_LENGTH),
+        it.seq_k = lab_least(problem->seq_k, NEIGHBOUR_LENGTH);
     if (together && which < 2)
         it.seq_k = it.seq_q;
     if (which % 2 == 1)
@@ -134,7 +129,7 @@ static bool draw_neighbour(heed_problem *near, const heed_problem *problem, lots
         it.seq_k = it.seq_k > it.page ? it.seq_k - it.seq_k % it.page : it.page;
         it.seq_q = together && which < 2 ? it.seq_k : it.seq_q;
     }
-    it.append = problem->append_packed ? it.seq_q : least(problem->append, it.seq_k);
+    it.append = problem->append_packed ? it.seq_q : lab_least(problem->append, it.seq_k);
     it.prefix = shared_keys(&it);
     it.tokens_q = packed(lot, problem->tokens_q, it.batch * it.seq_q);
     it.tokens_k = packed(lot, problem->tokens_k, it.batch * it.seq_k);
@@ -163,12 +158,12 @@ static heed_problem slice(const lab_proof *proof, const heed_problem *whole)
         (heed_problem_flops(whole) <= LARGE_FLOPS && heed_problem_bytes(whole) <= LARGE_BYTES))
         return *whole;
     part.batch = 1;
-    part.heads_kv = least(2, whole->heads_kv);
+    part.heads_kv = lab_least(2, whole->heads_kv);
     part.heads_q = part.heads_kv * (whole->heads_q / whole->heads_kv);
     return heed_problem_normalize(&part, &part) == HEED_OK ? part : *whole;
 }
 
-size_t lab_proof_list(const lab_proof *proof, lab_proof_case cases[LAB_PROOF_CASES])
+size_t lab_proof_list(const lab_proof *proof, lab_verify_case cases[LAB_PROOF_CASES])
 {
     const lab_inputs *normal = lab_inputs_at(0), *inputs;
     uint32_t properties = property_gates();
@@ -177,20 +172,20 @@ size_t lab_proof_list(const lab_proof *proof, lab_proof_case cases[LAB_PROOF_CAS
     size_t count = 0;
     if (heed_problem_normalize(&whole, &proof->problem) != HEED_OK)
         return 0;
-    cases[count++] = (lab_proof_case){ whole, normal, ~properties, WORK_NORMAL, false };
+    cases[count++] = (lab_verify_case){ whole, normal, ~properties, WORK_NORMAL, false };
     heed_problem part = slice(proof, &whole);
     for (size_t i = 1; (inputs = lab_inputs_at(i)) && count + LAB_NEIGHBOURS + 1 < LAB_PROOF_CASES;
          i++)
         if (!lab_case_absent(&part, inputs))
-            cases[count++] = (lab_proof_case){ part, inputs, ~properties, WORK_OTHERS, false };
+            cases[count++] = (lab_verify_case){ part, inputs, ~properties, WORK_OTHERS, false };
     for (int i = 0; i < LAB_NEIGHBOURS; i++)
         if (draw_neighbour(&near, &whole, &lot, i))
-            cases[count++] = (lab_proof_case){ near, normal, ~properties, WORK_OTHERS, true };
-    cases[count++] = (lab_proof_case){ whole, normal, properties | 1, WORK_OTHERS, false };
+            cases[count++] = (lab_verify_case){ near, normal, ~properties, WORK_OTHERS, true };
+    cases[count++] = (lab_verify_case){ whole, normal, properties | 1, WORK_OTHERS, false };
     return count;
 }
 
-lab_verify_options lab_proof_options(const lab_proof *proof, const lab_proof_case *one)
+lab_verify_options lab_proof_options(const lab_proof *proof, const lab_verify_case *one)
 {
     lab_verify_options options = lab_verify_standard();
     options.seed = proof->seed;
@@ -205,7 +200,7 @@ lab_verify_options lab_proof_options(const lab_proof *proof, const lab_proof_cas
 /* ---------------------------------------------------------------------------------------------- */
 
 /* "on b1 h2 s7 d64 f32, normal inputs: ..." */
-static void place(lab_verdict *verdict, const lab_proof_case *one)
+static void place(lab_verdict *verdict, const lab_verify_case *one)
 {
     char spec[HEED_SPEC_SIZE], reason[LAB_TEXT_SIZE];
     heed_problem_print(&one->problem, spec, sizeof spec);
@@ -214,7 +209,7 @@ static void place(lab_verdict *verdict, const lab_proof_case *one)
              one->inputs->name);
 }
 
-static void take(lab_report *report, const lab_report *one, const lab_proof_case *of)
+static void take(lab_report *report, const lab_report *one, const lab_verify_case *of)
 {
     for (size_t i = 0; i < LAB_GATES; i++) {
         const lab_verdict *said = &one->verdicts[i];
@@ -235,7 +230,7 @@ static void take(lab_report *report, const lab_report *one, const lab_proof_case
 
 /* A subject that computed the problem may not refuse it later: that would be a choice by the
  * values. */
-static void judge_refusal(lab_report *one, const lab_proof_case *of)
+static void judge_refusal(lab_report *one, const lab_verify_case *of)
 {
     if (one->outcome != LAB_SKIP || of->neighbour)
         return;
@@ -245,7 +240,7 @@ static void judge_refusal(lab_report *one, const lab_proof_case *of)
 
 heed_status lab_prove(const lab_proof *proof, const lab_subject *subject, lab_report *report)
 {
-    lab_proof_case cases[LAB_PROOF_CASES];
+    lab_verify_case cases[LAB_PROOF_CASES];
     lab_report one;
     size_t count = lab_proof_list(proof, cases);
     heed_status status = count ? HEED_OK : HEED_ERR_INVALID;

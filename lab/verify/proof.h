@@ -33,19 +33,11 @@ typedef struct lab_proof {
                     * element and few heads. Not for a kernel that could notice that */
 } lab_proof;
 
-typedef struct lab_proof_case {
-    heed_problem problem; /* normalized */
-    const lab_inputs *inputs;
-    uint32_t gates;
-    int64_t work;   /* of the reference: see lab_sampling */
-    bool neighbour; /* a neighbour of the problem: a kernel may refuse it */
-} lab_proof_case;
-
 /* lab_proof_list() writes the cases and returns their number: 0 for a bad problem. */
-size_t lab_proof_list(const lab_proof *proof, lab_proof_case cases[LAB_PROOF_CASES]);
+size_t lab_proof_list(const lab_proof *proof, lab_verify_case cases[LAB_PROOF_CASES]);
 
 /* lab_proof_options() returns how a case is verified. */
-lab_verify_options lab_proof_options(const lab_proof *proof, const lab_proof_case *one);
+lab_verify_options lab_proof_options(const lab_proof *proof, const lab_verify_case *one);
 
 /* lab_prove() verifies @subject on all cases, in this process, up to the first failure. @report has
  * the worst verdict of each gate; a reason begins with the case unless that is the problem with

@@ -14,10 +14,9 @@
 
 #include "heed.h"
 #include "lab/verify/gates/gates.h"
-#include "lab/verify/mutants/sources.h"
 #include "lab/verify/mutants/suite.h"
 
-/* Launches CUDA kernels on a device. The suite is then that of mutants/device.h. */
+/* Launches CUDA kernels on a device. The suite is then that of mutants/device.c. */
 typedef struct lab_selftest_device {
     void *data;
 
@@ -49,7 +48,7 @@ typedef struct lab_selftest_outcome {
 /* Tries sources as `heed evolve` does: compiles, proves (lab_prove()) and times them. */
 typedef struct lab_selftest_sources {
     void *data;
-    void (*run)(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome);
+    void (*run)(void *data, const lab_mutant *source, lab_selftest_outcome *outcome);
 } lab_selftest_sources;
 
 typedef struct lab_selftest_options {
@@ -73,10 +72,7 @@ lab_selftest_options lab_selftest_standard(void);
 
 /* The outcome of one kernel: mutants first, then controls, in the order of the suite. */
 typedef struct lab_selftest_entry {
-    const char *name;
-    const char *does;
-    const char *gate;           /* the gate meant to kill it; NULL: a control */
-    const char *text;           /* expected in the reason; NULL: any */
+    const lab_mutant *kernel;
     bool done;                  /* it was tried: the run was not stopped before */
     uint32_t failed;            /* gates that failed it: bit i for the i-th */
     bool meant;                 /* of a mutant: they include the gate meant to kill it */

@@ -14,6 +14,7 @@
 #include "lab/verify/check.h"
 #include "lab/verify/gates/gates.h"
 #include "lab/verify/inputs.h"
+#include "lab/verify/stage/mirror.h"
 
 typedef struct lab_verify_options {
     uint64_t seed;         /* of values, rows of a sample, poison */
@@ -26,6 +27,15 @@ typedef struct lab_verify_options {
     double time_limit_s;   /* skip kernels whose estimate is longer */
     int threads;           /* of the reference, 1 or more */
 } lab_verify_options;
+
+/* A problem with one kind of values, for a campaign or a proof. */
+typedef struct lab_verify_case {
+    heed_problem problem;
+    const lab_inputs *inputs;
+    uint32_t gates; /* to run, among those in the options */
+    int64_t work;   /* of the reference; 0: as in the options */
+    bool neighbour; /* a neighbour of the problem to be proved: a kernel may refuse it */
+} lab_verify_case;
 
 /* lab_verify_standard() returns the usual options: seed 1, all gates. */
 lab_verify_options lab_verify_standard(void);
@@ -74,5 +84,21 @@ heed_status lab_report_kept_by(const lab_report *report);
 heed_status lab_verify_problem(const heed_problem *problem, const lab_inputs *inputs,
                                const lab_subject *subject, const lab_verify_options *options,
                                lab_trace *trace, lab_report *report);
+
+/* A kernel of the library as a subject of verification. */
+typedef struct lab_planned {
+    heed_context *context;
+    const char *kernel; /* as heed_plan_create_named() takes it; NULL: the planner's choice */
+    bool worthwhile;    /* excludes problems for which the planner would not consider it */
+    lab_mirror *mirror; /* in device memory; NULL: the device uses host memory */
+    heed_plan *plan;    /* of the problem prepared last, or NULL */
+} lab_planned;
+
+/* lab_planned_subject() returns @planned as a subject. Its context and kernel must be set, and must
+ * outlive the subject. */
+lab_subject lab_planned_subject(lab_planned *planned);
+
+/* lab_planned_release() frees the last plan. */
+void lab_planned_release(lab_planned *planned);
 
 #endif /* LAB_VERIFY_H */

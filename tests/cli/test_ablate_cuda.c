@@ -96,7 +96,7 @@ static void test_launched_alike(void **state)
     told it;
     heed_plan *plan;
     tell(&it, &t, NULL);
-    assert_int_equal(lab_ablate_plan_intact(&it.run, &it.subject, &plan), HEED_OK);
+    assert_int_equal(lab_ablate_plan(&it.run, &it.subject, NULL, &plan), HEED_OK);
     fake_launch intact = launch_of(&t, plan);
     assert_int_equal(lab_ablate_plan_delayed(&it.run, &it.subject, 0.05, &plan), HEED_OK);
     assert_memory_equal(launch_of(&t, plan).grid, intact.grid, sizeof intact.grid);
@@ -180,8 +180,8 @@ static fake_map map_of(trial *t, const told *it, const char *name)
 {
     heed_plan *plan;
     fake_map seen;
-    heed_status status = *name ? lab_ablate_plan(&it->run, &it->subject, find(it, name), &plan)
-                               : lab_ablate_plan_intact(&it->run, &it->subject, &plan);
+    heed_status status = lab_ablate_plan(&it->run, &it->subject, *name ? find(it, name) : NULL,
+                                         &plan);
     if (status != HEED_OK)
         fail_msg("%s: %s", name, heed_message());
     fake_launch launch = launch_of(t, plan);
@@ -236,7 +236,7 @@ static void test_tiny(void **state)
     snprintf(it.subject.kernel, sizeof it.subject.kernel, "fwd_any_sm80_naive");
     assert_int_equal(lab_ablate_find_cases(&it.run, &it.subject), HEED_OK);
     assert_int_equal(it.subject.count, 1);
-    assert_int_equal(lab_ablate_plan_intact(&it.run, &it.subject, &plan), HEED_OK);
+    assert_int_equal(lab_ablate_plan(&it.run, &it.subject, NULL, &plan), HEED_OK);
     fake_launch intact = launch_of(&t, plan);
     assert_int_equal(lab_ablate_plan(&it.run, &it.subject, &it.subject.cases[0], &plan), HEED_OK);
     fake_launch tiny = launch_of(&t, plan);

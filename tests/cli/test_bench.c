@@ -145,7 +145,7 @@ static void expect_detectable(const json_t *answer, const json_t *row)
                                 .ended = json_is_true(json_object_get(figures, "ended")) };
     const lab_rules rules = { .margin = number_of(answer, "margin"), .looks = LAB_DUEL_LOOKS };
     assert_int_equal(
-        lab_power_detectable(&series, &rules, 0, (uint64_t)number_of(answer, "seed"), &least),
+        lab_power_detectable(&series, &rules, (uint64_t)number_of(answer, "seed"), &least),
         HEED_OK);
     if (json_is_null(said) != !isfinite(least))
         fail_msg("%g pairs with %g noise: detectable is %g, computed from the blocks %g", pairs,

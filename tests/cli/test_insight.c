@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/verbs/evolve/insight.h"
+#include "cli/verbs/sweep/sweep.h"
 #include "contexts.h"
 #include "problems.h"
 #include "record_scene.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/verbs/evolve/insight.h"
+#include "cli/verbs/sweep/sweep.h"
 #include "cuda_trial.h"
 #include "scratch.h"
 

@@ -250,11 +250,11 @@ static void agrees_with_a_real_model(void **state)
     };
     EXPECT(state, lines);
     assert_int_equal(lab_safetensors_open(&file, CAPTURE, NULL), HEED_OK);
-    assert_int_equal(lab_safetensors_read(file, "layer0.o", &expected, NULL), HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "layer0.o", false, &expected, NULL), HEED_OK);
     lab_safetensors_close(file);
     assert_int_equal(lab_safetensors_open(&file, scratch_path(state, "O.safetensors", path), NULL),
                      HEED_OK);
-    assert_int_equal(lab_safetensors_read(file, "o", &o, NULL), HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "o", false, &o, NULL), HEED_OK);
     lab_safetensors_close(file);
     assert_memory_equal(o.shape, expected.shape, sizeof o.shape);
     for (int64_t i = 0; i < lab_tensor_elements(&o); i++)

@@ -89,9 +89,9 @@ static void expect_in_docs(const char *name, size_t mutants, size_t controls)
 static void test_json_list(void **state)
 {
     size_t mutants = 0, controls = 0;
-    while (lab_mutant_at(mutants))
+    while (lab_mutant_at(LAB_MUTANTS, mutants))
         mutants++;
-    while (lab_control_at(controls))
+    while (lab_mutant_at(LAB_CONTROLS, controls))
         controls++;
     json_t *json = run_heed_answer(state, &way, "selftest", "--list --json", 0);
     assert_int_equal(json_array_size(json_object_get(json, "mutants")), mutants);

@@ -168,13 +168,13 @@ static bool stop_now(void)
     return stopped;
 }
 
-static lab_campaign_case cases[8];
+static lab_verify_case cases[8];
 
 static void make_campaign(lab_campaign *campaign, const char *spec, const lab_contender *contenders,
                           size_t count, const lab_inputs **inputs, size_t input_count)
 {
     for (size_t i = 0; i < input_count; i++) {
-        cases[i] = (lab_campaign_case){ .inputs = inputs[i], .gates = UINT32_MAX };
+        cases[i] = (lab_verify_case){ .inputs = inputs[i], .gates = UINT32_MAX };
         assert_int_equal(heed_problem_parse(&cases[i].problem, spec), HEED_OK);
     }
     *campaign = (lab_campaign){ .cases = cases,

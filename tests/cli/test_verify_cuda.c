@@ -206,7 +206,7 @@ static void check_result(size_t i, const lab_campaign_result *result)
 static void run_campaign(int jobs, bool exact)
 {
     lab_contender contenders[CONTENDERS];
-    lab_campaign_case cases[CASES];
+    lab_verify_case cases[CASES];
     lab_campaign_result results[CASES * CONTENDERS];
     for (size_t i = 0; i < CONTENDERS; i++) {
         bool strays = expected[i].ended == LAB_CRASHED; /* no guard pages, so it may hit anything */
@@ -215,7 +215,7 @@ static void run_campaign(int jobs, bool exact)
                                                                    : expected[i].kernel };
     }
     for (size_t i = 0; i < CASES; i++) {
-        cases[i] = (lab_campaign_case){ .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+        cases[i] = (lab_verify_case){ .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
         assert_int_equal(heed_problem_parse(&cases[i].problem, specs[i]), HEED_OK);
     }
     size_t count = exact ? CASES - 1 : CASES; /* the last one is huge, and sparse */
@@ -254,7 +254,7 @@ static void test_no_such_device(void **state)
 {
     const lab_contender contenders[] = { { .device = "cuda:9", .kernel = "honest" },
                                          { .device = "cuda:0", .kernel = "honest" } };
-    lab_campaign_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+    lab_verify_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
     lab_campaign_result results[2];
     assert_int_equal(heed_problem_parse(&verified.problem, specs[0]), HEED_OK);
     const lab_campaign campaign = { .cases = &verified,
@@ -272,7 +272,7 @@ static void test_no_such_device(void **state)
 static void test_larger_than_the_device(void **state)
 {
     const lab_contender contender = { .device = "cuda", .kernel = "honest" };
-    lab_campaign_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
+    lab_verify_case verified = { .inputs = lab_inputs_at(0), .gates = UINT32_MAX };
     lab_campaign_result result;
     assert_int_equal(heed_problem_parse(&verified.problem, "b2 h2 s5 d8 f16 q=100000000000:24:8"),
                      HEED_OK);

@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lab/trial/process.h"
 #include "require.h"
 
 /* No process has this ID. */
@@ -24,7 +24,6 @@
 
 static struct {
     const uint8_t *next, *end; /* the remaining input */
-    int asked[3];              /* ends of the pipes, as named by the actions of the next spawn */
     int out, err;              /* of the living peer; -1: none */
     bool stopped;
     int ended; /* peers so far: determines how the next one ends */
@@ -37,10 +36,7 @@ int __real_waitid(idtype_t type, id_t id, siginfo_t *info, int options);
 int __wrap_kill(pid_t pid, int signal);
 pid_t __wrap_waitpid(pid_t pid, int *status, int options);
 int __wrap_waitid(idtype_t type, id_t id, siginfo_t *info, int options);
-int __wrap_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int from, int to);
-int __wrap_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-                        const posix_spawnattr_t *attributes, char *const *arguments,
-                        char *const *environment);
+int __wrap_lab_process_start(lab_process *process, const lab_process_command *command);
 ssize_t __wrap_send(int fd, const void *data, size_t length, int flags);
 
 void fake_peer_load(const uint8_t *data, size_t size)
@@ -126,33 +122,21 @@ ssize_t __wrap_send(int fd, const void *data, size_t length, int flags)
     return (ssize_t)length;
 }
 
-int __wrap_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int from, int to)
+int __wrap_lab_process_start(lab_process *process, const lab_process_command *command)
 {
-    (void)actions;
-    require(to >= 0 && to < 3, "a peer gets stdin, stdout and stderr");
-    fake.asked[to] = from;
-    return 0;
-}
-
-int __wrap_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-                        const posix_spawnattr_t *attributes, char *const *arguments,
-                        char *const *environment)
-{
-    (void)file;
-    (void)actions;
-    (void)attributes;
-    (void)arguments;
-    (void)environment;
+    int out[2], err[2], in = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    require(command->arguments[0] && command->environment, "a peer gets arguments");
     require(fake.out < 0, "a peer is gone before the next one is started");
-    fake.out = fcntl(fake.asked[1], F_DUPFD_CLOEXEC, 3);
-    fake.err = fcntl(fake.asked[2], F_DUPFD_CLOEXEC, 3);
-    require(fake.out >= 0 && fake.err >= 0, "there are descriptors");
+    require(in >= 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0,
+            "there are descriptors");
+    fake.out = out[1];
+    fake.err = err[1];
     for (int i = 0; i < 2; i++) {
         int end = i == 0 ? fake.out : fake.err;
         fcntl(end, F_SETPIPE_SZ, PIPE_SIZE);
         fcntl(end, F_SETFL, O_NONBLOCK);
     }
-    *pid = FAKE_PID;
+    *process = (lab_process){ .pid = FAKE_PID, .in = in, .out = out[0], .err = err[0] };
     return 0;
 }
 

@@ -75,15 +75,15 @@ static void time_problem(lab_rival *rival)
         check_seconds(seconds, 1);
     if (check(rival, lab_rival_eager(rival, CALLS, 1, seconds)))
         check_seconds(seconds, CALLS);
-    if (check(rival, lab_rival_check(rival, o, sizeof o)))
+    if (check(rival, lab_rival_check(rival, NULL, 0, o, sizeof o)))
         require(o[0] == 0, "O is what was written");
-    require(!check(rival, lab_rival_check_rows(rival, &row, 1, o, sizeof o / 2)),
+    require(!check(rival, lab_rival_check(rival, &row, 1, o, sizeof o / 2)),
             "one row of O is not all of it");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const lab_found found = { .name = "fake", .path = "fake_peer" };
+    static const lab_found found = { .name = "fake", .path = "/fake_peer" };
     const lab_rival_data tensors = { .q = ones, .k = ones, .v = ones };
     lab_rival rival;
     heed_problem problem;
@@ -93,8 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 heed_problem_normalize(&problem, &problem) == HEED_OK,
             "the problem is one");
     fake_peer_load(data + on_device, size - on_device);
-    bool good = check(&rival, on_device ? lab_rival_open_device(&rival, &found, 2, "cuda:0", NULL)
-                                        : lab_rival_open(&rival, &found, 2, NULL));
+    bool good = check(&rival, lab_rival_open(&rival, &found, 2, on_device ? "cuda:0" : "", NULL));
     for (int i = 0; i < 3 && (good || rival.lost == LAB_PEER_CRASHED); i++) {
         good = check(&rival, lab_rival_prepare(&rival, &problem, &tensors, 1));
         if (good)

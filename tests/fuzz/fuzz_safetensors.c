@@ -19,7 +19,7 @@ static void check_entry(lab_safetensors *file, size_t index, uint64_t begin, uin
     require(entry && entry->name && entry->dtype, "an entry has a name and a type");
     require(entry->begin == begin && entry->end >= begin && entry->end <= limit,
             "entries follow each other within the file");
-    heed_status status = lab_safetensors_read(file, entry->name, &tensor, &error);
+    heed_status status = lab_safetensors_read(file, entry->name, false, &tensor, &error);
     if (status == HEED_OK) {
         require(lab_tensor_bytes(&tensor) == entry->end - entry->begin,
                 "an array is as large as its room in the file");

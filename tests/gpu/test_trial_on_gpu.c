@@ -128,9 +128,9 @@ static void run_evil(const lab_candidate *candidate, lab_trial_outcome *outcome)
     size_t workspace;
     lab_set set = lab_set_of(candidate->problem, &buffers);
 
-    set.span[LAB_WIRE_O] = (lab_span){ .room = room,
-                                       .room_size = sizeof room,
-                                       .size = 64 * sizeof *room };
+    set.span[LAB_O] = (lab_span){ .room = room,
+                                  .room_size = sizeof room,
+                                  .size = 64 * sizeof *room };
     if (lab_trial_open(&trial, candidate, &limits, outcome) &&
         lab_trial_prepare(trial, candidate->problem, &workspace, outcome))
         lab_trial_run(trial, &set, 1, 2, outcome);

@@ -72,10 +72,10 @@ lab_set scene_set(trial_scene *scene, void *workspace, size_t size)
     buffers.workspace_size = size;
     lab_set set = lab_set_of(&scene->problem, &buffers);
 
-    set.span[LAB_WIRE_O] = (lab_span){ .room = scene->room,
-                                       .room_size = sizeof scene->room,
-                                       .start = AROUND * sizeof(float),
-                                       .size = SCENE_ELEMENTS * sizeof(float) };
+    set.span[LAB_O] = (lab_span){ .room = scene->room,
+                                  .room_size = sizeof scene->room,
+                                  .start = AROUND * sizeof(float),
+                                  .size = SCENE_ELEMENTS * sizeof(float) };
     return set;
 }
 

@@ -84,8 +84,8 @@ static void compare(heed_context *context, const char *spec, const char *kernel)
         buffers[i].o = o[i];
         buffers[i].lse = lse[i];
     }
-    lab_region_lock(&a.tensors[HEED_ROLE_Q]);
-    lab_region_lock(&a.tensors[HEED_ROLE_K_NEW]);
+    lab_region_lock(&a.tensors[HEED_ROLE_Q], true);
+    lab_region_lock(&a.tensors[HEED_ROLE_K_NEW], true);
     execute(context, p, kernel, buffers[0]);
     execute(context, &a.rest, kernel, buffers[1]);
     if (!appended_is_done(&a))

@@ -78,12 +78,12 @@ static void measure_machine(lab_bench *bench, const bench_sources *sources)
         bench->copy = 0;
 }
 
-static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
+cli_exit bench_measure(lab_bench *bench, const bench_sources *sources, const char *title)
 {
-    lab_progress progress = lab_progress_start(&cli_sink, "timing", sources->count);
+    lab_progress progress = lab_progress_start(&cli_sink, title, sources->count);
     char spec[HEED_SPEC_SIZE];
     cli_exit code = CLI_OK;
-    bench->rows = calloc(sources->count, sizeof *bench->rows);
+    bench->rows = calloc(sources->count + 1, sizeof *bench->rows);
     if (!bench->rows) {
         cli_error("not enough memory for %zu problems", sources->count);
         return CLI_ENVIRONMENT;
@@ -92,14 +92,20 @@ static cli_exit measure_all(lab_bench *bench, const bench_sources *sources)
         heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
         lab_progress_step(&progress, i, spec);
         code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
-        if (code == CLI_OK)
-            bench->row_count++;
+        bench->row_count += code == CLI_OK;
     }
     lab_progress_end(&progress);
-    if (code == CLI_INTERRUPTED)
-        cli_message("interrupted: %zu of %zu problem%s finished", bench->row_count, sources->count,
-                    lab_plural(sources->count));
     return code;
+}
+
+void bench_close(lab_bench *bench)
+{
+    for (size_t i = 0; i < bench->row_count; i++)
+        lab_bench_row_free(&bench->rows[i]);
+    free(bench->rows);
+    bench->rows = NULL;
+    bench->row_count = 0;
+    lab_bench_rivals_close(bench);
 }
 
 /* Checks for requested backends of peers that are not available, whose names cannot be checked. */
@@ -127,12 +133,14 @@ static cli_exit verdict(const lab_bench *bench)
     return code == CLI_OK ? check_backends(bench) : code;
 }
 
-static cli_exit print(const lab_bench *bench, const bench_options *options)
+static cli_exit print(const lab_bench *bench, const cli_args *args)
 {
-    json_t *manifest = options->record ? cli_manifest_take() : NULL; /* stdout names it as well */
-    cli_exit code = options->json ? bench_print_json(bench, manifest) : bench_print_table(bench);
-    if (code == CLI_OK && options->record)
-        code = bench_record(bench, options, manifest);
+    bool record = cli_args_given(args, "record");
+    json_t *manifest = record ? cli_manifest_take() : NULL; /* stdout names it as well */
+    cli_exit code = cli_args_json(args) ? bench_print_json(bench, manifest)
+                                        : bench_print_table(bench);
+    if (code == CLI_OK && record)
+        code = bench_record(bench, args, manifest);
     json_decref(manifest);
     return code;
 }
@@ -156,12 +164,12 @@ static cli_exit open_own(const lab_bench *bench, cli_source *own, const bench_so
 }
 
 /* Times and prints everything. */
-static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
-                          const bench_options *options, cli_source *own)
+static cli_exit run_bench(lab_bench *bench, const bench_sources *sources, const cli_args *args,
+                          cli_source *own)
 {
-    if (options->calibrate)
-        return options->duels > 0 ? bench_duel_itself(bench, sources, options)
-                                  : bench_calibrate(bench, sources, options);
+    if (cli_args_flag(args, "calibrate"))
+        return cli_args_given(args, "duels") ? bench_duel_itself(bench, sources, args)
+                                             : bench_calibrate(bench, sources, args);
     cli_exit code = open_own(bench, own, sources);
     if (code == CLI_OK)
         code = bench_open_peers(bench);
@@ -169,10 +177,13 @@ static cli_exit run_bench(lab_bench *bench, const bench_sources *sources,
         if (!roofline_known(&bench->roofline, bench->context))
             memset(&bench->roofline, 0, sizeof bench->roofline);
         measure_machine(bench, sources);
-        code = measure_all(bench, sources);
+        code = bench_measure(bench, sources, "timing");
+        if (code == CLI_INTERRUPTED)
+            cli_message("interrupted: %zu of %zu problem%s finished", bench->row_count,
+                        sources->count, lab_plural(sources->count));
     }
     if (code == CLI_OK || code == CLI_INTERRUPTED) {
-        cli_exit printed = print(bench, options);
+        cli_exit printed = print(bench, args);
         if (printed != CLI_OK)
             code = printed;
     }
@@ -195,69 +206,32 @@ static cli_exit open_behind(lab_bench *bench, lab_behind **behind)
     return cli_exit_of(status);
 }
 
-static void free_run(lab_bench *bench)
+/* Checks options and files before any work. --calibrate compares a kernel with itself: options that
+ * name another side are mistakes. Records contain heed and its rivals only, and a sandbox launches
+ * no other kernel. */
+static cli_exit check(const cli_args *args)
 {
-    for (size_t i = 0; i < bench->row_count; i++)
-        lab_bench_row_free(&bench->rows[i]);
-    free(bench->rows);
-    lab_bench_rivals_close(bench);
-    heed_context_destroy(bench->context);
-}
-
-/* --calibrate compares a kernel with itself: options that name another side are mistakes. */
-static cli_exit check_calibrate(const cli_args *args)
-{
+    static const cli_rule rules[] = {
+        { "duels", "calibrate", false, NULL,
+          "--duels counts verdicts of a kernel beside itself; add --calibrate" },
+        { "record", "source", true, NULL,
+          "--record keeps only heed and its rivals; leave out --source, or keep what --json "
+          "prints" },
+        { "behind", "source", true, NULL,
+          "--behind times only heed and its rivals; leave out --source" },
+        { .option = NULL },
+    };
     static const char *const others[] = { "against", "peers", "record", "source" };
     size_t count = sizeof others / sizeof others[0];
     if (cli_args_given(args, "duels")) /* allows the last one, the source */
         count--;
-    for (size_t i = 0; i < count; i++) {
-        if (!cli_args_flag(args, "calibrate") || !cli_args_given(args, others[i]))
-            continue;
-        cli_error("--calibrate compares each kernel only with itself; leave out --%s", others[i]);
-        return CLI_USAGE;
-    }
-    return CLI_OK;
-}
-
-/* --duels needs --calibrate. */
-static cli_exit check_duels(const cli_args *args)
-{
-    if (!cli_args_given(args, "duels") || cli_args_flag(args, "calibrate"))
-        return CLI_OK;
-    cli_error("--duels counts verdicts of a kernel beside itself; add --calibrate");
-    return CLI_USAGE;
-}
-
-/* Records contain heed and its rivals only. */
-static cli_exit check_record(const cli_args *args)
-{
-    if (!cli_args_given(args, "record") || !cli_args_given(args, "source"))
-        return CLI_OK;
-    cli_error("--record keeps only heed and its rivals; leave out --source, or keep what --json "
-              "prints");
-    return CLI_USAGE;
-}
-
-/* A sandbox launches no other kernel. */
-static cli_exit check_behind(const cli_args *args)
-{
-    if (!cli_args_flag(args, "behind") || !cli_args_given(args, "source"))
-        return CLI_OK;
-    cli_error("--behind times only heed and its rivals; leave out --source");
-    return CLI_USAGE;
-}
-
-/* Checks options and files before any work. */
-static cli_exit check(const cli_args *args)
-{
-    cli_exit code = check_calibrate(args);
-    if (code == CLI_OK)
-        code = check_duels(args);
-    if (code == CLI_OK)
-        code = check_record(args);
-    if (code == CLI_OK)
-        code = check_behind(args);
+    for (size_t i = 0; cli_args_flag(args, "calibrate") && i < count; i++)
+        if (cli_args_given(args, others[i])) {
+            cli_error("--calibrate compares each kernel only with itself; leave out --%s",
+                      others[i]);
+            return CLI_USAGE;
+        }
+    cli_exit code = cli_rules_check(args, rules);
     if (code == CLI_OK)
         code = cli_kernel_check(args);
     return code == CLI_OK ? cli_kernel_check_of(args, "against") : code;
@@ -278,30 +252,18 @@ static lab_bench read_run(const cli_args *args)
                         .seed = (uint64_t)cli_args_integer(args, "seed") };
 }
 
-static bench_options read_options(const cli_args *args)
-{
-    return (bench_options){ .json = cli_args_json(args),
-                            .record = cli_args_text(args, "record"),
-                            .shapes = cli_args_list(args, "shapes", 0),
-                            .calibrate = cli_args_flag(args, "calibrate"),
-                            .detect = cli_args_real(args, "detect") / 100,
-                            .duels = (size_t)cli_args_integer(args, "duels"),
-                            .source = cli_args_text(args, "source"),
-                            .behind = cli_args_flag(args, "behind"),
-                            .planted = cli_args_real(args, "planted") / 100,
-                            .time_limit = cli_args_real(args, "time-limit") };
-}
-
 static cli_exit run(const cli_args *args)
 {
     lab_bench bench = read_run(args);
-    const bench_options chosen = read_options(args);
+    bool calibrate = cli_args_flag(args, "calibrate");
     bench_sources sources = { .count = 0 };
     cli_source own = { .text = NULL };
     lab_behind *behind = NULL;
-    lab_bench_own opponent = { .name = own.name, .path = chosen.source, .worker = &own.worker };
+    lab_bench_own opponent = { .name = own.name,
+                               .path = cli_args_text(args, "source"),
+                               .worker = &own.worker };
     cli_exit code = check(args);
-    if (code == CLI_OK && chosen.source && !chosen.calibrate) {
+    if (code == CLI_OK && opponent.path && !calibrate) {
         bench.own = &opponent;
         code = cli_source_read(&own, args);
     }
@@ -313,17 +275,18 @@ static cli_exit run(const cli_args *args)
         lab_bench_look_at_device(&bench, cli_device(args));
         if (heed_device_is_host(bench.context))
             warn_if_busy(&bench.environment);
-        if (chosen.behind)
+        if (cli_args_flag(args, "behind"))
             code = open_behind(&bench, &behind);
     }
     if (code == CLI_OK)
-        code = run_bench(&bench, &sources, &chosen, &own);
+        code = run_bench(&bench, &sources, args, &own);
     if (code == CLI_OK)
         code = cli_wisdom_save(bench.context, args);
-    if (code == CLI_OK && !chosen.calibrate)
+    if (code == CLI_OK && !calibrate)
         code = verdict(&bench);
     lab_behind_destroy(behind);
-    free_run(&bench);
+    bench_close(&bench);
+    heed_context_destroy(bench.context);
     bench_sources_free(&sources);
     cli_source_free(&own);
     return code;

@@ -12,20 +12,6 @@
 #include "cli/base/cli.h"
 #include "report/table.h"
 
-/* Options of `heed bench` that are not in lab_bench. */
-typedef struct bench_options {
-    bool json;
-    const char *record; /* the folder of records, or NULL */
-    const char *shapes; /* the file of the problems, or NULL */
-    bool calibrate;
-    double detect;      /* the difference of --detect */
-    size_t duels;       /* 0: none */
-    const char *source; /* the kernel on both sides of --duels; NULL: heed's plan */
-    bool behind;        /* time each call after a kernel of another module */
-    double planted;     /* extra time of its copy, as a fraction; 0: none */
-    double time_limit;  /* seconds, for all duels */
-} bench_options;
-
 /* -------------------------------------------------------------------------- */
 /* bench_sources.c: problems and tensors to time                              */
 /* -------------------------------------------------------------------------- */
@@ -53,18 +39,22 @@ cli_exit bench_sources_canonical(bench_sources *sources);
 
 /* bench_calibrate() compares the kernel of each problem with itself, and prints the differences
  * that can be detected. */
-cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
-                         const bench_options *options);
+cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources, const cli_args *args);
 
-/* bench_duels.c: bench_duel_itself() compares a problem's kernel with itself, --duels times, and
+/* bench_duel_itself() compares a problem's kernel with itself, --duels times, and
  * prints how often the verdicts are right. */
 cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
-                           const bench_options *options);
+                           const cli_args *args);
 
 /* bench_exit_of() returns the exit code of heed's outcome, bench_exit_of_work() that of timing,
  * which only Ctrl-C ends early. */
 cli_exit bench_exit_of(lab_bench_outcome outcome);
 cli_exit bench_exit_of_work(heed_status status);
+
+/* bench_measure() makes the rows of @bench, one for each source, with @title for progress. A
+ * failure has been printed. bench_close() frees them, and closes the rivals. */
+cli_exit bench_measure(lab_bench *bench, const bench_sources *sources, const char *title);
+void bench_close(lab_bench *bench);
 
 /* bench_open_peers() is lab_bench_rivals_open(), and prints errors as those of --peers;
  * bench_check_peers() is lab_bench_rivals_check() likewise. */
@@ -72,7 +62,7 @@ cli_exit bench_open_peers(lab_bench *bench);
 cli_exit bench_check_peers(lab_bench *bench);
 
 /* -------------------------------------------------------------------------- */
-/* bench_table.c, bench_summary.c, bench_json.c, bench_record.c: the answer   */
+/* bench_table.c, bench_json.c: the answer                                    */
 /* -------------------------------------------------------------------------- */
 
 /* bench_print_machine() prints the lines above the table: the machine, and how the figures are
@@ -83,19 +73,11 @@ cli_exit bench_print_table(const lab_bench *bench);
 /* @manifest: the tools and libraries of the run (manifest.h) if it is recorded; else NULL. */
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest);
 
-/* bench_summary() returns a table with a line for each problem and a column for each opponent, and
- * their means; NULL if out of memory. bench_summary_key explains its signs. */
-lab_table *bench_summary(const lab_bench *bench);
-extern const char bench_summary_key[];
-
-/* bench_json_device() returns the facts of the device. */
+/* bench_json_device() returns the device, its driver and compiler, and its current state. */
 json_t *bench_json_device(const lab_bench *bench);
 
-/* bench_json() returns everything, for the caller to release; NULL if out of memory. */
-json_t *bench_json(const lab_bench *bench, const json_t *manifest);
-
 /* bench_record() writes everything to one file of compact JSON in the folder of the device and the
- * date below options->record, with the manifest's parts. Prints its path on stderr. */
-cli_exit bench_record(const lab_bench *bench, const bench_options *options, const json_t *manifest);
+ * date below --record, with the manifest's parts. Prints its path on stderr. */
+cli_exit bench_record(const lab_bench *bench, const cli_args *args, const json_t *manifest);
 
 #endif /* CLI_BENCH_H */

@@ -6,6 +6,9 @@
 
 #include "base/plural.h"
 #include "bench.h"
+#include "bench/duels.h"
+#include "bench/pair.h"
+#include "measure/family.h"
 #include "measure/power.h"
 #include "report/format.h"
 
@@ -21,18 +24,18 @@ static const char *percent(double share, char text[LAB_FORMAT_SIZE])
 static void add_row(lab_table *table, const lab_bench_calibration *row)
 {
     char text[LAB_FORMAT_SIZE], spec[HEED_SPEC_SIZE];
-    const lab_comparison *c = &row->duel.comparison;
+    const lab_comparison *c = &row->pair.duel.comparison;
     const char *label = row->source->label;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
     lab_table_cell(table, "%s%s%s", label, *label ? " " : "", spec);
-    lab_table_cell(table, "%s", row->kernel[0] ? row->kernel : "heed");
-    if (row->outcome != LAB_BENCH_OK) {
+    lab_table_cell(table, "%s", row->pair.planned[0][0] ? row->pair.planned[0] : "heed");
+    if (row->pair.outcome != LAB_BENCH_OK) {
         lab_table_cell(table, "-");
         lab_table_row_end(table);
         return;
     }
     lab_table_cell(table, "%s", lab_format_seconds(row->seconds, text));
-    lab_table_cell(table, "%zu", row->duel.pairs);
+    lab_table_cell(table, "%zu", row->pair.duel.pairs);
     lab_table_cell(table, "%s", percent(c->noise, text));
     if (isfinite(c->ratio.high))
         lab_table_cell(table, "%.3f to %.3f", c->ratio.low, c->ratio.high);
@@ -50,15 +53,16 @@ static void print_limits(const lab_bench *bench, double detect, const lab_bench_
     for (size_t i = 0; i < count; i++) {
         const lab_bench_calibration *row = &rows[i];
         heed_problem_print(&row->source->problem, spec, sizeof spec);
-        if (row->outcome != LAB_BENCH_OK)
-            printf("%s: %s\n", spec, row->reason);
+        if (row->pair.outcome != LAB_BENCH_OK)
+            printf("%s: %s\n", spec, row->pair.reason);
         else if (!isfinite(row->detectable))
             printf("%s: AMBIGUOUS whatever the difference: %zu pair%s in %.3g s are too few\n",
-                   spec, row->duel.pairs, lab_plural(row->duel.pairs), bench->seconds);
+                   spec, row->pair.duel.pairs, lab_plural(row->pair.duel.pairs), bench->seconds);
         else if (row->detectable > detect)
             printf("%s: %.3g %% cannot be detected here in %.3g s and is AMBIGUOUS: a pair varies "
                    "by %s, and %s is the least\n",
-                   spec, 100 * detect, bench->seconds, percent(row->duel.comparison.noise, noise),
+                   spec, 100 * detect, bench->seconds,
+                   percent(row->pair.duel.comparison.noise, noise),
                    percent(row->detectable, least));
     }
 }
@@ -82,12 +86,12 @@ static cli_exit print_table(const lab_bench *bench, double detect,
 static json_t *row_json(double detect, const lab_bench_calibration *row)
 {
     char spec[HEED_SPEC_SIZE];
-    const lab_duel *duel = &row->duel;
+    const lab_duel *duel = &row->pair.duel;
     const lab_comparison *c = &duel->comparison;
-    size_t pairs = row->outcome == LAB_BENCH_OK ? duel->pairs : 0;
-    bool found = row->outcome == LAB_BENCH_OK && row->detectable <= detect;
+    size_t pairs = row->pair.outcome == LAB_BENCH_OK ? duel->pairs : 0;
+    bool found = row->pair.outcome == LAB_BENCH_OK && row->detectable <= detect;
     heed_problem_print(&row->source->problem, spec, sizeof spec);
-    json_t *figures = row->outcome == LAB_BENCH_OK
+    json_t *figures = row->pair.outcome == LAB_BENCH_OK
                           ? json_pack("{s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:s, s:b}",
                                       "seconds", cli_json_real(row->seconds), "pairs",
                                       (json_int_t)pairs, "planned", (json_int_t)duel->planned,
@@ -99,11 +103,11 @@ static json_t *row_json(double detect, const lab_bench_calibration *row)
                                       lab_compared_name(c->verdict), "detects", found)
                           : json_null();
     return json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "problem", spec, "label",
-                     cli_json_word(row->source->label), "kernel", row->kernel, "outcome",
-                     lab_bench_outcome_name(row->outcome), "reason", cli_json_word(row->reason),
-                     "copies", (json_int_t)row->copies, "replay_calls", (json_int_t)row->calls,
-                     "figures", figures, "a_blocks", cli_json_reals(duel->a, pairs), "b_blocks",
-                     cli_json_reals(duel->b, pairs));
+                     cli_json_word(row->source->label), "kernel", row->pair.planned[0], "outcome",
+                     lab_bench_outcome_name(row->pair.outcome), "reason",
+                     cli_json_word(row->pair.reason), "copies", (json_int_t)row->pair.copies,
+                     "replay_calls", (json_int_t)row->pair.calls, "figures", figures, "a_blocks",
+                     cli_json_reals(duel->a, pairs), "b_blocks", cli_json_reals(duel->b, pairs));
 }
 
 static cli_exit print_json(const lab_bench *bench, double detect, const lab_bench_calibration *rows,
@@ -130,13 +134,12 @@ static cli_exit verdict(const lab_bench_calibration *rows, size_t count)
 {
     lab_bench_outcome worst = LAB_BENCH_OK;
     for (size_t i = 0; i < count; i++)
-        if (rows[i].outcome > worst)
-            worst = rows[i].outcome;
+        if (rows[i].pair.outcome > worst)
+            worst = rows[i].pair.outcome;
     return bench_exit_of(worst);
 }
 
-cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
-                         const bench_options *options)
+cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources, const cli_args *args)
 {
     char spec[HEED_SPEC_SIZE];
     lab_progress progress = lab_progress_start(&cli_sink, "calibrating", sources->count);
@@ -157,12 +160,169 @@ cli_exit bench_calibrate(lab_bench *bench, const bench_sources *sources,
     if (code == CLI_INTERRUPTED)
         cli_message("interrupted: %zu of %zu problem%s finished", count, sources->count,
                     lab_plural(sources->count));
-    cli_exit printed = options->json ? print_json(bench, options->detect, rows, count)
-                                     : print_table(bench, options->detect, rows, count);
+    double detect = cli_args_real(args, "detect") / 100;
+    cli_exit printed = cli_args_json(args) ? print_json(bench, detect, rows, count)
+                                           : print_table(bench, detect, rows, count);
     if (code == CLI_OK)
         code = printed == CLI_OK ? verdict(rows, count) : printed;
     for (size_t i = 0; i < sources->count; i++)
-        lab_duel_free(&rows[i].duel);
+        lab_duel_free(&rows[i].pair.duel);
     free(rows);
     return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* --duels: how often is a verdict on a kernel beside itself right?           */
+/* -------------------------------------------------------------------------- */
+
+#define SOURCE_MAX (INT64_C(1) << 20)
+
+/* The number of duels with the verdict, by the rule for champions or the usual one. */
+static size_t count_of(const lab_bench_duels *all, lab_compared verdict, bool champion)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < all->count; i++)
+        count += (champion ? all->items[i].champion : all->items[i].usual).verdict == verdict;
+    return count;
+}
+
+/* B's time over A's, from all pairs. */
+static lab_interval pooled_ratio(const lab_bench_duels *all)
+{
+    lab_interval ratio = { 1, 0, INFINITY };
+    lab_series *series = calloc(all->count, sizeof *series);
+    for (size_t i = 0; series && i < all->count; i++)
+        series[i] = lab_duel_series(&all->items[i].duel);
+    if (series)
+        lab_pooled_ratio(series, all->count, LAB_COMPARE_CONFIDENCE, &ratio);
+    free(series);
+    return ratio;
+}
+
+static void print_line(const lab_bench_duels *all, FILE *out)
+{
+    double low = INFINITY, high = 0;
+    int running = 0;
+    size_t merged = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        merged += all->items[i].usual.merged > 1;
+        low = fmin(low, all->items[i].load);
+        high = fmax(high, all->items[i].load);
+        running += all->items[i].running;
+    }
+    char extra[64] = "";
+    const lab_interval ratio = pooled_ratio(all);
+    if (all->planted > 0)
+        snprintf(extra, sizeof extra, " with %.3g %% planted", 100 * all->planted);
+    fprintf(out,
+            "%zu duel%s of %.3g s, %s beside itself%s: FASTER %zu, SLOWER %zu, EQUIVALENT %zu, "
+            "AMBIGUOUS %zu; as for a champion: FASTER %zu, SLOWER %zu; all pairs together %.4f "
+            "[%.4f, %.4f]; neighbours alike in %zu; load %.1f to %.1f, %.1f threads running\n",
+            all->count, lab_plural(all->count), all->bench->seconds, all->kernel, extra,
+            count_of(all, LAB_FASTER, false), count_of(all, LAB_SLOWER, false),
+            count_of(all, LAB_EQUIVALENT, false), count_of(all, LAB_AMBIGUOUS, false),
+            count_of(all, LAB_FASTER, true), count_of(all, LAB_SLOWER, true), ratio.estimate,
+            ratio.low, ratio.high, merged, low, high, (double)running / (double)all->count);
+}
+
+static json_t *json_duel(const void *item)
+{
+    const lab_bench_one_duel *one = item;
+    const lab_duel *duel = &one->duel;
+    const lab_comparison *c = &one->usual;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:i, s:o, s:o}", "verdict",
+                     lab_compared_name(c->verdict), "title",
+                     lab_compared_name(one->champion.verdict), "ratio",
+                     cli_json_real(c->ratio.estimate), "low", cli_json_real(c->ratio.low), "high",
+                     cli_json_real(c->ratio.high), "pairs", (json_int_t)duel->pairs, "stretch",
+                     (json_int_t)lab_stretch_pairs(duel->planned), "merged", (json_int_t)c->merged,
+                     "seconds", cli_json_real(duel->seconds), "load", cli_json_real(one->load),
+                     "running", one->running, "a_blocks", cli_json_reals(duel->a, duel->pairs),
+                     "b_blocks", cli_json_reals(duel->b, duel->pairs));
+}
+
+static json_t *count_json(const lab_bench_duels *all, bool champion)
+{
+    json_t *counts = json_object();
+    for (int verdict = LAB_AMBIGUOUS; verdict <= LAB_EQUIVALENT; verdict++)
+        json_object_set_new(
+            counts, lab_compared_name((lab_compared)verdict),
+            json_integer((json_int_t)count_of(all, (lab_compared)verdict, champion)));
+    return counts;
+}
+
+static json_t *json_interval(lab_interval interval)
+{
+    return json_pack("{s:o, s:o, s:o}", "estimate", cli_json_real(interval.estimate), "low",
+                     cli_json_real(interval.low), "high", cli_json_real(interval.high));
+}
+
+static cli_exit print_duels(const lab_bench_duels *all, bool json)
+{
+    char spec[HEED_SPEC_SIZE];
+    const lab_bench *bench = all->bench;
+    print_line(all, json ? stderr : stdout);
+    if (!json)
+        return CLI_OK;
+    heed_problem_print(&all->source->problem, spec, sizeof spec);
+    json_t *list = cli_json_list(all->items, all->count, sizeof *all->items, json_duel);
+    return cli_json_print(
+        json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "environment",
+                  lab_environment_json(&bench->environment), "problem", spec, "kernel", all->kernel,
+                  "source", cli_json_word(all->name), "planted", cli_json_real(all->planted),
+                  "seconds", cli_json_real(bench->seconds), "margin", cli_json_real(bench->margin),
+                  "ratio", json_interval(pooled_ratio(all)), "seed", (json_int_t)bench->seed,
+                  "counts", count_json(all, false), "titles", count_json(all, true), "duels", list),
+        "duels");
+}
+
+/* The exit code of a run with @status. */
+static cli_exit exit_of(const lab_bench_duels *all, heed_status status, const lab_error *error)
+{
+    if (status == HEED_OK)
+        return CLI_OK;
+    if (cli_interrupted())
+        return CLI_INTERRUPTED;
+    cli_error("%s", error->text);
+    if (all->outcome != LAB_BENCH_OK)
+        return all->outcome == LAB_BENCH_WRONG ? CLI_VERIFY_FAILED : CLI_FINDING;
+    return cli_exit_of(status);
+}
+
+static cli_exit check_duels(const bench_sources *sources, const cli_args *args)
+{
+    const char *why = NULL;
+    if (sources->count != 1)
+        why = "--duels takes one problem";
+    else if (cli_args_real(args, "planted") > 0 && !cli_args_given(args, "source"))
+        why = "--planted is for the kernel of a --source";
+    if (why)
+        cli_error("%s", why);
+    return why ? CLI_USAGE : CLI_OK;
+}
+
+cli_exit bench_duel_itself(const lab_bench *bench, const bench_sources *sources,
+                           const cli_args *args)
+{
+    const char *source = cli_args_text(args, "source");
+    char *text = NULL;
+    size_t size;
+    lab_error error;
+    cli_exit code = check_duels(sources, args);
+    if (code == CLI_OK && source)
+        code = cli_read_file(source, SOURCE_MAX, &text, &size);
+    if (code != CLI_OK)
+        return code;
+    lab_bench_duels all = { .bench = bench,
+                            .source = sources->items,
+                            .name = source,
+                            .text = text,
+                            .planted = cli_args_real(args, "planted") / 100,
+                            .time_limit = cli_args_real(args, "time-limit"),
+                            .wanted = (size_t)cli_args_integer(args, "duels") };
+    code = exit_of(&all, lab_bench_duels_run(&all, &error), &error);
+    cli_exit printed = all.count > 0 ? print_duels(&all, cli_args_json(args)) : CLI_OK;
+    lab_bench_duels_free(&all);
+    free(text);
+    return code == CLI_OK ? printed : code;
 }

@@ -1,6 +1,11 @@
 /*
  * bench_json.c - heed.bench/1: every figure with its samples
  */
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/file.h"
 #include "bench.h"
 #include "cli/verbs/doctor/manifest.h"
 #include "wisdom_line.h"
@@ -69,11 +74,6 @@ static json_t *match_of(const void *item)
                      cli_json_positive(match->asking));
 }
 
-static json_t *summary_of(const lab_bench_row *row)
-{
-    return row->outcome == LAB_BENCH_OK ? summary_json(&row->summary) : json_null();
-}
-
 /* The lengths on both sides; null for a problem without lengths. */
 static json_t *sequences_of(const lab_bench_sequences *all)
 {
@@ -105,26 +105,22 @@ static json_t *row_of(const void *item)
         cli_json_positive(good ? lab_bench_of_roofline(row) : 0), "floor_seconds",
         cli_json_positive(row->floor), "bound_by",
         row->floor > 0 ? json_string(lab_roof_name(row->binds)) : json_null(), "seconds",
-        summary_of(row), "samples", cli_json_reals(row->samples, good ? (size_t)row->count : 0),
-        "replay", good ? replay_of(row) : json_null(), "rivals",
+        good ? summary_json(&row->summary) : json_null(), "samples",
+        cli_json_reals(row->samples, good ? (size_t)row->count : 0), "replay",
+        good ? replay_of(row) : json_null(), "rivals",
         cli_json_list(row->matches, row->match_count, sizeof *row->matches, match_of));
 }
 
-static json_t *rivals_of(const lab_bench *bench)
+static json_t *rival_of(const void *item)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < bench->rival_count; i++) {
-        const lab_bench_rival *r = &bench->rivals[i];
-        const lab_rival *p = r->peer;
-        array = cli_json_append(
-            array, json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name),
-                             "version", cli_json_word(p ? p->version : ""), "detail",
-                             cli_json_word(p ? p->detail : ""), "path",
-                             cli_json_word(p ? p->found.path : ""), "outcome",
-                             lab_bench_outcome_name(r->open ? LAB_BENCH_OK : r->outcome), "reason",
-                             r->open ? json_null() : cli_json_word(r->reason)));
-    }
-    return array;
+    const lab_bench_rival *r = item;
+    const lab_rival *p = r->peer;
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name), "version",
+                     cli_json_word(p ? p->version : ""), "detail",
+                     cli_json_word(p ? p->detail : ""), "path",
+                     cli_json_word(p ? p->found.path : ""), "outcome",
+                     lab_bench_outcome_name(r->open ? LAB_BENCH_OK : r->outcome), "reason",
+                     r->open ? json_null() : cli_json_word(r->reason));
 }
 
 static json_t *ceilings_of(const lab_bench *bench)
@@ -138,7 +134,6 @@ static json_t *ceilings_of(const lab_bench *bench)
     return ceilings;
 }
 
-/* The device, its driver and compiler, and its current state. */
 json_t *bench_json_device(const lab_bench *bench)
 {
     char features[32];
@@ -156,7 +151,8 @@ json_t *bench_json_device(const lab_bench *bench)
                      cli_json_positive(limits.bandwidth), "state", state_of(&state));
 }
 
-json_t *bench_json(const lab_bench *bench, const json_t *manifest)
+/* Returns everything, for the caller to release; NULL if out of memory. */
+static json_t *bench_json(const lab_bench *bench, const json_t *manifest)
 {
     return json_pack(
         "{s:o, s:o, s:s, s:s, s:o, s:s, s:i, s:s, s:o, s:o, s:b, s:b, s:b, s:o, s:I, s:o, s:o, "
@@ -168,11 +164,141 @@ json_t *bench_json(const lab_bench *bench, const json_t *manifest)
         effort_names[bench->effort], "kernel", cli_json_word(bench->kernel), "source",
         bench->own ? cli_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
         bench->replay, "behind", bench->behind != NULL, "seconds", cli_json_real(bench->seconds),
-        "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals", rivals_of(bench),
-        "rows", cli_json_list(bench->rows, bench->row_count, sizeof *bench->rows, row_of));
+        "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals",
+        cli_json_list(bench->rivals, bench->rival_count, sizeof *bench->rivals, rival_of), "rows",
+        cli_json_list(bench->rows, bench->row_count, sizeof *bench->rows, row_of));
 }
 
 cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest)
 {
     return cli_json_print(bench_json(bench, manifest), "bench");
+}
+
+/* -------------------------------------------------------------------------- */
+/* A record: FOLDER/<device>/<date>/<what>-<time>.json                        */
+/* -------------------------------------------------------------------------- */
+
+#define PATH_MAX_SIZE 1024
+#define RECORD_DIGITS                                                      \
+    7 /* of a real number: the error is below the millionth that the board \
+       * allows */
+
+/* Copies @text as a file name: lower case letters and digits, with dashes for anything else. */
+static void copy_name(char *to, size_t size, const char *text)
+{
+    size_t length = 0;
+    for (; *text && length + 1 < size; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (isalnum(c))
+            to[length++] = (char)tolower(c);
+        else if (length > 0 && to[length - 1] != '-')
+            to[length++] = '-';
+    }
+    while (length > 0 && to[length - 1] == '-')
+        length--;
+    to[length] = '\0';
+}
+
+/* The subject of the times: the name of the shape file, or of the kernel, or simply "bench". */
+static void describe(const lab_bench *bench, const char *shapes, char *text, size_t size)
+{
+    const char *from = shapes ? shapes : bench->kernel ? bench->kernel : "bench";
+    char stem[64], name[64];
+    snprintf(stem, sizeof stem, "%s", basename(from));
+    if (shapes && strrchr(stem, '.'))
+        *strrchr(stem, '.') = '\0';
+    copy_name(name, sizeof name, stem);
+    snprintf(text, size, "%s%s%s", name, bench->cold ? "-cold" : "",
+             bench->behind ? "-behind" : "");
+}
+
+/* Makes the path, from the time of the run, such as 2026-01-31T23:59:59Z. */
+static bool make_path(const lab_bench *bench, const cli_args *args, char path[PATH_MAX_SIZE])
+{
+    char device[96], what[80], folders[PATH_MAX_SIZE];
+    lab_error error;
+    const char *time = bench->environment.time;
+    if (strlen(time) < 19) /* "unknown" */
+        time = "0000-00-00T00:00:00Z";
+    copy_name(device, sizeof device, heed_context_device(bench->context));
+    describe(bench, cli_args_list(args, "shapes", 0), what, sizeof what);
+    int length = snprintf(folders, sizeof folders, "%s/%s/%.10s", cli_args_text(args, "record"),
+                          device, time);
+    if (length < 0 || length > PATH_MAX_SIZE - 128) {
+        cli_error("--record: the name of the folder is longer than %d bytes", PATH_MAX_SIZE - 128);
+        return false;
+    }
+    snprintf(path, PATH_MAX_SIZE, "%.895s/%s-%.2s%.2s%.2s.json", folders, what, time + 11,
+             time + 14, time + 17);
+    if (lab_file_folders(path, 0777, &error) == HEED_OK)
+        return true;
+    cli_error("--record: %s", error.text);
+    return false;
+}
+
+/* Drops the folders of a rival's path: records are published, and the folders are private. */
+static void drop_folders(json_t *rival)
+{
+    const char *path = json_string_value(json_object_get(rival, "path"));
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash) /* if memory runs out the path stays whole */
+        json_object_set_new(rival, "path", json_string(slash + 1));
+}
+
+/* Removes null members, and all members of summaries but the median and the 90th percentile:
+ * readers of a record use no others, and they follow from the samples. */
+static void compact(json_t *value)
+{
+    void *next;
+    const char *name;
+    json_t *member;
+    size_t i;
+    json_array_foreach(value, i, member)
+    {
+        compact(member);
+    }
+    json_object_foreach_safe(value, next, name, member)
+    {
+        compact(member);
+        if (strcmp(name, "eager") == 0 || strcmp(name, "seconds") == 0) {
+            json_object_del(member, "min");
+            json_object_del(member, "mean");
+            json_object_del(member, "mad");
+        }
+        if (json_is_null(member))
+            json_object_del(value, name);
+    }
+}
+
+static bool write_record(const lab_bench *bench, const json_t *manifest, FILE *file)
+{
+    json_t *all = bench_json(bench, manifest), *rivals = json_object_get(all, "rivals");
+    for (size_t i = 0; i < json_array_size(rivals); i++)
+        drop_folders(json_array_get(rivals, i));
+    compact(all);
+    json_object_set(all, "parts", json_object_get(manifest, "parts"));
+    return cli_json_write(all, "bench", JSON_COMPACT | JSON_REAL_PRECISION(RECORD_DIGITS), file);
+}
+
+cli_exit bench_record(const lab_bench *bench, const cli_args *args, const json_t *manifest)
+{
+    char path[PATH_MAX_SIZE];
+    if (!make_path(bench, args, path))
+        return CLI_ENVIRONMENT;
+    FILE *file = fopen(path, "wex");
+    if (!file) {
+        cli_error("--record: %s: %s", path, strerror(errno));
+        return CLI_ENVIRONMENT;
+    }
+    bool written = write_record(bench, manifest, file), failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed) {
+        cli_error("--record: %s: %s", path, strerror(errno));
+        return CLI_ENVIRONMENT;
+    }
+    if (!written) {
+        cli_error("not enough memory for %s", path);
+        return CLI_ENVIRONMENT;
+    }
+    cli_message("recorded in %s", path);
+    return CLI_OK;
 }

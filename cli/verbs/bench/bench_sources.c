@@ -24,17 +24,21 @@ static lab_bench_source *add_source(bench_sources *sources)
     return source;
 }
 
+/* Adds a problem that has been parsed. */
+static cli_exit add_problem(bench_sources *sources, const heed_problem *problem)
+{
+    lab_bench_source *source = add_source(sources);
+    if (source)
+        heed_problem_normalize(&source->problem, problem);
+    return source ? CLI_OK : CLI_ENVIRONMENT;
+}
+
 static cli_exit add_specs(bench_sources *sources, const cli_args *args)
 {
     lab_problems problems;
     cli_exit code = cli_problems_read(&problems, args);
-    for (size_t i = 0; code == CLI_OK && i < problems.count; i++) {
-        lab_bench_source *source = add_source(sources);
-        if (!source)
-            code = CLI_ENVIRONMENT;
-        else
-            heed_problem_normalize(&source->problem, &problems.items[i]); /* it has been parsed */
-    }
+    for (size_t i = 0; code == CLI_OK && i < problems.count; i++)
+        code = add_problem(sources, &problems.items[i]);
     cli_problems_free(&problems);
     return code;
 }
@@ -119,13 +123,8 @@ cli_exit bench_sources_canonical(bench_sources *sources)
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
     cli_exit code = CLI_OK;
-    for (size_t i = 0; code == CLI_OK && i < list.count; i++) {
-        lab_bench_source *source = add_source(sources);
-        if (!source)
-            code = CLI_ENVIRONMENT;
-        else
-            heed_problem_normalize(&source->problem, &list.shapes[i].problem); /* it was parsed */
-    }
+    for (size_t i = 0; code == CLI_OK && i < list.count; i++)
+        code = add_problem(sources, &list.shapes[i].problem);
     lab_shapes_free(&list);
     return code;
 }

@@ -1,6 +1,7 @@
 /*
  * bench_table.c - the table of `heed bench`, with a head and notes
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,19 +125,13 @@ static void add_share(lab_table *table, const lab_bench_row *row, double seconds
         lab_table_cell(table, "-");
 }
 
-/* The problem has a separate line; kernels and rivals follow, indented. */
-static void add_problem(lab_table *table, const lab_bench_source *source)
-{
-    char spec[HEED_SPEC_SIZE];
-    heed_problem_print(&source->problem, spec, sizeof spec);
-    lab_table_cell(table, "%s%s%s", source->label, source->label[0] ? " " : "", spec);
-    lab_table_row_end(table);
-}
-
 static void add_heed(lab_table *table, const lab_bench_row *row, bool replay)
 {
-    char text[LAB_FORMAT_SIZE];
-    add_problem(table, row->source);
+    char text[LAB_FORMAT_SIZE], spec[HEED_SPEC_SIZE];
+    const char *label = row->source->label;
+    heed_problem_print(&row->source->problem, spec, sizeof spec);
+    lab_table_cell(table, "%s%s%s", label, *label ? " " : "", spec);
+    lab_table_row_end(table); /* kernels and rivals follow, indented */
     lab_table_cell(table, "  %s", row->kernel[0] ? row->kernel : "heed");
     if (row->outcome != LAB_BENCH_OK) {
         lab_table_cell(table, "-");
@@ -154,14 +149,13 @@ static void add_heed(lab_table *table, const lab_bench_row *row, bool replay)
     lab_table_row_end(table);
 }
 
-static cli_style_name verdict_style(lab_compared verdict)
-{
-    return verdict == LAB_FASTER ? CLI_GOOD : verdict == LAB_SLOWER ? CLI_BAD : CLI_PLAIN;
-}
-
 static void add_match(lab_table *table, const lab_bench *bench, const lab_bench_row *row,
                       const lab_bench_match *match)
 {
+    static const cli_style_name styles[] = { [LAB_AMBIGUOUS] = CLI_PLAIN,
+                                             [LAB_FASTER] = CLI_GOOD,
+                                             [LAB_SLOWER] = CLI_BAD,
+                                             [LAB_EQUIVALENT] = CLI_PLAIN };
     bool replay = bench->replay;
     char time[LAB_FORMAT_SIZE];
     const lab_comparison *c = &match->comparison;
@@ -186,7 +180,7 @@ static void add_match(lab_table *table, const lab_bench *bench, const lab_bench_
     add_number(table, c->ratio.estimate, "x");
     if (isfinite(c->ratio.high)) {
         lab_table_cell(table, "%.*f to %.*f", decimals, c->ratio.low, decimals, c->ratio.high);
-        lab_table_cell(table, "%s%s%s", cli_style(stdout, verdict_style(c->verdict)),
+        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[c->verdict]),
                        lab_compared_name(c->verdict), cli_style(stdout, CLI_PLAIN));
     }
     lab_table_row_end(table);
@@ -236,13 +230,15 @@ static void print_own(const lab_bench *bench)
 }
 
 /* Prints the notes below the table: the meaning of dashes, and the settings of the rivals. */
-static bool print_notes(const lab_bench *bench)
+static cli_exit print_notes(const lab_bench *bench)
 {
     size_t count = 0;
     note *notes = calloc(2 * bench->rival_count + bench->row_count + count_matches(bench) + 1,
                          sizeof *notes);
-    if (!notes)
-        return false;
+    if (!notes) {
+        cli_error("not enough memory for the table");
+        return CLI_ENVIRONMENT;
+    }
     printf("\n");
     for (size_t i = 0; i < bench->rival_count; i++) {
         const lab_bench_rival *rival = &bench->rivals[i];
@@ -261,34 +257,148 @@ static bool print_notes(const lab_bench *bench)
     }
     free(notes);
     print_own(bench);
-    return true;
+    return CLI_OK;
 }
 
-/* Adds the columns, some of which are only for replays or only for timing by the clock. */
-static void add_columns(lab_table *table, bool replay)
+/* -------------------------------------------------------------------------- */
+/* The short table                                                            */
+/* -------------------------------------------------------------------------- */
+
+/* The columns of opponents: the available rivals, and another kernel of heed's. Returns the name of
+ * the @index-th, or NULL past the last one. */
+static const char *opponent_name(const lab_bench *bench, size_t index)
 {
-    lab_table_columns(table, "problem, kernel, rival|p50>|p90>|GFLOP/s>");
-    lab_table_columns(table, replay ? "of roofline>|eager p50>|eager p90>|launch>" : "of ceiling>");
-    lab_table_columns(table, "rival/heed>|99 % interval|heed is");
+    for (size_t i = 0; i < bench->rival_count; i++)
+        if (bench->rivals[i].open && index-- == 0)
+            return bench->rivals[i].name;
+    return index == 0 ? bench->against : NULL;
 }
 
-/* Prints a short form of a long table. */
-static bool print_summary(const lab_bench *bench)
+static const lab_bench_match *find_match(const lab_bench *bench, const lab_bench_row *row,
+                                         size_t index)
+{
+    const char *name = opponent_name(bench, index);
+    for (size_t i = 0; i < row->match_count; i++) {
+        const lab_bench_match *match = &row->matches[i];
+        /* the name of heed's kernel ends with its config */
+        if (name == bench->against ? i + 1 == row->match_count : strcmp(match->name, name) == 0)
+            return match;
+    }
+    return NULL;
+}
+
+static void add_opponent(lab_table *table, const lab_bench_match *match)
+{
+    static const char signs[] = {
+        [LAB_AMBIGUOUS] = '?', [LAB_FASTER] = '+', [LAB_SLOWER] = '-', [LAB_EQUIVALENT] = '='
+    };
+    if (!match || match->outcome != LAB_BENCH_OK)
+        lab_table_cell(table, "%s", match ? lab_bench_outcome_name(match->outcome) : "-");
+    else
+        lab_table_cell(table, "%.2fx %c", match->comparison.ratio.estimate,
+                       signs[match->comparison.verdict]);
+}
+
+/* Seconds as microseconds, so that a column can be compared at a glance. */
+static void add_time(lab_table *table, double seconds)
+{
+    if (seconds > 0)
+        lab_table_cell(table, "%.*f", seconds < 99.95e-6 ? 1 : 0, seconds * 1e6);
+    else
+        lab_table_cell(table, "-");
+}
+
+static void add_short_row(lab_table *table, const lab_bench *bench, const lab_bench_row *row)
+{
+    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
+    bool good = row->outcome == LAB_BENCH_OK;
+    double rate = good ? row->flops / row->summary.p50 * 1e-12 : 0;
+    heed_problem_print(&row->source->problem, spec, sizeof spec);
+    lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
+    add_time(table, good ? row->summary.p50 : 0);
+    lab_table_cell(table, "%s",
+                   good ? lab_format_rate(rate, text) : lab_bench_outcome_name(row->outcome));
+    add_time(table, good ? row->eager.p50 : 0);
+    add_time(table, good ? row->launch : 0);
+    for (size_t i = 0; opponent_name(bench, i); i++)
+        add_opponent(table, find_match(bench, row, i));
+    lab_table_row_end(table);
+}
+
+/* The ratios of one opponent as one number. */
+typedef double collect_fn(const double *ratios, size_t count);
+
+static double least(const double *ratios, size_t count)
+{
+    double value = DBL_MAX;
+    for (size_t i = 0; i < count; i++)
+        value = fmin(value, ratios[i]);
+    return value;
+}
+
+static size_t find_ratios(const lab_bench *bench, size_t opponent, double *ratios)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bench->row_count; i++) {
+        const lab_bench_match *match = find_match(bench, &bench->rows[i], opponent);
+        if (bench->rows[i].outcome == LAB_BENCH_OK && match && match->outcome == LAB_BENCH_OK)
+            ratios[count++] = match->comparison.ratio.estimate;
+    }
+    return count;
+}
+
+static void add_collected(lab_table *table, const lab_bench *bench, const char *head,
+                          collect_fn *collect, double *ratios)
+{
+    lab_table_cell(table, "%s", head);
+    for (int i = 0; i < 4; i++)
+        lab_table_cell(table, "%s", "");
+    for (size_t i = 0; opponent_name(bench, i); i++) {
+        size_t count = find_ratios(bench, i, ratios);
+        if (count > 0)
+            lab_table_cell(table, "%.2fx", collect(ratios, count));
+        else
+            lab_table_cell(table, "-");
+    }
+    lab_table_row_end(table);
+}
+
+/* Prints a short form of a long table: a line for each problem and a column for each opponent, and
+ * their means. */
+static cli_exit print_summary(const lab_bench *bench)
 {
     if (!bench->replay || bench->row_count == 0)
-        return true;
-    lab_table *table = bench_summary(bench);
+        return CLI_OK;
+    lab_table *table = lab_table_create();
+    double *ratios = calloc(bench->row_count + 1, sizeof *ratios);
+    lab_table_columns(table, "problem|heed us>|TFLOP/s>");
+    lab_table_columns(table, "eager us>|launch us>");
+    for (size_t i = 0; opponent_name(bench, i); i++)
+        lab_table_column(table, opponent_name(bench, i), LAB_RIGHT);
+    for (size_t i = 0; i < bench->row_count; i++)
+        add_short_row(table, bench, &bench->rows[i]);
+    lab_table_rule(table);
+    if (ratios && opponent_name(bench, 0)) {
+        add_collected(table, bench, "geometric mean", lab_stats_geomean, ratios);
+        add_collected(table, bench, "least", least, ratios);
+    }
+    free(ratios);
     printf("\n");
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    printf("\n%s", bench_summary_key);
-    lab_table_destroy(table);
-    return printed;
+    cli_exit code = cli_table_print(table);
+    printf("\nOpponents: how many times as long as heed they take; + heed is faster, - slower, = "
+           "equivalent, ? ambiguous.\n");
+    return code;
 }
 
 cli_exit bench_print_table(const lab_bench *bench)
 {
     lab_table *table = lab_table_create();
-    add_columns(table, bench->replay);
+    if (bench->row_count > 0) { /* else not even the heads are printed */
+        lab_table_columns(table, "problem, kernel, rival|p50>|p90>|GFLOP/s>");
+        lab_table_columns(table, bench->replay ? "of roofline>|eager p50>|eager p90>|launch>"
+                                               : "of ceiling>");
+        lab_table_columns(table, "rival/heed>|99 % interval|heed is");
+    }
     for (size_t i = 0; i < bench->row_count; i++) {
         add_heed(table, &bench->rows[i], bench->replay);
         for (size_t j = 0; j < bench->rows[i].match_count; j++)
@@ -296,10 +406,8 @@ cli_exit bench_print_table(const lab_bench *bench)
     }
     bench_print_machine(bench);
     print_ceilings(bench);
-    bool printed = bench->row_count == 0 || lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (printed && print_notes(bench) && print_summary(bench))
-        return CLI_OK;
-    cli_error("not enough memory for the table");
-    return CLI_ENVIRONMENT;
+    cli_exit code = cli_table_print(table);
+    if (code == CLI_OK)
+        code = print_notes(bench);
+    return code == CLI_OK ? print_summary(bench) : code;
 }

@@ -50,7 +50,7 @@ typedef struct cli_board_tools {
 /* board_place.c: the device and the tools of a measurement, in the board's form. Pointers in both
  * structs point into this one, which must not be copied; the name of the device belongs to the
  * context. cli_board_place_read() runs all tools for their versions, which takes up to a second.
- * Free it with cli_board_place_free(), also if it is only zeroed. */
+ * Free its tools with cli_board_tools_free(), also if it is only zeroed. */
 typedef struct cli_board_place {
     lab_record_device device;
     lab_record_environment environment;
@@ -60,7 +60,6 @@ typedef struct cli_board_place {
     char features[32], driver[16], nvrtc[16];
 } cli_board_place;
 void cli_board_place_read(cli_board_place *place, heed_context *context);
-void cli_board_place_free(cli_board_place *place);
 
 /* cli_session_place() sets the device and the tools of @session; @place must outlive it. */
 void cli_session_place(lab_session *session, const cli_board_place *place);
@@ -96,16 +95,8 @@ heed_status cli_board_selftest_look(lab_record *record, const char *backend, int
 /* board_list.c: the leaderboard. */
 cli_exit cli_board_list(const cli_args *args);
 
-/* board_show.c: one trial in full. */
-cli_exit cli_board_show(const cli_args *args);
-
-cli_exit cli_board_manifest(const cli_args *args);
-
 /* board_add.c: imports records of `heed bench`. */
 cli_exit cli_board_add(const cli_args *args);
-
-/* wisdom_export.c: the subcommand of `heed wisdom`. */
-cli_exit cli_wisdom_export(const cli_args *args);
 
 /* board_claims_check() recomputes the derived fields of @row of @file from the figures of @trial:
  * operations, rates, shares, the minimum and the mean of its samples, intervals of its pairs of

@@ -37,34 +37,20 @@ static cli_exit read_place(board_file *file)
                    "a number from 1 to 1024");
         return CLI_CORRUPT;
     }
-    file->device = (lab_record_device){
-        .name = source->device,
-        .backend = source->backend ? source->backend : "cpu",
-        .memory_bytes = source->memory_bytes,
-        .cache_bytes = source->cache_bytes,
-        .multiprocessors = source->multiprocessors,
-        .clock_hz = source->clock_hz,
-        .bandwidth = source->bandwidth,
-    };
-    file->environment = (lab_record_environment){
-        .features = source->features ? source->features : source->cpu_level,
-        .threads = (int)source->threads,
-        .build = source->build,
-        .heed = source->heed,
-        .commit = source->commit,
-        .driver = cli_board_version(source->features, "driver", file->driver),
-        .nvrtc = cli_board_version(source->features, "nvrtc", file->nvrtc),
-        .compiler = source->compiler,
-        .cpu = source->cpu,
-        .system = source->system,
-        .governor = source->governor,
-        .manifest = source->hash,
-    };
+    lab_record_environment *around = &file->environment;
+    file->device = source->device;
+    if (!file->device.backend)
+        file->device.backend = "cpu";
+    *around = source->around;
+    around->features = source->around.features ? source->around.features : source->cpu_level;
+    around->threads = (int)source->threads;
+    around->driver = cli_board_version(source->around.features, "driver", file->driver);
+    around->nvrtc = cli_board_version(source->around.features, "nvrtc", file->nvrtc);
     /* The sources of a record by another build are not available here. */
-    if (source->build && strcmp(source->build, heed_wisdom_build()) == 0)
-        file->environment.library = lab_build_sources();
+    if (source->around.build && strcmp(source->around.build, heed_wisdom_build()) == 0)
+        around->library = lab_build_sources();
     if (source->manifest)
-        cli_board_tools_take(&file->tools, source->manifest, &file->environment);
+        cli_board_tools_take(&file->tools, source->manifest, around);
     return CLI_OK;
 }
 
@@ -355,9 +341,8 @@ static cli_exit add_run(board_file *file, const char *key)
     lab_error error;
     int64_t finished = 0;
     bool resumed;
-    const char *slash = strrchr(file->source->path, '/');
     char command[256];
-    snprintf(command, sizeof command, "heed board add %s", slash ? slash + 1 : file->source->path);
+    snprintf(command, sizeof command, "heed board add %s", basename(file->source->path));
     const lab_record_work work = { .key = key, .verb = "bench", .command = command };
     heed_status status = lab_record_finished(file->record, key, &finished, &error);
     if (status == HEED_OK && finished) {

@@ -1,7 +1,6 @@
 /*
  * board_claims.c - checks that derived fields of a heed.bench/1 row are consistent
  */
-#define _GNU_SOURCE /* strptime() */
 #include "board.h"
 
 #include <math.h>
@@ -39,12 +38,6 @@ static heed_status check_numbers(const json_t *row, const claim *claims, size_t 
     return HEED_OK;
 }
 
-static double ceiling_of(const json_t *file, heed_type type)
-{
-    const json_t *ceilings = json_object_get(file, "ceilings");
-    return json_number_value(json_object_get(ceilings, heed_type_name(type)));
-}
-
 /* The work of a row. That of a problem with lengths depends on their values, of which a row has
  * only totals: it is not compared, and the board does not keep it. */
 static double flops_of(const json_t *row, const heed_problem *problem)
@@ -58,7 +51,10 @@ static heed_status check_rates(const json_t *file, const json_t *row, const lab_
                                lab_error *error)
 {
     double flops = flops_of(row, trial->problem), rate = flops / trial->seconds;
-    double ceiling = ceiling_of(file, trial->problem->type), least = INFINITY, sum = 0;
+    const json_t *ceilings = json_object_get(file, "ceilings");
+    double ceiling = json_number_value(
+        json_object_get(ceilings, heed_type_name(trial->problem->type)));
+    double least = INFINITY, sum = 0;
     const lab_record_samples *own = trial->sample_count > 0 && !trial->samples[0].against
                                         ? trial->samples
                                         : NULL;
@@ -124,14 +120,11 @@ static heed_status check_kernel(const lab_record_trial *trial, lab_error *error)
     const lab_record_candidate *it = &trial->candidate;
     const char *build = trial->environment.build;
     char name[2 * HEED_NAME_SIZE];
-    size_t i = 0;
     if (!build || strcmp(build, heed_wisdom_build()) != 0)
         return HEED_OK;
-    while (heed_kernel_name(i) && strcmp(heed_kernel_name(i), it->kernel) != 0)
-        i++;
     snprintf(name, sizeof name, "%s%s%s", it->kernel, it->config ? "__" : "",
              it->config ? it->config : "");
-    if (heed_kernel_name(i) && (!it->config || heed_wisdom_kernel(name)))
+    if (heed_kernel_name(cli_kernel_index(it->kernel)) && (!it->config || heed_wisdom_kernel(name)))
         return HEED_OK;
     return lab_fail(error, HEED_ERR_INVALID,
                     "kernel is %.80s, which this build does not have, though the record says that "

@@ -124,14 +124,6 @@ static void begin_device(board_print *print, const lab_record_row *row)
     print->table = new_table(print);
 }
 
-static void add_share(lab_table *table, double share)
-{
-    if (share > 0)
-        lab_table_cell(table, "%.1f %%", 100 * share);
-    else
-        lab_table_cell(table, "-");
-}
-
 static void add_comparison(lab_table *table, const lab_record_row *row)
 {
     lab_table_cell(table, "%s", row->against ? row->against : "-");
@@ -164,7 +156,10 @@ static void add_row(lab_table *table, const lab_record_row *row, bool all)
         lab_table_cell(table, "%.2f", row->rate / 1e12);
     else
         lab_table_cell(table, "-");
-    add_share(table, row->of_roofline);
+    if (row->of_roofline > 0)
+        lab_table_cell(table, "%.1f %%", 100 * row->of_roofline);
+    else
+        lab_table_cell(table, "-");
     add_comparison(table, row);
     lab_table_cell(table, "%s%s", commit, row->dirty ? "+" : "");
     lab_table_cell(table, "%.10s", row->ended);

@@ -43,11 +43,6 @@ void cli_board_tools_free(cli_board_tools *tools)
     tools->text = NULL;
 }
 
-void cli_board_place_free(cli_board_place *place)
-{
-    cli_board_tools_free(&place->tools);
-}
-
 void cli_session_place(lab_session *session, const cli_board_place *place)
 {
     session->device = place->device;

@@ -5,9 +5,12 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
+#include "base/file.h"
 #include "cli/base/rows.h"
+#include "manifest.h"
 
 static void (*const checks[])(doctor_report *report) = {
     doctor_check_library, doctor_check_cpu,    doctor_check_features, doctor_check_caches,
@@ -73,6 +76,7 @@ static cli_exit print(const doctor_report *report)
 static cli_exit examine(const cli_args *args)
 {
     doctor_report report = { .args = args };
+    lab_environment_read(&report.around);
     const size_t count = sizeof checks / sizeof checks[0];
     lab_progress progress = lab_progress_start(&cli_sink, "doctor", count);
     for (size_t i = 0; i < count && !cli_interrupted(); i++) {
@@ -89,6 +93,113 @@ static cli_exit examine(const cli_args *args)
     return code;
 }
 
+/* -------------------------------------------------------------------------- */
+/* --lock and --check: manifests of tools and libraries                       */
+/* -------------------------------------------------------------------------- */
+
+#define DIFFERENCES_MAX 256
+
+static cli_exit no_memory(void)
+{
+    cli_error("not enough memory for a manifest");
+    return CLI_ENVIRONMENT;
+}
+
+/* A regular file is replaced atomically; a device is written to. */
+static cli_exit write_file(const char *text, const char *path)
+{
+    lab_output output;
+    lab_error error = { "" };
+    heed_status status = lab_output_begin(&output, path, &error);
+    if (status == HEED_OK) {
+        lab_output_write(&output, text, strlen(text));
+        lab_output_write(&output, "\n", 1);
+        status = lab_output_commit(&output, &error);
+    }
+    if (status != HEED_OK)
+        cli_error("--lock: %s", error.text);
+    return cli_exit_of(status);
+}
+
+static cli_exit tell(const cli_args *args, const json_t *manifest, const char *path)
+{
+    size_t parts = json_object_size(json_object_get(manifest, "parts"));
+    const char *hash = cli_manifest_hash(manifest);
+    if (cli_args_json(args))
+        return cli_json_print(json_pack("{s:o, s:s, s:I}", "file", cli_json_text(path), "hash",
+                                        hash, "parts", (json_int_t)parts),
+                              "doctor-lock");
+    cli_message("%zu tools and libraries in %s, hash %.12s", parts, path, hash);
+    return CLI_OK;
+}
+
+/* Writes a manifest to the operand, or to stdout. */
+static cli_exit write_lock(const cli_args *args)
+{
+    const char *path = cli_args_operand_count(args) > 0 ? cli_args_operand(args, 0) : "-";
+    json_t *manifest = cli_manifest_take();
+    char *text = manifest ? json_dumps(manifest, JSON_INDENT(2)) : NULL;
+    cli_exit code = text ? CLI_OK : no_memory();
+    if (text && strcmp(path, "-") == 0)
+        puts(text);
+    else if (text && (code = write_file(text, path)) == CLI_OK)
+        code = tell(args, manifest, path);
+    free(text);
+    json_decref(manifest);
+    return code;
+}
+
+static cli_rows list_differences(const cli_manifest_difference *found, size_t count, bool json)
+{
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < count; i++) {
+        cli_row_text(&rows, "name", "", found[i].name);
+        cli_row_member(&rows, "then", cli_json_word(found[i].then));
+        cli_row_cell(&rows, "then", "%s", found[i].then ? found[i].then : "not there");
+        cli_row_member(&rows, "now", cli_json_word(found[i].now));
+        cli_row_cell(&rows, "now", "%s%s", found[i].now ? found[i].now : "not there",
+                     found[i].content ? ", another file" : "");
+        cli_row_member(&rows, "content_differs", json_boolean(found[i].content));
+        cli_row_end(&rows);
+    }
+    return rows;
+}
+
+/* Prints the differences from the manifest of --check: CLI_FINDING if there are any. */
+static cli_exit check_lock(const cli_args *args)
+{
+    json_t *then, *now;
+    cli_manifest_difference found[DIFFERENCES_MAX];
+    cli_exit code = cli_manifest_read(&then, cli_args_text(args, "check"));
+    if (code != CLI_OK)
+        return code;
+    now = cli_manifest_take();
+    if (!now) {
+        json_decref(then);
+        return no_memory();
+    }
+    size_t count = cli_manifest_compare(then, now, found, DIFFERENCES_MAX);
+    size_t shown = count < DIFFERENCES_MAX ? count : DIFFERENCES_MAX;
+    cli_rows rows = list_differences(found, shown, cli_args_json(args));
+    if (rows.json)
+        code = cli_json_print(json_pack("{s:s, s:s, s:b, s:o}", "then", cli_manifest_hash(then),
+                                        "now", cli_manifest_hash(now), "same", count == 0,
+                                        "differences", cli_rows_take(&rows)),
+                              "doctor-check");
+    else
+        code = cli_table_print(rows.table);
+    if (count == 0 && !cli_args_json(args))
+        printf("all %zu tools and libraries are the same\n",
+               json_object_size(json_object_get(now, "parts")));
+    json_decref(now);
+    json_decref(then);
+    return code == CLI_OK && count > 0 ? CLI_FINDING : code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
+
 static cli_exit run(const cli_args *args)
 {
     bool lock = cli_args_flag(args, "lock"), check = cli_args_given(args, "check");
@@ -101,7 +212,7 @@ static cli_exit run(const cli_args *args)
                   cli_args_operand(args, 0));
         return CLI_USAGE;
     }
-    return lock ? doctor_lock(args) : check ? doctor_check(args) : examine(args);
+    return lock ? write_lock(args) : check ? check_lock(args) : examine(args);
 }
 
 static const cli_option options[] = {

@@ -5,6 +5,7 @@
 #define CLI_DOCTOR_H
 
 #include "cli/base/cli.h"
+#include "measure/environment.h"
 #include "src/survey.h"
 
 typedef enum doctor_level {
@@ -25,6 +26,7 @@ typedef struct doctor_report {
     const cli_args *args;
     doctor_finding *findings;
     size_t count;
+    lab_environment around;
     heed_survey survey; /* set by doctor_check_cuda() */
     bool failed;        /* memory ran out: findings are missing */
 } doctor_report;
@@ -34,8 +36,12 @@ typedef struct doctor_report {
 void doctor_say(doctor_report *report, doctor_level level, const char *name, const char *fix,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* doctor_probe() computes a known result on the device of @context; *@right: it was correct. */
-heed_status doctor_probe(heed_context *context, bool *right);
+/* doctor_probe() computes a known result on the device of @context, which is NULL if that could not
+ * be made, and adds a finding; @fix is the remedy if there is no result. */
+void doctor_probe(doctor_report *report, const char *name, const char *fix, heed_context *context);
+
+/* doctor_read_line() reads the first line of @path without its newline; false if there is none. */
+bool doctor_read_line(const char *path, char *line, int size);
 
 /* The checks. Each adds one finding or more. */
 void doctor_check_library(doctor_report *report);
@@ -53,10 +59,5 @@ void doctor_check_wisdom(doctor_report *report);
 void doctor_check_board(doctor_report *report);
 void doctor_check_trials(doctor_report *report);
 void doctor_check_rivals(doctor_report *report);
-
-/* doctor_lock.c: doctor_lock() writes a manifest (manifest.h) to the operand, or to stdout;
- * doctor_check() prints the differences from that of --check: CLI_FINDING if there are any. */
-cli_exit doctor_lock(const cli_args *args);
-cli_exit doctor_check(const cli_args *args);
 
 #endif /* CLI_DOCTOR_H */

@@ -44,7 +44,7 @@ static void check_rival(doctor_report *report, const lab_found *found)
     lab_rival rival;
     static const char install[] = "Install it to compare with this rival";
     static const char by_hand[] = "Run it by hand: it speaks lab/trial/peer/protocol.md";
-    lab_answer answer = lab_rival_open(&rival, found, 1, cli_interrupted);
+    lab_answer answer = lab_rival_open(&rival, found, 1, "", cli_interrupted);
     if (answer == LAB_ANSWER_OK)
         doctor_say(report, DOCTOR_OK, "rival", NULL, "%s %s %s", found->name, rival.version,
                    rival.detail);

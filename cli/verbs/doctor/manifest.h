@@ -18,10 +18,6 @@
  * if out of memory. Takes up to a second, as tools are run for their versions. */
 json_t *cli_manifest_take(void);
 
-/* manifest_hash.c: cli_manifest_hash_file() writes the SHA-256 of the file @path; false if it
- * cannot be read. The hash of a large file is cached until the file changes. */
-bool cli_manifest_hash_file(const char *path, char hash[LAB_RECORD_HASH_SIZE]);
-
 /* cli_manifest_of() makes a manifest of @parts, and takes ownership of them; NULL for NULL. */
 json_t *cli_manifest_of(json_t *parts);
 

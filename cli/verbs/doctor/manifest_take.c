@@ -1,14 +1,19 @@
 /*
  * manifest_take.c - finds the tools, libraries and drivers of this machine
  */
+#include <fcntl.h>
 #include <glob.h>
 #include <gnu/libc-version.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
-#include "inspect/tools.h"
+#include "base/file.h"
+#include "inspect/disassembler.h"
 #include "manifest.h"
 #include "measure/environment.h"
 #include "src/survey.h"
@@ -16,16 +21,87 @@
 
 #define VERSION_SIZE 160
 
+/* Cached hashes of files: a run-time compiler has a hundred megabytes. A file counts as unchanged
+ * if its path, size, inode number and times are. The hashes are in the cache folder, below "files",
+ * under the hash of these facts, and may be deleted at any time. */
+#define KEPT_FROM ((int64_t)1 << 20) /* bytes; smaller files are hashed as quickly */
+
+/* The path of the cached hash of a file; false if there is no cache folder. */
+static bool place_of(const char *path, const struct stat *about, char place[PATH_MAX])
+{
+    char text[PATH_MAX + 160], hash[LAB_RECORD_HASH_SIZE], name[LAB_RECORD_HASH_SIZE + 8];
+    lab_error error;
+    snprintf(text, sizeof text, "%s %ju %ju %jd %jd.%09ld %jd.%09ld", path,
+             (uintmax_t)about->st_dev, (uintmax_t)about->st_ino, (intmax_t)about->st_size,
+             (intmax_t)about->st_mtim.tv_sec, about->st_mtim.tv_nsec,
+             (intmax_t)about->st_ctim.tv_sec, about->st_ctim.tv_nsec);
+    lab_record_hash(text, strlen(text), hash);
+    snprintf(name, sizeof name, "files/%s", hash);
+    return lab_file_cache(place, PATH_MAX, name, &error) == HEED_OK;
+}
+
+static bool read_kept(const char *place, char hash[LAB_RECORD_HASH_SIZE])
+{
+    FILE *file = fopen(place, "re");
+    bool good = file && fread(hash, 1, LAB_RECORD_HASH_SIZE - 1, file) == LAB_RECORD_HASH_SIZE - 1;
+    hash[good ? LAB_RECORD_HASH_SIZE - 1 : 0] = '\0';
+    if (file)
+        fclose(file);
+    return good && strspn(hash, "0123456789abcdef") == LAB_RECORD_HASH_SIZE - 1;
+}
+
+/* Caches a hash. Errors are ignored. */
+static void keep(const char *place, const char *hash)
+{
+    lab_output output;
+    lab_error error;
+    if (lab_file_folders(place, 0700, &error) != HEED_OK ||
+        lab_output_begin(&output, place, &error) != HEED_OK)
+        return;
+    lab_output_write(&output, hash, strlen(hash));
+    lab_output_commit(&output, &error);
+}
+
+static bool hash_now(int file, size_t size, char hash[LAB_RECORD_HASH_SIZE])
+{
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (data == MAP_FAILED)
+        return false;
+    lab_record_hash(data, size, hash);
+    munmap(data, size);
+    return true;
+}
+
+/* Writes the SHA-256 of the file @path; false if it cannot be read. */
+static bool hash_file(const char *path, char hash[LAB_RECORD_HASH_SIZE])
+{
+    struct stat about;
+    char place[PATH_MAX] = "";
+    bool hashed = false;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+        bool kept = about.st_size >= KEPT_FROM && place_of(path, &about, place);
+        hashed = kept && read_kept(place, hash);
+        if (!hashed && hash_now(file, (size_t)about.st_size, hash)) {
+            hashed = true;
+            if (kept)
+                keep(place, hash);
+        }
+    }
+    if (file >= 0)
+        close(file);
+    return hashed;
+}
+
 /* Adds a part. Folders are left out: manifests are published with records, and folders are private.
  * @path may be NULL, and is only hashed if @loaded. */
 static void add(json_t *parts, const char *name, const char *version, const char *path, bool loaded)
 {
     char hash[LAB_RECORD_HASH_SIZE];
     json_t *part = json_pack("{s:o}", "version", cli_json_text(version));
-    const char *slash = path ? strrchr(path, '/') : NULL;
     if (path)
-        json_object_set_new(part, "file", cli_json_text(slash ? slash + 1 : path));
-    if (path && loaded && cli_manifest_hash_file(path, hash))
+        json_object_set_new(part, "file", cli_json_text(basename(path)));
+    if (path && loaded && hash_file(path, hash))
         json_object_set_new(part, "sha256", json_string(hash));
     json_object_set_new(parts, name, part);
 }
@@ -103,34 +179,18 @@ static bool ask(const char *command, bool first, char *line, size_t size)
     return pclose(answer) == 0 && found;
 }
 
-/* Quotes @text for a shell. */
-static bool quote(const char *text, char *quoted, size_t size)
-{
-    size_t length = 0;
-    for (const char *at = text; *at; at++) {
-        const char *part = *at == '\'' ? "'\\''" : (char[2]){ *at, '\0' };
-        if (length + strlen(part) + 3 > size)
-            return false;
-        if (at == text)
-            quoted[length++] = '\'';
-        memcpy(quoted + length, part, strlen(part));
-        length += strlen(part);
-    }
-    if (length == 0)
-        return false;
-    quoted[length++] = '\'';
-    quoted[length] = '\0';
-    return true;
-}
-
 static void add_program(json_t *parts, const char *name, const char *path, bool first)
 {
-    char quoted[640], command[768], version[VERSION_SIZE];
-    if (!quote(path, quoted, sizeof quoted))
+    char *command = NULL, version[VERSION_SIZE];
+    size_t size;
+    FILE *memory = open_memstream(&command, &size);
+    if (!memory)
         return;
-    snprintf(command, sizeof command, "%s --version 2>/dev/null </dev/null", quoted);
-    if (ask(command, first, version, sizeof version))
+    cli_shell_word(memory, path);
+    fputs(" --version 2>/dev/null </dev/null", memory);
+    if (fclose(memory) == 0 && ask(command, first, version, sizeof version))
         add(parts, name, version, path, false);
+    free(command);
 }
 
 static void add_programs(json_t *parts)

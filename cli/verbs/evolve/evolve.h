@@ -12,7 +12,7 @@
 
 typedef struct evolve_run {
     const cli_args *args;
-    sweep_options options;
+    heed_options machine; /* the host's threads and CPU, the device */
     lab_evolve evolve;
     cli_board_place place;
 } evolve_run;
@@ -21,9 +21,8 @@ typedef struct evolve_run {
  * returns @code, or the code of a failure. */
 cli_exit evolve_end(const evolve_run *run, cli_exit code, const char *note);
 
-/* evolve_report.c: the result. evolve_planned_score() returns the mean logarithm of the times of
+/* evolve_planned_score() returns the mean logarithm of the times of
  * heed's plans in seconds; NAN if one was not timed. */
-cli_exit evolve_report(const evolve_run *run);
 double evolve_planned_score(const lab_sweep *sweep);
 
 /* evolve_sources.c: evolve_sources_check() checks --source and --proposer before any long work; an
@@ -31,8 +30,5 @@ double evolve_planned_score(const lab_sweep *sweep);
  * open. */
 cli_exit evolve_sources_check(const cli_args *args);
 cli_exit evolve_sources(evolve_run *run);
-
-/* evolve_source_report.c: the result. */
-cli_exit evolve_sources_report(const lab_sources *all, bool json);
 
 #endif /* CLI_EVOLVE_H */

@@ -3,7 +3,299 @@
  */
 #include "gate.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/plural.h"
+#include "cli/base/rows.h"
 #include "src/device.h"
+#include "wisdom_line.h"
+
+/* -------------------------------------------------------------------------- */
+/* The board's champions for this device                                      */
+/* -------------------------------------------------------------------------- */
+
+/* True if the same champion is already listed, for example with another driver. */
+static bool is_known(const gate_run *gate, const gate_shape *shape)
+{
+    for (size_t i = 0; i < gate->count; i++) {
+        const gate_shape *other = &gate->shapes[i];
+        if (strcmp(other->spec, shape->spec) == 0 && other->cold == shape->cold &&
+            strcmp(other->champion, shape->champion) == 0)
+            return true;
+    }
+    return false;
+}
+
+static heed_status take_row(void *data, const lab_record_row *row)
+{
+    gate_run *gate = data;
+    gate_shape shape = { .trial = row->trial, .then = row->seconds };
+    heed_problem problem;
+    if (strcmp(row->device, heed_context_device(gate->bench.context)) != 0)
+        return HEED_OK;
+    if (row->threads != heed_context_threads(gate->bench.context)) {
+        gate->elsewhere++;
+        return HEED_OK;
+    }
+    snprintf(shape.spec, sizeof shape.spec, "%s", row->problem);
+    snprintf(shape.champion, sizeof shape.champion, "%.95s%s%.95s", row->kernel,
+             *row->config ? "__" : "", row->config);
+    shape.cold = row->timing && strcmp(row->timing, "cold") == 0;
+    shape.damaged = !row->sound;
+    snprintf(shape.build, sizeof shape.build, "%s", row->build ? row->build : "");
+    shape.rebuilt_elsewhere = !row->build || strcmp(row->build, heed_wisdom_build()) != 0;
+    if (is_known(gate, &shape) || heed_problem_parse(&problem, row->problem) != HEED_OK ||
+        heed_problem_normalize(&shape.source.problem, &problem) != HEED_OK)
+        return HEED_OK;
+    if (!lab_grow(&gate->shapes, gate->count, sizeof *gate->shapes))
+        return HEED_ERR_NO_MEMORY;
+    gate->shapes[gate->count++] = shape;
+    return HEED_OK;
+}
+
+/* Finds the sources of heed that the champion was built from, which are read once for each
+ * build. */
+static heed_status find_library(gate_run *gate, lab_record *record, gate_shape *shape,
+                                lab_error *error)
+{
+    for (size_t i = 0; i < gate->library_count; i++)
+        if (strcmp(gate->libraries[i].build, shape->build) == 0) {
+            shape->library = i + 1;
+            return HEED_OK;
+        }
+    lab_record_library *sources;
+    heed_status status = lab_record_library_read(record, shape->trial, &sources, error);
+    if (status != HEED_OK || !sources)
+        return status;
+    if (!lab_grow(&gate->libraries, gate->library_count, sizeof *gate->libraries)) {
+        lab_record_library_free(sources);
+        return HEED_ERR_NO_MEMORY;
+    }
+    lab_rebuild_library *library = &gate->libraries[gate->library_count];
+    *library = (lab_rebuild_library){ .sources = sources };
+    memcpy(library->build, shape->build, sizeof shape->build);
+    shape->library = ++gate->library_count;
+    return HEED_OK;
+}
+
+/* Finds the sources for rebuilding the champions, once all rows have been read. */
+static heed_status find_sources(gate_run *gate, lab_record *record, lab_error *error)
+{
+    bool host = heed_device_is_host(gate->bench.context);
+    heed_status status = HEED_OK;
+    for (size_t i = 0; i < gate->count && status == HEED_OK; i++) {
+        gate_shape *shape = &gate->shapes[i];
+        status = lab_record_source(record, shape->trial, &shape->code, error);
+        bool needed = shape->code ? !host : shape->rebuilt_elsewhere;
+        if (status == HEED_OK && needed)
+            status = lab_record_launch(record, shape->trial, &shape->launch, error);
+        if (status == HEED_OK && needed)
+            status = find_library(gate, record, shape, error);
+    }
+    return status;
+}
+
+static cli_exit say_nothing_there(const gate_run *gate, const lab_record *record)
+{
+    const char *problem = cli_args_text(gate->args, "problem");
+    const char *device = heed_context_device(gate->bench.context);
+    int threads = heed_context_threads(gate->bench.context);
+    if (gate->elsewhere)
+        cli_error("the board has no champion for %s with %d thread%s, but %zu with other numbers "
+                  "of threads: see --threads",
+                  device, threads, lab_plural(threads), gate->elsewhere);
+    else
+        cli_error("%s: the board has no champion for %s%s%s: nothing can be judged; 'heed tune "
+                  "--board %s' finds some",
+                  lab_record_place(record), device, problem ? " and " : "", problem ? problem : "",
+                  lab_record_place(record));
+    return CLI_ENVIRONMENT;
+}
+
+/* CLI_ENVIRONMENT if there is none: a gate without a champion must not pass. */
+static cli_exit read_champions(gate_run *gate, lab_record *record)
+{
+    const lab_record_filter filter = { .part = LAB_BOARD_BEST,
+                                       .problem = cli_args_text(gate->args, "problem"),
+                                       .device = heed_context_device(gate->bench.context) };
+    lab_error error = { "not enough memory for the champions" };
+    cli_exit code = CLI_OK;
+    heed_status status = lab_record_visit(record, &filter, take_row, gate, &error);
+    if (status == HEED_OK)
+        status = find_sources(gate, record, &error);
+    if (status == HEED_OK && gate->count == 0)
+        code = say_nothing_there(gate, record);
+    return status == HEED_OK ? code : cli_fail_error(status, &error);
+}
+
+static void free_gate(gate_run *gate)
+{
+    for (size_t i = 0; i < gate->count; i++) {
+        lab_bench_pair_free(&gate->shapes[i].pair);
+        free(gate->shapes[i].code);
+        free(gate->shapes[i].launch);
+    }
+    for (size_t i = 0; i < gate->library_count; i++)
+        lab_rebuild_library_free(&gate->libraries[i]);
+    free(gate->libraries);
+    gate->libraries = NULL;
+    gate->library_count = 0;
+    free(gate->shapes);
+    gate->shapes = NULL;
+    gate->count = 0;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The result, and its exit code                                              */
+/* -------------------------------------------------------------------------- */
+
+static const char *const names[GATE_VERDICTS] = { "AMBIGUOUS", "PASS", "SAME", "SLOWER", "WRONG" };
+
+static const char *verdict_name(gate_verdict verdict)
+{
+    return (unsigned)verdict < GATE_VERDICTS ? names[verdict] : "unknown";
+}
+
+static size_t count_of(const gate_run *gate, gate_verdict verdict)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < gate->count; i++)
+        count += gate->shapes[i].verdict == verdict;
+    return count;
+}
+
+static cli_exit exit_of(const gate_run *gate)
+{
+    if (count_of(gate, GATE_WRONG) + count_of(gate, GATE_SLOWER) > 0)
+        return CLI_FINDING;
+    bool doubtful = count_of(gate, GATE_AMBIGUOUS) > 0 || gate->unverified;
+    return doubtful && !cli_args_flag(gate->args, "allow-ambiguous") ? CLI_OPEN : CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Shapes                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* Adds a figure of the comparison, for a shape that was judged. */
+static void add_judged(cli_rows *rows, const gate_shape *shape, const char *key, double figure)
+{
+    cli_row_member(rows, key, cli_json_real(shape->judged ? figure : (double)NAN));
+}
+
+static void add_verdict(cli_rows *rows, const gate_shape *shape)
+{
+    static const cli_style_name styles[GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_GOOD, CLI_BAD,
+                                                          CLI_BAD };
+    const lab_interval *ratio = &shape->comparison.ratio;
+    add_judged(rows, shape, "ratio", ratio->estimate);
+    add_judged(rows, shape, "low", ratio->low);
+    add_judged(rows, shape, "high", ratio->high);
+    if (shape->judged)
+        cli_row_cell(rows, "again/now", "%.3f [%.3f, %.3f]", ratio->estimate, ratio->low,
+                     ratio->high);
+    else
+        cli_row_cell(rows, "again/now", "-");
+    cli_row_count(rows, "pairs", NULL, (int64_t)shape->pair.duel.pairs);
+    add_judged(rows, shape, "noise", shape->comparison.noise);
+    cli_row_styled(rows, "verdict", "verdict", styles[shape->verdict],
+                   verdict_name(shape->verdict));
+    cli_row_member(rows, "why", cli_json_word(shape->why));
+}
+
+static void add_shape(cli_rows *rows, const gate_shape *shape)
+{
+    const lab_bench_pair *pair = &shape->pair;
+    const char *planned = pair->planned[0], *shown = *planned ? planned : "-";
+    cli_row_text(rows, "problem", NULL, shape->spec);
+    cli_row_cell(rows, "problem", "%s%s", shape->spec, shape->cold ? " (cold)" : "");
+    cli_row_member(rows, "cold", json_boolean(shape->cold));
+    cli_row_count(rows, "trial", NULL, shape->trial);
+    cli_row_text(rows, "champion", NULL, shape->champion);
+    cli_row_cell(rows, "champion", "%s%s", shape->champion, shape->rebuilt ? " (rebuilt)" : "");
+    cli_row_text(rows, "planned", NULL, planned);
+    cli_row_member(rows, "same", json_boolean(pair->same));
+    cli_row_member(rows, "rebuilt", json_boolean(shape->rebuilt));
+    cli_row_seconds(rows, "then_seconds", "then", shape->then);
+    cli_row_seconds(rows, NULL, "again", pair->seconds[1]);
+    add_judged(rows, shape, "champion_seconds", pair->seconds[1]);
+    cli_row_cell(rows, "planned now", "%s", pair->same ? "the same" : shown);
+    cli_row_seconds(rows, "planned_seconds", "now", pair->seconds[0]);
+    add_verdict(rows, shape);
+    cli_row_end(rows);
+}
+
+static cli_rows list_shapes(const gate_run *gate)
+{
+    cli_rows rows = cli_rows_begin(cli_args_json(gate->args));
+    for (size_t i = 0; i < gate->count; i++)
+        add_shape(&rows, &gate->shapes[i]);
+    return rows;
+}
+
+static cli_exit print_table(const gate_run *gate)
+{
+    cli_exit code = cli_table_print(list_shapes(gate).table);
+    printf("\n");
+    for (size_t i = 0; i < gate->count; i++)
+        if (*gate->shapes[i].why)
+            printf("%s: %s: %s\n", gate->shapes[i].spec, verdict_name(gate->shapes[i].verdict),
+                   gate->shapes[i].why);
+    return code;
+}
+
+/* Prints the closing line. */
+static void print_sum(const gate_run *gate)
+{
+    size_t doubtful = count_of(gate, GATE_AMBIGUOUS);
+    printf("%zu champion%s on %s: %zu pass, %zu are planned anyway, %zu slower by more than "
+           "%.3g %%, %zu wrong, %zu ambiguous\n",
+           gate->count, lab_plural(gate->count), heed_context_device(gate->bench.context),
+           count_of(gate, GATE_PASS), count_of(gate, GATE_SAME), count_of(gate, GATE_SLOWER),
+           100 * gate->limit, count_of(gate, GATE_WRONG), doubtful);
+    if (doubtful)
+        cli_warning("AMBIGUOUS on %zu of %zu shape%s: neither a slowdown nor its absence was "
+                    "shown, and so %s; more --seconds or a quieter machine may decide",
+                    doubtful, gate->count, lab_plural(gate->count),
+                    exit_of(gate) == CLI_OK ? "--allow-ambiguous lets them pass"
+                                            : "they do not pass");
+}
+
+/* -------------------------------------------------------------------------- */
+/* JSON                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static cli_exit print_json(const gate_run *gate)
+{
+    cli_rows shapes = list_shapes(gate);
+    json_t *counts = json_object();
+    for (int i = 0; i < GATE_VERDICTS; i++)
+        json_object_set_new(counts, names[i],
+                            json_integer((json_int_t)count_of(gate, (gate_verdict)i)));
+    return cli_json_print(
+        json_pack("{s:s, s:i, s:o, s:o, s:b, s:i, s:o, s:o}", "device",
+                  heed_context_device(gate->bench.context), "threads",
+                  heed_context_threads(gate->bench.context), "limit", cli_json_real(gate->limit),
+                  "seconds", cli_json_real(gate->bench.seconds), "allow_ambiguous",
+                  cli_args_flag(gate->args, "allow-ambiguous"), "exit", exit_of(gate), "counts",
+                  counts, "shapes", cli_rows_take(&shapes)),
+        "gate");
+}
+
+static cli_exit report(const gate_run *gate)
+{
+    if (cli_args_json(gate->args))
+        return print_json(gate);
+    cli_exit code = print_table(gate);
+    print_sum(gate);
+    return code;
+}
+
+/* -------------------------------------------------------------------------- */
+/* The verb                                                                   */
+/* -------------------------------------------------------------------------- */
 
 static cli_exit read_board(gate_run *gate, const cli_args *args)
 {
@@ -11,7 +303,7 @@ static cli_exit read_board(gate_run *gate, const cli_args *args)
     cli_exit code = cli_board_open(&record, LAB_RECORD_READ, args);
     if (!record)
         return code == CLI_OK ? CLI_ENVIRONMENT : code;
-    code = gate_read_champions(gate, record);
+    code = read_champions(gate, record);
     lab_record_close(record);
     return code;
 }
@@ -26,8 +318,8 @@ static cli_exit pass_gates(gate_run *gate)
     if (code == CLI_OK)
         code = gate_judge(gate);
     if (code == CLI_OK)
-        code = gate_report(gate);
-    return code == CLI_OK ? gate_exit(gate) : code;
+        code = report(gate);
+    return code == CLI_OK ? exit_of(gate) : code;
 }
 
 /* Problems need --criteria: without it the board determines them. */
@@ -43,19 +335,16 @@ static cli_exit check_arguments(const cli_args *args)
 
 static cli_exit run(const cli_args *args)
 {
-    gate_run gate = { .options = cli_rebuild_options(args),
+    gate_run gate = { .args = args,
+                      .options = cli_rebuild_options(args),
                       .machine = cli_machine(args),
-                      .problem = cli_args_text(args, "problem"),
-                      .json = cli_args_json(args),
-                      .allow_ambiguous = cli_args_flag(args, "allow-ambiguous"),
                       .bench = { .sink = &cli_sink,
                                  .rival_names = cli_args_text(args, "peers"),
                                  .kernel = cli_args_text(args, "kernel"),
                                  .seconds = cli_args_real(args, "seconds"),
                                  .margin = 0.01,
                                  .seed = (uint64_t)cli_args_integer(args, "seed") },
-                      .limit = cli_args_real(args, "limit") / 100,
-                      .seconds = cli_args_real(args, "seconds") };
+                      .limit = cli_args_real(args, "limit") / 100 };
     cli_exit code = check_arguments(args);
     if (code == CLI_OK)
         code = cli_kernel_check(args);
@@ -68,7 +357,7 @@ static cli_exit run(const cli_args *args)
         code = gate_criteria(&gate.bench, args);
     else if ((code = read_board(&gate, args)) == CLI_OK)
         code = pass_gates(&gate);
-    gate_free(&gate);
+    free_gate(&gate);
     heed_context_destroy(gate.bench.context);
     return code;
 }

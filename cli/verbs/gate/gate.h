@@ -6,8 +6,6 @@
 #ifndef CLI_GATE_H
 #define CLI_GATE_H
 
-#include <stdarg.h>
-
 #include "bench/worker.h"
 #include "build/rebuild.h"
 #include "cli/verbs/bench/bench.h"
@@ -50,14 +48,11 @@ typedef struct gate_shape {
 } gate_shape;
 
 typedef struct gate_run {
+    const cli_args *args;
     lab_rebuild_options options;
     heed_options machine; /* see cli_machine() */
-    const char *problem;  /* only the champions of this problem; NULL: all */
-    bool json;
-    bool allow_ambiguous;
     lab_bench bench;
     double limit; /* slower by more than this share fails */
-    double seconds;
     gate_shape *shapes;
     size_t count;
     lab_rebuild_library *libraries;
@@ -66,46 +61,11 @@ typedef struct gate_run {
     bool unverified;  /* heed verify could not be run */
 } gate_run;
 
-/* gate_board.c: the champions of @record for the device of gate->bench.context. CLI_ENVIRONMENT if
- * there are none: a gate without a champion must not pass. */
-cli_exit gate_read_champions(gate_run *gate, lab_record *record);
-void gate_free(gate_run *gate);
-
 /* gate_judge.c: gate_time() times every champion in turns with heed's current plan; gate_verify()
  * verifies the planned kernels with all gates; then gate_judge() judges all shapes together. */
 cli_exit gate_time(gate_run *gate);
 cli_exit gate_verify(gate_run *gate);
 cli_exit gate_judge(gate_run *gate);
-
-/* gate_report.c: the result. gate_exit() returns its exit code. */
-cli_exit gate_report(const gate_run *gate);
-cli_exit gate_exit(const gate_run *gate);
-size_t gate_count(const gate_run *gate, gate_verdict verdict);
-
-typedef enum criterion_verdict {
-    CRITERION_UNKNOWN = 0, /* it was not measured: a rival, a GPU or a tool is missing */
-    CRITERION_PASS,
-    CRITERION_FAIL,
-    CRITERION_AMBIGUOUS, /* measured, but not accurately enough */
-    CRITERION_VERDICTS
-} criterion_verdict;
-
-#define CRITERIA 5
-
-typedef struct criterion {
-    const char *name;
-    criterion_verdict verdict;
-    char figure[320]; /* the measurement, or why there is none */
-} criterion;
-
-void criterion_set(criterion *it, criterion_verdict verdict, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* gate_code.c: criteria of the machine code of the kernels that @bench has timed.
- * criterion_spills() compiles them again for the assembler's log; criterion_conflicts() runs heed
- * under ncu. */
-void criterion_spills(criterion *it, const lab_bench *bench);
-void criterion_conflicts(criterion *it, const lab_bench *bench);
 
 /* gate_criteria.c: judges all criteria on the problems of @args. The caller has set context, peers,
  * seconds, margin, seed and the device's settings of @bench. CLI_FINDING if a criterion fails,

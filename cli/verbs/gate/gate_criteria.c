@@ -6,12 +6,16 @@
  * uncertainty. If the rival, the GPU or a tool is missing it is UNKNOWN.
  */
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/plural.h"
 #include "cli/base/rows.h"
 #include "gate.h"
+#include "insight/ncu.h"
+#include "inspect/cubin.h"
+#include "src/cuda/facts.h"
 
 #define RIVAL "torch" /* and its backends, such as torch-flash: the fastest counts */
 #define GAIN_TWO 1.10
@@ -20,9 +24,26 @@
 #define LOOK_SECONDS 0.1 /* and at least this long, but no more than half of it */
 #define TAIL_SLACK 0.99  /* within 1 % it is undecided whether a p90 is worse */
 
+typedef enum criterion_verdict {
+    CRITERION_UNKNOWN = 0, /* it was not measured: a rival, a GPU or a tool is missing */
+    CRITERION_PASS,
+    CRITERION_FAIL,
+    CRITERION_AMBIGUOUS, /* measured, but not accurately enough */
+    CRITERION_VERDICTS
+} criterion_verdict;
+
+#define CRITERIA 5
+
+typedef struct criterion {
+    const char *name;
+    criterion_verdict verdict;
+    char figure[320]; /* the measurement, or why there is none */
+} criterion;
+
 static const char *const names[CRITERION_VERDICTS] = { "UNKNOWN", "PASS", "FAIL", "AMBIGUOUS" };
 
-void criterion_set(criterion *it, criterion_verdict verdict, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+criterion_set(criterion *it, criterion_verdict verdict, const char *format, ...)
 {
     va_list arguments;
     it->verdict = verdict;
@@ -150,6 +171,160 @@ static void judge_tail(criterion *it, const sdpa_shape *shapes, size_t count, co
                   spec, count, lab_plural(count));
 }
 
+static const char no_gpu[] = "a CPU has no such figure: use --device cuda";
+
+/* -------------------------------------------------------------------------- */
+/* Spills                                                                     */
+/* -------------------------------------------------------------------------- */
+
+/* Bytes of spills per thread of @entry in the compiler's log; negative: unknown. */
+static int64_t spills_told(const lab_cubin *cubin, const char *entry)
+{
+    for (size_t i = 0; i < cubin->count; i++)
+        if (strcmp(cubin->kernels[i].name, entry) == 0 && cubin->kernels[i].spill_stores >= 0 &&
+            cubin->kernels[i].spill_loads >= 0)
+            return cubin->kernels[i].spill_stores + cubin->kernels[i].spill_loads;
+    return -1;
+}
+
+/* Bytes of spills per thread of the kernel that @facts launch; negative: unknown, with the reason
+ * in @why, a static text or that of the last failure. @fresh: compiled now, not taken from the
+ * cache. */
+static int64_t spills_of(const heed_cuda_facts *facts, int arch, bool fresh, const char **why)
+{
+    int64_t spills = -1;
+    heed_cubin built;
+    lab_cubin cubin;
+    lab_error error;
+    heed_build build = heed_cuda_facts_build(facts, arch);
+    build.fresh = fresh;
+    if (heed_jit_build(&build, &built) != HEED_OK) {
+        *why = heed_message();
+        return -1;
+    }
+    *why = built.ptx ? "it is PTX, which the driver compiles" : "its machine code cannot be read";
+    if (!built.ptx &&
+        lab_cubin_read(&cubin, built.data, built.size, facts->name, &error) == HEED_OK) {
+        lab_cubin_spills(&cubin, built.log);
+        spills = spills_told(&cubin, facts->launch.entry);
+        *why = "the compiler's log does not tell";
+        lab_cubin_free(&cubin);
+    }
+    heed_cubin_free(&built);
+    return spills;
+}
+
+static void judge_spills(criterion *it, const lab_bench *bench)
+{
+    int arch = heed_device_arch(bench->context);
+    int64_t worst = 0;
+    size_t known = 0;
+    const char *name = "";
+    if (!arch) {
+        criterion_set(it, CRITERION_UNKNOWN, "%s", no_gpu);
+        return;
+    }
+    for (size_t i = 0; i < bench->row_count; i++) {
+        const lab_bench_row *row = &bench->rows[i];
+        heed_cuda_facts facts;
+        int64_t spills = -1;
+        const char *why = heed_message();
+        if (heed_cuda_facts_find(row->kernel, &row->source->problem, arch, &facts) == HEED_OK) {
+            spills = spills_of(&facts, arch, false, &why);
+            if (spills < 0) /* logs may lack ptxas's output if many were compiled at a time */
+                spills = spills_of(&facts, arch, true, &why);
+        }
+        if (spills < 0) {
+            criterion_set(it, CRITERION_UNKNOWN, "not known of '%s' for sm_%d: %s", row->kernel,
+                          arch, why);
+            return;
+        }
+        known++;
+        if (spills > worst || i == 0) {
+            worst = spills;
+            name = row->kernel;
+        }
+    }
+    criterion_set(it,
+                  known == 0  ? CRITERION_UNKNOWN
+                  : worst > 0 ? CRITERION_FAIL
+                              : CRITERION_PASS,
+                  "%lld byte%s a thread at most, %s, of %zu problem%s", (long long)worst,
+                  lab_plural(worst), name, known, lab_plural(known));
+}
+
+/* -------------------------------------------------------------------------- */
+/* Bank conflicts                                                             */
+/* -------------------------------------------------------------------------- */
+
+/* Permitted percentage of conflicts among the wavefronts of ordinary shared memory loads and
+ * stores: as in heed profile. */
+#define CONFLICTS_MAX 5.0
+
+/* Time limit of ncu for a problem. */
+#define NCU_SECONDS 120
+
+/* Counts a call with ncu. Returns the conflicts in percent; NAN, with the reason in @why, if it
+ * could not count. */
+static double count_conflicts(const char *ncu, const lab_bench *bench, const lab_bench_row *row,
+                              lab_ncu_trouble *why)
+{
+    static const lab_metric only[] = { LAB_METRIC_CONFLICTS, LAB_METRIC_WAVEFRONTS };
+    char spec[HEED_SPEC_SIZE];
+    lab_profile profile;
+    const lab_ncu_question question = { .ncu = ncu,
+                                        .device = bench->device,
+                                        .kernel = row->kernel,
+                                        .spec = spec,
+                                        .arch = heed_device_arch(bench->context),
+                                        .seconds = NCU_SECONDS,
+                                        .only = only,
+                                        .only_count = sizeof only / sizeof *only,
+                                        .sink = &cli_sink };
+    heed_problem_print(&row->source->problem, spec, sizeof spec);
+    snprintf(why->reason, sizeof why->reason, "ncu's output is not in a known format");
+    if (!lab_ncu_count(&question, &profile, why))
+        return (double)NAN;
+    return lab_profile_conflicts(&profile);
+}
+
+static void judge_conflicts(criterion *it, const lab_bench *bench)
+{
+    char ncu[300];
+    lab_ncu_trouble why;
+    double worst = 0;
+    const char *name = "";
+    if (!heed_device_arch(bench->context)) {
+        criterion_set(it, CRITERION_UNKNOWN, "%s", no_gpu);
+        return;
+    }
+    if (!lab_ncu_find(NULL, ncu, sizeof ncu, &why)) {
+        criterion_set(it, CRITERION_UNKNOWN, "%s", why.reason);
+        return;
+    }
+    lab_progress progress = lab_progress_start(&cli_sink, "bank conflicts", bench->row_count);
+    for (size_t i = 0; i < bench->row_count; i++) {
+        lab_progress_step(&progress, i, bench->rows[i].kernel);
+        double conflicts = count_conflicts(ncu, bench, &bench->rows[i], &why);
+        if (isnan(conflicts)) {
+            lab_progress_end(&progress);
+            criterion_set(it, CRITERION_UNKNOWN, "%s", why.reason);
+            return;
+        }
+        if (conflicts >= worst) {
+            worst = conflicts;
+            name = bench->rows[i].kernel;
+        }
+    }
+    lab_progress_end(&progress);
+    criterion_set(it,
+                  bench->row_count == 0    ? CRITERION_UNKNOWN
+                  : worst <= CONFLICTS_MAX ? CRITERION_PASS
+                                           : CRITERION_FAIL,
+                  "%.2f %% of the wavefronts of shared memory at most, %s; %.3g %% is the limit",
+                  worst, name, CONFLICTS_MAX);
+}
+
 static cli_exit judge_all(const lab_bench *bench, criterion criteria[CRITERIA])
 {
     sdpa_shape *shapes = calloc(bench->row_count + 1, sizeof *shapes);
@@ -163,8 +338,8 @@ static cli_exit judge_all(const lab_bench *bench, criterion criteria[CRITERIA])
     judge_gain(&criteria[1], shapes, count, 3, GAIN_THIRD, absent);
     judge_tail(&criteria[2], shapes, count, absent);
     free(shapes);
-    criterion_spills(&criteria[3], bench);
-    criterion_conflicts(&criteria[4], bench);
+    judge_spills(&criteria[3], bench);
+    judge_conflicts(&criteria[4], bench);
     return cli_interrupted() ? CLI_INTERRUPTED : CLI_OK;
 }
 
@@ -212,24 +387,6 @@ static cli_exit print(const lab_bench *bench, bool json, const criterion criteri
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
-static cli_exit measure(lab_bench *bench, const bench_sources *sources)
-{
-    lab_progress progress = lab_progress_start(&cli_sink, "criteria", sources->count);
-    cli_exit code = CLI_OK;
-    bench->rows = calloc(sources->count + 1, sizeof *bench->rows);
-    if (!bench->rows)
-        code = CLI_ENVIRONMENT;
-    for (size_t i = 0; i < sources->count && code == CLI_OK; i++) {
-        char spec[HEED_SPEC_SIZE];
-        heed_problem_print(&sources->items[i].problem, spec, sizeof spec);
-        lab_progress_step(&progress, i, spec);
-        code = bench_exit_of_work(lab_bench_measure(bench, &sources->items[i], &bench->rows[i]));
-        bench->row_count += code == CLI_OK;
-    }
-    lab_progress_end(&progress);
-    return code;
-}
-
 /* A kernel that computes a wrong result meets no criterion. */
 static cli_exit check(const lab_bench *bench)
 {
@@ -260,7 +417,7 @@ cli_exit gate_criteria(lab_bench *bench, const cli_args *args)
     if (code == CLI_OK)
         code = bench_open_peers(bench);
     if (code == CLI_OK)
-        code = measure(bench, &sources);
+        code = bench_measure(bench, &sources, "criteria");
     cli_exit wrong = code == CLI_OK ? check(bench) : CLI_OK;
     if (code == CLI_OK)
         code = judge_all(bench, criteria);
@@ -268,12 +425,7 @@ cli_exit gate_criteria(lab_bench *bench, const cli_args *args)
         cli_message("interrupted: nothing has been judged");
     if (code == CLI_OK)
         code = print(bench, cli_args_json(args), criteria);
-    for (size_t i = 0; i < bench->row_count; i++)
-        lab_bench_row_free(&bench->rows[i]);
-    free(bench->rows);
-    bench->rows = NULL;
-    bench->row_count = 0;
-    lab_bench_rivals_close(bench);
+    bench_close(bench);
     bench_sources_free(&sources);
     if (code != CLI_OK)
         return code;

@@ -12,12 +12,6 @@ static lab_rules rules_of(const gate_run *gate)
     return (lab_rules){ .margin = gate->limit, .looks = LAB_DUEL_LOOKS };
 }
 
-static void doubt(gate_shape *shape, const char *why)
-{
-    shape->verdict = GATE_AMBIGUOUS;
-    snprintf(shape->why, sizeof shape->why, "%s", why);
-}
-
 /* -------------------------------------------------------------------------- */
 /* Timing                                                                     */
 /* -------------------------------------------------------------------------- */
@@ -111,10 +105,11 @@ static cli_exit time_shape(gate_run *gate, gate_shape *shape, size_t index)
 {
     const lab_rules rules = rules_of(gate);
     const lab_duel_options options = { .rules = lab_family_rules(&rules, gate->count),
-                                       .seconds = gate->seconds,
+                                       .seconds = gate->bench.seconds,
                                        .seed = gate->bench.seed + index };
     if (shape->damaged) {
-        doubt(shape, "its trial is damaged: it is not what was added");
+        shape->verdict = GATE_AMBIGUOUS;
+        snprintf(shape->why, sizeof shape->why, "its trial is damaged: it is not what was added");
         return CLI_OK;
     }
     gate->bench.cold = shape->cold;
@@ -151,20 +146,17 @@ enum {
 /* Verifies @kernel with all gates on the shapes that it is planned for, which are then marked. */
 static int verify_kernel(gate_run *gate, const char *kernel, bool *done)
 {
-    const char *words[SPECS_MAX + 16] = { "heed",     "verify", "--device", gate->machine.device,
-                                          "--kernel", kernel,   "--once",   "--proof" };
-    size_t count = 8;
-    if (gate->machine.cpu) {
-        words[count++] = "--cpu";
-        words[count++] = gate->machine.cpu;
-    }
+    const char *specs[SPECS_MAX];
+    size_t count = 0;
+    heed_options machine = gate->machine;
+    machine.threads = 0;
     for (size_t i = 0; i < gate->count && count < SPECS_MAX; i++) {
         if (done[i] || strcmp(gate->shapes[i].pair.planned[0], kernel) != 0)
             continue;
-        words[count++] = gate->shapes[i].spec;
+        specs[count++] = gate->shapes[i].spec;
         done[i] = true;
     }
-    return cli_run_self((char *const *)(const void *)words);
+    return cli_verify_self(&machine, kernel, specs, count, 0);
 }
 
 static void mark_wrong(gate_run *gate, const char *kernel)

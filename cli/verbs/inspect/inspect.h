@@ -33,10 +33,4 @@ cli_exit inspect_archs(const cli_args *args, int *archs, size_t max, size_t *cou
  * warning. */
 cli_exit inspect_report(const inspect_job *job);
 
-/* inspect_rows.c: the kernels as rows; JSON has all facts. inspect_entry() returns the name of the
- * entry, with the middle of a long one cut out: names of templates fill pages. */
-#define INSPECT_CELL_SIZE 64
-cli_rows inspect_rows(const inspect_job *job, bool json);
-const char *inspect_entry(const lab_code_row *row, char text[INSPECT_CELL_SIZE]);
-
 #endif /* CLI_INSPECT_H */

@@ -5,10 +5,173 @@
 
 #include "inspect.h"
 
+#define CELL_SIZE 64
+#define ENTRY_END 20 /* characters shown of the end of a long name */
+
+static json_t *json_number(int64_t number)
+{
+    return number < 0 ? json_null() : json_integer((json_int_t)number);
+}
+
+/* The prediction, with its device; null for a file. */
+static json_t *json_prediction(const lab_code_row *row)
+{
+    if (!*row->spec)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:o}", "device", cli_json_text(row->device), "seconds",
+                     cli_json_real(row->predicted), "roofline_seconds",
+                     cli_json_real(row->roofline), "share",
+                     cli_json_real(row->roofline / row->predicted));
+}
+
+/* Every class, also those without instructions. */
+static json_t *json_counts(const lab_sass_counts *counts)
+{
+    json_t *all = json_pack("{s:I}", "total", (json_int_t)counts->total);
+    for (int i = 0; all && i < LAB_SASS_CLASSES; i++)
+        if (json_object_set_new(all, lab_sass_class_name((lab_sass_class)i),
+                                json_integer((json_int_t)counts->of[i])) != 0) {
+            json_decref(all);
+            all = NULL;
+        }
+    return all;
+}
+
+static json_t *json_loop(const void *item)
+{
+    const lab_sass_loop *loop = item;
+    const char *role = lab_sass_role_name(loop->role);
+    return json_pack("{s:I, s:I, s:i, s:o, s:s?, s:o}", "first", (json_int_t)loop->first, "last",
+                     (json_int_t)loop->last, "depth", loop->depth, "parent",
+                     json_number(loop->parent), "role", *role ? role : NULL, "instructions",
+                     json_counts(&loop->counts));
+}
+
+static json_t *json_banks(const lab_sass_banks *banks)
+{
+    bool known = banks->ways > 0;
+    return json_pack("{s:i, s:i, s:b, s:i, s:o, s:o, s:s?}", "accesses_judged", banks->known,
+                     "accesses_unknown", banks->unknown, "block_shape_unknown", banks->shapeless,
+                     "accesses_conflicting", banks->conflicting, "worst_ways",
+                     json_number(known ? banks->ways : -1), "worst_address",
+                     json_number(known ? banks->address : -1), "worst_instruction",
+                     known ? banks->instruction : NULL);
+}
+
+/* Null if the instructions are unknown. */
+static json_t *json_code(const lab_code_row *row)
+{
+    const lab_sass *sass = &row->sass;
+    if (!row->has_sass)
+        return json_null();
+    return json_pack(
+        "{s:o, s:o, s:o, s:i, s:i, s:o, s:b, s:b, s:o}", "all", json_counts(&sass->all),
+        "main_loops", sass->main_count ? json_counts(&sass->main) : json_null(), "producer_loops",
+        sass->producer_count ? json_counts(&sass->producer) : json_null(), "main_loop_count",
+        sass->main_count, "producer_loop_count", sass->producer_count, "loops",
+        cli_json_list(sass->loops, sass->loop_count, sizeof *sass->loops, json_loop),
+        "loops_may_be_missing", sass->indirect, "reads_block_index", sass->reads_block,
+        "bank_conflicts", json_banks(&sass->banks));
+}
+
+static json_t *json_finding(const void *item)
+{
+    const lab_code_finding *finding = item;
+    return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:s}", "name", finding->name, "severity",
+                     lab_severity_name(finding->severity), "fact", cli_json_text(finding->fact),
+                     "figure", cli_json_real(finding->figure), "unit", finding->unit, "limit",
+                     cli_json_positive(finding->limit), "advice", finding->advice);
+}
+
+/* Bytes stored and loaded by spills. */
+static int64_t spills_of(const lab_cubin_kernel *code)
+{
+    bool known = code->spill_stores >= 0 && code->spill_loads >= 0;
+    return known ? code->spill_stores + code->spill_loads : -1;
+}
+
+/* The name of the entry, with the middle of a long one cut out: names of templates fill pages. */
+static const char *entry_of(const lab_code_row *row, char text[CELL_SIZE])
+{
+    const char *name = row->code.name;
+    size_t length = strlen(name);
+    if (length < CELL_SIZE)
+        return name;
+    snprintf(text, CELL_SIZE, "%.*s...%s", CELL_SIZE - 4 - ENTRY_END, name,
+             name + length - ENTRY_END);
+    return text;
+}
+
+/* Adds the kernel, and the problem with its prediction if it is not from a file. */
+static void add_name(cli_rows *rows, const lab_code_row *row)
+{
+    char text[CELL_SIZE];
+    bool planned = *row->spec != '\0';
+    double share = row->roofline / row->predicted;
+    cli_row_text(rows, "problem", planned ? "problem" : NULL, planned ? row->spec : NULL);
+    cli_row_member(rows, "predicted", json_prediction(row));
+    if (planned) {
+        cli_row_seconds(rows, NULL, "predicted", row->predicted);
+        cli_row_seconds(rows, NULL, "roofline", row->roofline);
+        cli_row_cell(rows, "predicted share>", "%.0f %%", 100 * share);
+    }
+    cli_row_text(rows, "kernel", "kernel", row->name);
+    cli_row_text(rows, "entry", NULL, row->code.name);
+    cli_row_cell(rows, "entry", "%s", entry_of(row, text));
+    cli_row_count(rows, "arch", NULL, row->arch);
+    cli_row_cell(rows, "arch", "sm_%d", row->arch);
+    cli_row_text(rows, "compiler", NULL, *row->compiler ? row->compiler : NULL);
+}
+
+/* Adds the resources that the code uses. */
+static void add_resources(cli_rows *rows, const lab_cubin_kernel *code, int64_t dynamic)
+{
+    cli_row_count(rows, "registers", "registers", code->registers);
+    cli_row_count(rows, "spill_store_bytes", NULL, code->spill_stores);
+    cli_row_count(rows, "spill_load_bytes", NULL, code->spill_loads);
+    cli_row_count(rows, NULL, "spills", spills_of(code));
+    cli_row_count(rows, "stack_bytes", "stack", code->stack);
+    cli_row_count(rows, "static_bytes", "static", code->smem);
+    cli_row_count(rows, "dynamic_bytes", "dynamic", dynamic);
+    cli_row_count(rows, "parameter_bytes", NULL, code->params);
+    cli_row_count(rows, "constant_bytes", NULL, code->constant);
+    cli_row_count(rows, "code_bytes", NULL, code->code);
+    cli_row_count(rows, "barriers", NULL, code->barriers);
+}
+
+static void add_row(cli_rows *rows, const lab_code_row *row)
+{
+    bool known = row->resident >= 0;
+    char warps[32] = "-";
+    if (known)
+        snprintf(warps, sizeof warps, "%d of %d", row->warps, row->warps_max);
+    add_name(rows, row);
+    add_resources(rows, &row->code, row->dynamic);
+    cli_row_count(rows, "threads", "threads", row->threads > 0 ? row->threads : -1);
+    cli_row_count(rows, "blocks_per_sm", "blocks/SM", row->resident);
+    cli_row_count(rows, "warps_per_sm", NULL, known ? row->warps : -1);
+    cli_row_cell(rows, "warps/SM>", "%s", warps);
+    cli_row_text(rows, "limited_by", "limited by", known ? row->limit : NULL);
+    cli_row_member(rows, "instructions", json_code(row));
+    cli_row_member(
+        rows, "findings",
+        cli_json_list(row->findings, row->finding_count, sizeof *row->findings, json_finding));
+    cli_row_end(rows);
+}
+
+/* The kernels as rows; JSON has all facts. */
+static cli_rows list_kernels(const inspect_job *job, bool json)
+{
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < job->list.count; i++)
+        add_row(&rows, &job->list.rows[i]);
+    return rows;
+}
+
 static void add_entry(lab_table *table, const lab_code_row *row)
 {
-    char text[INSPECT_CELL_SIZE];
-    lab_table_cell(table, "%s", inspect_entry(row, text));
+    char text[CELL_SIZE];
+    lab_table_cell(table, "%s", entry_of(row, text));
 }
 
 /* Adds a number that is unknown if negative. */
@@ -43,14 +206,14 @@ static const struct {
 
 /* Global accesses by bits per thread: "16:4 128:2". */
 static const char *by_width(const lab_sass_counts *counts, lab_sass_class narrowest,
-                            char text[INSPECT_CELL_SIZE])
+                            char text[CELL_SIZE])
 {
     size_t length = 0;
     text[0] = '\0';
     for (int i = 0, bits = 8; bits <= 256; i++, bits *= 2) {
         long long count = (long long)counts->of[(int)narrowest + i];
-        if (count > 0 && length < INSPECT_CELL_SIZE)
-            length += (size_t)snprintf(text + length, INSPECT_CELL_SIZE - length, "%s%d:%lld",
+        if (count > 0 && length < CELL_SIZE)
+            length += (size_t)snprintf(text + length, CELL_SIZE - length, "%s%d:%lld",
                                        length ? " " : "", bits, count);
     }
     return length ? text : "0";
@@ -58,7 +221,7 @@ static const char *by_width(const lab_sass_counts *counts, lab_sass_class narrow
 
 static void add_counts(lab_table *table, const lab_sass_counts *counts)
 {
-    char text[INSPECT_CELL_SIZE];
+    char text[CELL_SIZE];
     add_number(table, counts->total);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         int64_t sum = 0;
@@ -170,9 +333,9 @@ static void add_finding(lab_table *table, const lab_code_row *row, bool first,
     static const cli_style_name styles[] = { [LAB_SEVERITY_NOTE] = CLI_FAINT,
                                              [LAB_SEVERITY_WARNING] = CLI_WARN,
                                              [LAB_SEVERITY_FAULT] = CLI_BAD };
-    char text[INSPECT_CELL_SIZE];
+    char text[CELL_SIZE];
     if (first)
-        lab_table_cell(table, "%s %s sm_%d", row->name, inspect_entry(row, text), row->arch);
+        lab_table_cell(table, "%s %s sm_%d", row->name, entry_of(row, text), row->arch);
     else
         lab_table_cell(table, "%s", "");
     lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->severity]),
@@ -210,11 +373,11 @@ static void print_unjudged(const inspect_job *job)
 {
     for (size_t i = 0; i < job->list.count; i++) {
         const lab_code_row *row = &job->list.rows[i];
-        char text[INSPECT_CELL_SIZE];
+        char text[CELL_SIZE];
         if (row->has_sass && row->sass.banks.shapeless)
             printf("\n%s %s sm_%d: bank conflicts of %d accesses depend on how the block's threads "
                    "are laid out; give it with --threads XxY.\n",
-                   row->name, inspect_entry(row, text), row->arch, row->sass.banks.unknown);
+                   row->name, entry_of(row, text), row->arch, row->sass.banks.unknown);
     }
 }
 
@@ -225,7 +388,7 @@ static void print_unjudged(const inspect_job *job)
 static cli_exit print_text(const inspect_job *job)
 {
     bool code_wanted = !job->list.no_code;
-    cli_exit code = cli_table_print(inspect_rows(job, false).table);
+    cli_exit code = cli_table_print(list_kernels(job, false).table);
     if (code == CLI_OK && code_wanted)
         code = print_code(job);
     if (code == CLI_OK && code_wanted && cli_args_flag(job->args, "loops"))
@@ -239,7 +402,7 @@ static cli_exit print_text(const inspect_job *job)
 
 static cli_exit print_json(const inspect_job *job)
 {
-    cli_rows kernels = inspect_rows(job, true);
+    cli_rows kernels = list_kernels(job, true);
     return cli_json_print(
         json_pack("{s:s?, s:s?, s:o}", "disassembler",
                   job->list.tool_state == LAB_CODE_TOOL_FOUND ? job->list.tool.path : NULL,

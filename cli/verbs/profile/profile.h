@@ -8,103 +8,21 @@
 #define CLI_PROFILE_H
 
 #include "cli/base/cli.h"
-#include "insight/ncu.h"
-#include "inspect/scaling.h"
 
-/* The kernel to profile, from --kernel and --source. */
-typedef struct profile_subject {
-    const char *kernel; /* NULL: heed's choice */
-    const char *source; /* a file that replaces its source; NULL: none */
-} profile_subject;
-
-/* profile_plan.c: profile_subject_read() reads both options. profile_plan() makes the plan of
- * @subject for @problem: the kernel's own, or the source launched like the kernel's config. Returns
- * as heed_plan_create() does, or the error of reading the source. */
-profile_subject profile_subject_read(const cli_args *args);
-heed_status profile_plan(const profile_subject *subject, heed_context *context,
-                         const heed_problem *problem, heed_plan **plan);
+/* profile_plan() makes the plan of --kernel for @problem: the kernel's own or, with --source, that
+ * source launched like the kernel's config. Returns as heed_plan_create() does, or the error of
+ * reading the source. */
+heed_status profile_plan(const cli_args *args, heed_context *context, const heed_problem *problem,
+                         heed_plan **plan);
 #define PROFILE_OPTION_SOURCE                                                            \
     OPT_PATH("source", 0, "FILE",                                                        \
              "Use this CUDA source, which you trust, instead of the kernel's own, with " \
              "the same config and launch")
 
-/* -------------------------------------------------------------------------- */
-/* profile_counters.c, profile_report.c: counters of every problem            */
-/* -------------------------------------------------------------------------- */
-
-typedef struct profile_row {
-    char spec[HEED_SPEC_SIZE];   /* empty: from a recording */
-    char kernel[HEED_NAME_SIZE]; /* and config; empty: from a recording */
-    bool known;                  /* false: only the trouble is */
-    lab_profile profile;
-    lab_gate_result gates[LAB_PROFILE_GATES];
-    lab_gate_verdict verdict;
-    lab_ncu_trouble trouble;
-} profile_row;
-
-typedef struct profile_job {
-    profile_subject subject;
-    const char *asked; /* the device, in the form of --device */
-    bool json;
-    bool gate;
-    bool keep_caches;
-    double seconds;  /* for one problem */
-    char device[64]; /* its name */
-    char ncu[512];   /* path of ncu; empty: none */
-    bool recorded;   /* the counters were read from a file */
-    profile_row *rows;
-    size_t count;
-} profile_job;
-
-/* profile_counters() reports every problem, or the file of --read. */
+/* profile_counters.c, profile_scaling.c, profile_timeline.c: each reports every problem;
+ * profile_counters() the file of --read in place of problems. */
 cli_exit profile_counters(const cli_args *args);
-
-/* profile_report() prints the rows. CLI_FINDING: --gate was given and one fails; CLI_ENVIRONMENT:
- * one is unknown. profile_report_exit() only returns the exit code. */
-cli_exit profile_report(const profile_job *job);
-cli_exit profile_report_exit(const profile_job *job);
-
-/* -------------------------------------------------------------------------- */
-/* profile_scaling.c, profile_timeline.c                                      */
-/* -------------------------------------------------------------------------- */
-
 cli_exit profile_scaling(const cli_args *args);
 cli_exit profile_timeline(const cli_args *args);
-
-#define POINTS_MAX 20
-
-/* One size of an axis. */
-typedef struct scaling_point {
-    heed_problem problem;
-    char spec[HEED_SPEC_SIZE];
-    char kernel[HEED_NAME_SIZE];
-    char reason[256]; /* why it was not timed; empty if it was */
-} scaling_point;
-
-typedef struct scaling_axis {
-    lab_axis axis;
-    size_t count;
-    scaling_point points[POINTS_MAX];
-    lab_scale_point figures[POINTS_MAX];
-    lab_scale_finding finding;
-} scaling_axis;
-
-typedef struct scaling_job {
-    profile_subject subject;
-    bool json;
-    size_t steps; /* points of an axis */
-    heed_context *context;
-    double seconds;
-    lab_progress progress;
-    size_t done;
-    bool found;
-    json_t *problems; /* of --json */
-} scaling_job;
-
-/* profile_scaling_report.c: adds a problem to the output, and prints it if that is text; and ends
- * the output. */
-cli_exit scaling_report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
-                                size_t count);
-cli_exit scaling_report_end(const scaling_job *job);
 
 #endif /* CLI_PROFILE_H */

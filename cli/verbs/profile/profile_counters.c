@@ -1,12 +1,38 @@
 /*
  * profile_counters.c - the hardware counters of every problem, or of a recording
  */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/plural.h"
+#include "cli/base/rows.h"
+#include "insight/ncu.h"
 #include "profile.h"
+#include "report/format.h"
 #include "src/device.h"
 
 #define RECORDING_MAX (INT64_C(64) << 20) /* bytes */
+
+typedef struct profile_row {
+    char spec[HEED_SPEC_SIZE];   /* empty: from a recording */
+    char kernel[HEED_NAME_SIZE]; /* and config; empty: from a recording */
+    bool known;                  /* false: only the trouble is */
+    lab_profile profile;
+    lab_gate_result gates[LAB_PROFILE_GATES];
+    lab_gate_verdict verdict;
+    lab_ncu_trouble trouble;
+} profile_row;
+
+typedef struct profile_job {
+    const cli_args *args;
+    bool keep_caches;
+    char device[64]; /* its name */
+    char ncu[512];   /* path of ncu; empty: none */
+    bool recorded;   /* the counters were read from a file */
+    profile_row *rows;
+    size_t count;
+} profile_job;
 
 static void judge(profile_row *row)
 {
@@ -72,7 +98,7 @@ static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_probl
         profile_row *row = &job->rows[i];
         heed_plan *plan;
         heed_problem_print(&problems->items[i], row->spec, sizeof row->spec);
-        heed_status status = profile_plan(&job->subject, context, &problems->items[i], &plan);
+        heed_status status = profile_plan(args, context, &problems->items[i], &plan);
         if (status != HEED_OK)
             code = cli_fail(status, row->spec);
         snprintf(row->kernel, sizeof row->kernel, "%s", heed_plan_name(plan));
@@ -99,13 +125,13 @@ static cli_exit count(profile_job *job, profile_row *row, const target *device)
 {
     const lab_ncu_question question = {
         .ncu = job->ncu,
-        .device = job->asked,
+        .device = cli_device(job->args),
         .kernel = row->kernel,
-        .source = job->subject.source,
+        .source = cli_args_text(job->args, "source"),
         .spec = row->spec,
         .arch = device->arch,
         .keep_caches = job->keep_caches,
-        .seconds = job->seconds,
+        .seconds = cli_args_real(job->args, "timeout"),
         .sink = &cli_sink,
     };
     if (lab_ncu_count(&question, &row->profile, &row->trouble))
@@ -159,14 +185,286 @@ static cli_exit profile_problems(profile_job *job, const cli_args *args)
     return code;
 }
 
+#define STALLS_SHOWN 5
+#define VALUE_SIZE 48
+
+/* -------------------------------------------------------------------------- */
+/* Counters and gates, as text or JSON                                        */
+/* -------------------------------------------------------------------------- */
+
+static const cli_style_name styles[LAB_GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD, CLI_FAINT };
+
+/* Metrics that are printed above the tables, or among the gates, and not in the table of
+ * counters. */
+static const lab_metric elsewhere[] = {
+    LAB_METRIC_DURATION,     LAB_METRIC_BLOCKS,       LAB_METRIC_THREADS,
+    LAB_METRIC_WAVES,        LAB_METRIC_REGISTERS,    LAB_METRIC_SMEM_STATIC,
+    LAB_METRIC_SMEM_DYNAMIC, LAB_METRIC_LIMIT_SMEM,   LAB_METRIC_LIMIT_REGISTERS,
+    LAB_METRIC_LIMIT_WARPS,  LAB_METRIC_LIMIT_BLOCKS, LAB_METRIC_LIMIT_BARRIERS,
+    LAB_METRIC_BUSY,         LAB_METRIC_ISSUE,        LAB_METRIC_ELIGIBLE,
+    LAB_METRIC_OCCUPANCY,    LAB_METRIC_LOCAL_LOADS,  LAB_METRIC_LOCAL_STORES,
+};
+
+static bool is_elsewhere(lab_metric id)
+{
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (elsewhere[i] == id)
+            return true;
+    return false;
+}
+
+static const char *print_value(double value, lab_unit unit, char text[VALUE_SIZE])
+{
+    if (isnan(value))
+        snprintf(text, VALUE_SIZE, "UNKNOWN");
+    else if (unit == LAB_UNIT_SECONDS)
+        lab_format_seconds(value, text);
+    else if (unit == LAB_UNIT_BYTES)
+        lab_format_bytes((uint64_t)value, text);
+    else
+        snprintf(text, VALUE_SIZE,
+                 unit == LAB_UNIT_PERCENT  ? "%.1f %%"
+                 : unit == LAB_UNIT_NUMBER ? "%.2f"
+                                           : "%.0f",
+                 value);
+    return text;
+}
+
+static const char *unit_name(lab_unit unit)
+{
+    static const char *const names[] = { "count", "number", "percent", "bytes", "seconds" };
+    return names[unit];
+}
+
+/* -------------------------------------------------------------------------- */
+/* Rows                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static void add_gate(cli_rows *rows, const lab_gate_result *gate)
+{
+    char text[VALUE_SIZE];
+    bool off = gate->verdict == LAB_GATE_OFF, passed = gate->verdict == LAB_GATE_PASS;
+    const char *relation = gate->least ? ">=" : "<=",
+               *verdict = lab_gate_verdict_name(gate->verdict);
+    print_value(gate->value, gate->unit, text);
+    cli_row_text(rows, "gate", NULL, gate->key);
+    cli_row_cell(rows, "gate", "%s", gate->title);
+    cli_row_member(rows, "value", cli_json_real(gate->value));
+    cli_row_cell(rows, "value>", "%s", off && isnan(gate->value) ? "-" : text);
+    cli_row_text(rows, "unit", NULL, unit_name(gate->unit));
+    cli_row_text(rows, "relation", NULL, relation);
+    cli_row_member(rows, "limit", cli_json_real(gate->limit));
+    cli_row_cell(rows, "limit", "%s %g%s", relation, gate->limit,
+                 gate->unit == LAB_UNIT_PERCENT ? " %" : "");
+    cli_row_text(rows, "verdict", NULL, off ? "OFF" : verdict);
+    cli_row_styled(rows, NULL, "verdict", styles[gate->verdict], verdict);
+    cli_row_member(rows, "applies", json_boolean(!off));
+    cli_row_text(rows, "why", NULL, passed ? NULL : gate->why);
+    cli_row_end(rows);
+}
+
+static cli_rows list_gates(const profile_row *row, bool json)
+{
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < LAB_PROFILE_GATES; i++)
+        add_gate(&rows, &row->gates[i]);
+    return rows;
+}
+
+static cli_rows list_stalls(const lab_profile *profile, bool json)
+{
+    size_t order[LAB_STALLS], count = lab_profile_stalls(profile, order);
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < count && (json || i < STALLS_SHOWN); i++) {
+        const lab_stall_row *stall = lab_stall_of(order[i]);
+        double share = lab_profile_stall_share(profile, order[i]);
+        cli_row_text(&rows, "stall", "stall", stall->name);
+        cli_row_real(&rows, "share", "of a warp's time", share, "%.1f %%", 100 * share);
+        cli_row_member(&rows, "warps_per_issue", cli_json_real(profile->stall[order[i]]));
+        cli_row_cell(&rows, "waiting for", "%s", stall->meaning);
+        cli_row_end(&rows);
+    }
+    if (count == 0 && !json) {
+        cli_row_cell(&rows, "stall", "UNKNOWN");
+        cli_row_cell(&rows, "of a warp's time>", "%s", "");
+        cli_row_cell(&rows, "waiting for", "%s", "");
+        cli_row_end(&rows);
+    }
+    return rows;
+}
+
+/* -------------------------------------------------------------------------- */
+/* Text                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static void print_launch(const profile_row *row)
+{
+    char time[VALUE_SIZE], count[4][VALUE_SIZE];
+    const double *value = row->profile.value;
+    int blocks;
+    const char *limiter = lab_profile_limiter(&row->profile, &blocks);
+    printf("%s, sm_%d, %s: %s blocks of %s threads, %s waves\n",
+           *row->kernel ? row->kernel : row->profile.kernel, row->profile.arch,
+           print_value(value[LAB_METRIC_DURATION], LAB_UNIT_SECONDS, time),
+           print_value(value[LAB_METRIC_BLOCKS], LAB_UNIT_COUNT, count[0]),
+           print_value(value[LAB_METRIC_THREADS], LAB_UNIT_COUNT, count[1]),
+           print_value(value[LAB_METRIC_WAVES], LAB_UNIT_NUMBER, count[2]));
+    printf("%s registers a thread, %s of shared memory a block",
+           print_value(value[LAB_METRIC_REGISTERS], LAB_UNIT_COUNT, count[0]),
+           print_value(value[LAB_METRIC_SMEM_STATIC] + value[LAB_METRIC_SMEM_DYNAMIC],
+                       LAB_UNIT_BYTES, count[1]));
+    if (limiter)
+        printf("; a multiprocessor holds %d block%s, limited by %s", blocks, lab_plural(blocks),
+               limiter);
+    printf("\n\n");
+}
+
+static cli_exit print_table(lab_table *table)
+{
+    cli_exit code = cli_table_print(table);
+    putchar('\n');
+    return code;
+}
+
+/* Prints the reasons of verdicts, with one line for adjacent gates with the same reason. */
+static void print_reasons(const profile_row *row)
+{
+    for (size_t i = 0, end; i < LAB_PROFILE_GATES; i = end) {
+        const lab_gate_result *first = &row->gates[i];
+        for (end = i + 1; end < LAB_PROFILE_GATES && row->gates[end].why == first->why; end++)
+            ;
+        if (first->verdict == LAB_GATE_PASS)
+            continue;
+        for (size_t k = i; k < end; k++)
+            printf("%s%s", k > i ? ", " : "", row->gates[k].title);
+        printf("%s: %s\n", first->verdict == LAB_GATE_OFF ? ", off" : "", first->why);
+    }
+    putchar('\n');
+}
+
+static cli_exit print_counters(const profile_row *row)
+{
+    char text[VALUE_SIZE];
+    lab_table *table = lab_table_create();
+    lab_table_columns(table, "counter|value>");
+    for (int i = 0; i < LAB_METRICS; i++) {
+        const lab_metric_row *metric = lab_metric_of((lab_metric)i);
+        if (is_elsewhere(metric->id) || metric->arch > row->profile.arch)
+            continue;
+        lab_table_cell(table, "%s", metric->title);
+        lab_table_cell(table, "%s", print_value(row->profile.value[i], metric->unit, text));
+    }
+    return print_table(table);
+}
+
+static cli_exit print_row(const profile_row *row)
+{
+    if (*row->spec)
+        printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), row->spec, cli_style(stdout, CLI_PLAIN));
+    if (!row->known) {
+        printf("%s%sUNKNOWN%s: %s\n", *row->kernel ? row->kernel : "", *row->kernel ? ": " : "",
+               cli_style(stdout, CLI_PLAIN), row->trouble.reason);
+        if (row->trouble.fix)
+            printf("  fix: %s\n", row->trouble.fix);
+        putchar('\n');
+        return CLI_OK;
+    }
+    print_launch(row);
+    cli_exit code = print_table(list_gates(row, false).table);
+    if (code == CLI_OK) {
+        print_reasons(row);
+        code = print_counters(row);
+    }
+    return code == CLI_OK ? print_table(list_stalls(&row->profile, false).table) : code;
+}
+
+static cli_exit report_text(const profile_job *job)
+{
+    bool counted = false;
+    cli_exit code = CLI_OK;
+    for (size_t i = 0; i < job->count && code == CLI_OK; i++) {
+        counted = counted || job->rows[i].known;
+        code = print_row(&job->rows[i]);
+    }
+    if (code != CLI_OK)
+        return code;
+    if (job->recorded)
+        printf("of a recording\n");
+    else if (!counted)
+        printf("on %s\n", job->device);
+    else
+        printf("on %s; %s\n", job->device,
+               job->keep_caches ? "caches as left by the previous pass, clocks unchanged"
+                                : "caches emptied before each pass, clocks unchanged");
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
+/* JSON                                                                       */
+/* -------------------------------------------------------------------------- */
+
+static json_t *json_metrics(const lab_profile *profile)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < LAB_METRICS; i++) {
+        const lab_metric_row *metric = lab_metric_of((lab_metric)i);
+        char name[LAB_METRIC_NAME_SIZE] = "";
+        if (profile->name[i])
+            strncat(name, profile->name[i], strcspn(profile->name[i], "|"));
+        json_object_set_new(object, metric->key,
+                            json_pack("{s:o, s:s, s:s?}", "value", cli_json_real(profile->value[i]),
+                                      "unit", unit_name(metric->unit), "ncu", *name ? name : NULL));
+    }
+    return object;
+}
+
+static json_t *json_row(const void *item)
+{
+    const profile_row *row = item;
+    int blocks;
+    const char *spec = *row->spec ? row->spec : NULL, *kernel = *row->kernel ? row->kernel : NULL;
+    if (!row->known)
+        return json_pack("{s:s?, s:s?, s:s, s:o, s:s?}", "problem", spec, "kernel", kernel,
+                         "verdict", "UNKNOWN", "reason", cli_json_text(row->trouble.reason), "fix",
+                         row->trouble.fix);
+    const char *limiter = lab_profile_limiter(&row->profile, &blocks);
+    cli_rows gates = list_gates(row, true), stalls = list_stalls(&row->profile, true);
+    return json_pack("{s:s?, s:s?, s:o, s:i, s:s, s:b, s:s?, s:i, s:o, s:o, s:o}", "problem", spec,
+                     "kernel", kernel, "entry", cli_json_text(row->profile.kernel), "arch",
+                     row->profile.arch, "verdict", lab_gate_verdict_name(row->verdict),
+                     "asynchronous", lab_profile_asynchronous(&row->profile) > 0, "limiter",
+                     limiter, "resident_blocks", blocks, "metrics", json_metrics(&row->profile),
+                     "gates", cli_rows_take(&gates), "stalls", cli_rows_take(&stalls));
+}
+
+/* CLI_FINDING: --gate was given and one fails; CLI_ENVIRONMENT: one is unknown. */
+static cli_exit exit_of(const profile_job *job)
+{
+    bool gate = cli_args_flag(job->args, "gate"), unknown = false;
+    for (size_t i = 0; i < job->count; i++) {
+        if (gate && job->rows[i].verdict == LAB_GATE_FAIL)
+            return CLI_FINDING;
+        unknown |= !job->rows[i].known || (gate && job->rows[i].verdict == LAB_GATE_UNKNOWN);
+    }
+    return unknown ? CLI_ENVIRONMENT : CLI_OK;
+}
+
+static cli_exit report_json(const profile_job *job)
+{
+    json_t *list = cli_json_list(job->rows, job->count, sizeof *job->rows, json_row);
+    return cli_json_print(
+        json_pack("{s:s?, s:o, s:i, s:o}", "device", *job->device ? job->device : NULL, "ncu",
+                  cli_json_word(job->ncu), "exit", exit_of(job), "problems", list),
+        "profile");
+}
+
+/* -------------------------------------------------------------------------- */
+/* The run                                                                    */
+/* -------------------------------------------------------------------------- */
+
 cli_exit profile_counters(const cli_args *args)
 {
-    profile_job job = { .subject = profile_subject_read(args),
-                        .asked = cli_device(args),
-                        .json = cli_args_json(args),
-                        .gate = cli_args_flag(args, "gate"),
-                        .keep_caches = cli_args_choice(args, "caches") == 1,
-                        .seconds = cli_args_real(args, "timeout") };
+    profile_job job = { .args = args, .keep_caches = cli_args_choice(args, "caches") == 1 };
     const char *recording = cli_args_text(args, "read");
     cli_exit code = CLI_OK;
     if (recording && cli_args_operand_count(args) > 0) {
@@ -181,9 +479,9 @@ cli_exit profile_counters(const cli_args *args)
         code = profile_problems(&job, args);
     }
     if (code == CLI_OK)
-        code = profile_report(&job);
+        code = cli_args_json(args) ? report_json(&job) : report_text(&job);
     if (code == CLI_OK)
-        code = profile_report_exit(&job);
+        code = exit_of(&job);
     free(job.rows);
     return code;
 }

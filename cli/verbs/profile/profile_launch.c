@@ -40,8 +40,7 @@ static cli_exit plan_for(const cli_args *args, heed_context *context, const heed
 {
     if (cli_args_text(args, "code"))
         return plan_code(args, context, problem, plan);
-    const profile_subject subject = profile_subject_read(args);
-    heed_status status = profile_plan(&subject, context, problem, plan);
+    heed_status status = profile_plan(args, context, problem, plan);
     return status == HEED_OK ? CLI_OK : cli_fail(status, NULL);
 }
 
@@ -50,7 +49,7 @@ static cli_exit execute(const cli_args *args, const lab_bench_tensors *tensors, 
 {
     lab_bench_engine engine;
     int64_t calls = cli_args_integer(args, "calls");
-    heed_status status = lab_bench_engine_start(&engine, tensors, plan);
+    heed_status status = lab_bench_engine_start(&engine, tensors, plan, NULL);
     for (int64_t i = 0; i < calls && status == HEED_OK; i++)
         status = lab_bench_engine_call(&engine);
     if (status == HEED_OK)

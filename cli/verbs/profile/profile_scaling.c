@@ -1,10 +1,13 @@
 /*
  * profile_scaling.c - `heed profile --scaling`: the growth of the time as one size doubles
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/engine.h"
+#include "cli/base/rows.h"
+#include "inspect/scaling.h"
 #include "measure/stats.h"
 #include "profile.h"
 #include "src/measure.h"
@@ -21,6 +24,34 @@
 /* A suspicious time is measured again this many times, twice as long each time: on a busy machine
  * good times look suspicious too. */
 #define CONFIRMATIONS 3
+
+#define POINTS_MAX 20
+
+/* One size of an axis. */
+typedef struct scaling_point {
+    heed_problem problem;
+    char spec[HEED_SPEC_SIZE];
+    char kernel[HEED_NAME_SIZE];
+    char reason[256]; /* why it was not timed; empty if it was */
+} scaling_point;
+
+typedef struct scaling_axis {
+    lab_axis axis;
+    size_t count;
+    scaling_point points[POINTS_MAX];
+    lab_scale_point figures[POINTS_MAX];
+    lab_scale_finding finding;
+} scaling_axis;
+
+typedef struct scaling_job {
+    const cli_args *args;
+    heed_context *context;
+    double seconds;
+    lab_progress progress;
+    size_t done;
+    bool found;
+    json_t *problems; /* of --json */
+} scaling_job;
 
 /* -------------------------------------------------------------------------- */
 /* Sizes                                                                      */
@@ -67,7 +98,7 @@ static void grow_spec(const heed_problem *base, lab_axis axis, int64_t factor,
 
 static void make_points(const scaling_job *job, const heed_problem *base, scaling_axis *axis)
 {
-    axis->count = job->steps;
+    axis->count = (size_t)cli_args_integer(job->args, "steps");
     for (size_t i = 0; i < axis->count; i++) {
         char spec[2 * HEED_SPEC_SIZE];
         scaling_point *point = &axis->points[i];
@@ -154,7 +185,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
     lab_bench_tensors tensors;
     lab_bench_engine engine;
     heed_plan *plan;
-    heed_status status = profile_plan(&job->subject, job->context, &point->problem, &plan);
+    heed_status status = profile_plan(job->args, job->context, &point->problem, &plan);
     if (status != HEED_OK)
         return status;
     describe(job, plan, point, figure);
@@ -163,7 +194,7 @@ static heed_status time_point(const scaling_job *job, double budget, scaling_poi
         heed_plan_destroy(plan);
         return heed_fail(status, "there is not enough memory for its tensors");
     }
-    status = lab_bench_engine_start(&engine, &tensors, plan);
+    status = lab_bench_engine_start(&engine, &tensors, plan, NULL);
     if (status == HEED_OK)
         status = sample(&engine, budget, figure);
     lab_bench_engine_stop(&engine);
@@ -226,6 +257,119 @@ static cli_exit judge_axis(scaling_job *job, scaling_axis *axis)
 }
 
 /* -------------------------------------------------------------------------- */
+/* The growth of times, as text or JSON                                       */
+/* -------------------------------------------------------------------------- */
+
+static void add_ratio(cli_rows *rows, const char *head, double ratio)
+{
+    cli_row_real(rows, NULL, head, ratio > 0 ? ratio : -1, "%.2fx", ratio);
+}
+
+static void add_point(cli_rows *rows, const scaling_axis *axis, size_t index)
+{
+    const lab_scale_point *first = &axis->figures[0], *figure = &axis->figures[index];
+    const scaling_point *point = &axis->points[index];
+    bool timed = figure->seconds > 0;
+    cli_row_text(rows, "problem", NULL, point->spec);
+    cli_row_cell(rows, "axis", "%s", index ? "" : lab_axis_name(axis->axis));
+    cli_row_count(rows, "size", "size", figure->size);
+    cli_row_seconds(rows, "seconds", "time", figure->seconds);
+    cli_row_member(rows, "spread", cli_json_real(timed ? figure->spread : NAN));
+    cli_row_member(rows, "flops", cli_json_real(figure->flops));
+    cli_row_member(rows, "bytes", cli_json_real(figure->bytes));
+    cli_row_member(rows, "blocks", json_integer((json_int_t)figure->blocks));
+    cli_row_member(rows, "capacity", json_integer((json_int_t)figure->capacity));
+    add_ratio(rows, "growth", figure->seconds / first->seconds);
+    add_ratio(rows, "work", lab_scale_work(first, figure));
+    add_ratio(rows, "waves", timed ? lab_scale_waves(first, figure) : 0);
+    cli_row_text(rows, "kernel", NULL, *point->kernel ? point->kernel : NULL);
+    cli_row_text(rows, "reason", NULL, *point->reason ? point->reason : NULL);
+    cli_row_cell(rows, "kernel", "%s", timed ? point->kernel : point->reason);
+    cli_row_end(rows);
+}
+
+static void add_axis(cli_rows *rows, const scaling_axis *axis)
+{
+    for (size_t i = 0; i < axis->count; i++)
+        add_point(rows, axis, i);
+}
+
+static void print_finding(const scaling_axis *axis)
+{
+    char why[512];
+    const lab_scale_finding *it = &axis->finding;
+    const char *name = lab_axis_name(axis->axis);
+    if (it->to == 0) {
+        printf("%s: only one size was timed\n", name);
+        return;
+    }
+    lab_scale_explain(it, axis->figures, why, sizeof why);
+    printf("%s: from %lld to %lld %.2fx the time for %.2fx the work", name,
+           (long long)axis->figures[it->from].size, (long long)axis->figures[it->to].size, it->time,
+           it->work);
+    if (it->cause == LAB_SCALE_FINE)
+        printf("\n");
+    else
+        printf(": %s%s%s: %s\n",
+               cli_style(stdout, it->cause == LAB_SCALE_NOISE ? CLI_WARN : CLI_BAD),
+               lab_scale_cause_name(it->cause), cli_style(stdout, CLI_PLAIN), why);
+}
+
+static cli_exit print_axes(const char *spec, const scaling_axis *axes, size_t count)
+{
+    cli_rows rows = cli_rows_begin(false);
+    for (size_t i = 0; i < count; i++)
+        add_axis(&rows, &axes[i]);
+    printf("%s%s%s\n\n", cli_style(stdout, CLI_BOLD), spec, cli_style(stdout, CLI_PLAIN));
+    cli_exit code = cli_table_print(rows.table);
+    putchar('\n');
+    for (size_t i = 0; i < count; i++)
+        print_finding(&axes[i]);
+    putchar('\n');
+    return code;
+}
+
+static json_t *json_axis(const void *item)
+{
+    const scaling_axis *axis = item;
+    char why[512];
+    const lab_scale_finding *it = &axis->finding;
+    cli_rows points = cli_rows_begin(true);
+    add_axis(&points, axis);
+    lab_scale_explain(it, axis->figures, why, sizeof why);
+    return json_pack(
+        "{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "axis", lab_axis_name(axis->axis),
+        "points", cli_rows_take(&points), "cause", lab_scale_cause_name(it->cause), "from",
+        (json_int_t)axis->figures[it->from].size, "to", (json_int_t)axis->figures[it->to].size,
+        "time_ratio", cli_json_real(it->time), "work_ratio", cli_json_real(it->work), "room_ratio",
+        cli_json_real(it->room), "waves_ratio", cli_json_real(it->waves), "why", why);
+}
+
+/* Adds a problem to the output, and prints it if that is text. */
+static cli_exit report_problem(scaling_job *job, const char *spec, const scaling_axis *axes,
+                               size_t count)
+{
+    if (!cli_args_json(job->args))
+        return print_axes(spec, axes, count);
+    json_t *list = cli_json_list(axes, count, sizeof *axes, json_axis);
+    job->problems = cli_json_append(job->problems,
+                                    json_pack("{s:s, s:o}", "problem", spec, "axes", list));
+    return CLI_OK;
+}
+
+static cli_exit report_end(const scaling_job *job)
+{
+    if (cli_args_json(job->args))
+        return cli_json_print(
+            json_pack("{s:s, s:i, s:O}", "device", heed_context_device(job->context), "exit",
+                      job->found ? CLI_FINDING : CLI_OK, "problems", job->problems),
+            "profile-scaling");
+    printf("on %s; times are the least of %g s each\n", heed_context_device(job->context),
+           job->seconds);
+    return CLI_OK;
+}
+
+/* -------------------------------------------------------------------------- */
 /* The run                                                                    */
 /* -------------------------------------------------------------------------- */
 
@@ -246,7 +390,7 @@ static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
     }
     lab_progress_end(&job->progress);
     if (code == CLI_OK)
-        code = scaling_report_problem(job, spec, axes, count);
+        code = report_problem(job, spec, axes, count);
     free(axes);
     return code;
 }
@@ -254,9 +398,7 @@ static cli_exit scale_problem(scaling_job *job, const heed_problem *problem)
 cli_exit profile_scaling(const cli_args *args)
 {
     lab_problems problems;
-    scaling_job job = { .subject = profile_subject_read(args),
-                        .json = cli_args_json(args),
-                        .steps = (size_t)cli_args_integer(args, "steps"),
+    scaling_job job = { .args = args,
                         .seconds = cli_args_real(args, "seconds"),
                         .problems = json_array() };
     cli_exit code = cli_problems_read(&problems, args);
@@ -264,12 +406,13 @@ cli_exit profile_scaling(const cli_args *args)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
         code = cli_context_open(&job.context, args);
-    job.progress = lab_progress_start(&cli_sink, "scaling", problems.count * 3 * job.steps);
+    job.progress = lab_progress_start(&cli_sink, "scaling",
+                                      problems.count * 3 * (size_t)cli_args_integer(args, "steps"));
     for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
         code = scale_problem(&job, &problems.items[i]);
     lab_progress_end(&job.progress);
     if (code == CLI_OK)
-        code = scaling_report_end(&job);
+        code = report_end(&job);
     json_decref(job.problems);
     heed_context_destroy(job.context);
     cli_problems_free(&problems);

@@ -60,14 +60,14 @@ static heed_status time_calls(timeline *line, lab_bench_engine *engine)
     return status;
 }
 
-static cli_exit measure(timeline *line, const profile_subject *subject, heed_context *context,
+static cli_exit measure(timeline *line, const cli_args *args, heed_context *context,
                         const heed_problem *problem)
 {
     const lab_bench_source source = { .problem = *problem };
     lab_bench_tensors tensors;
     lab_bench_engine engine;
     heed_plan *plan;
-    heed_status status = profile_plan(subject, context, problem, &plan);
+    heed_status status = profile_plan(args, context, problem, &plan);
     if (status != HEED_OK)
         return cli_fail(status, line->spec);
     snprintf(line->kernel, sizeof line->kernel, "%s", heed_plan_name(plan));
@@ -76,7 +76,7 @@ static cli_exit measure(timeline *line, const profile_subject *subject, heed_con
         heed_plan_destroy(plan);
         return cli_fail(status, line->spec);
     }
-    status = lab_bench_engine_start(&engine, &tensors, plan);
+    status = lab_bench_engine_start(&engine, &tensors, plan, NULL);
     if (status == HEED_OK)
         status = time_calls(line, &engine);
     lab_bench_engine_stop(&engine);
@@ -217,8 +217,7 @@ static cli_exit show_problem(const cli_args *args, heed_context *context,
     if (!line.times)
         return CLI_ENVIRONMENT;
     heed_problem_print(problem, line.spec, sizeof line.spec);
-    const profile_subject subject = profile_subject_read(args);
-    cli_exit code = measure(&line, &subject, context, problem);
+    cli_exit code = measure(&line, args, context, problem);
     if (code == CLI_OK && !summarize(&line, &summary))
         code = CLI_ENVIRONMENT;
     if (code == CLI_OK && cli_args_json(args))

@@ -69,12 +69,12 @@ typedef struct report_record {
     field_reader reader;
     json_t *json;     /* owns all texts */
     json_t *manifest; /* made from its parts; NULL: none */
-    const char *device, *features, *backend, *cpu_level, *build, *hash, *effort, *kernel;
-    const char *cpu, *system, *compiler, *heed, *commit, *time, *governor;
+    lab_record_device device;
+    lab_record_environment around; /* without the number of threads, and what follows from others */
+    const char *cpu_level, *effort, *kernel, *time;
     bool dirty, cold, replay, behind;
     int64_t threads, seed;
     double load, seconds;
-    double memory_bytes, cache_bytes, multiprocessors, clock_hz, bandwidth; /* of the device */
     report_row *rows;
     size_t row_count, row_limit; /* rows read; rows in the file */
 } report_record;
@@ -118,6 +118,9 @@ void report_records_free(report_records *records);
 /* report_match_of() returns the figures of @rival in @row, or NULL if it has none. */
 const report_match *report_match_of(const report_row *row, const char *rival);
 
+/* report_has_rival() returns true if the rival @name has a figure in @set. */
+bool report_has_rival(const report_set *set, const char *name);
+
 /* report_order_text() compares like strcmp(); NULL equals "". */
 int report_order_text(const char *a, const char *b);
 
@@ -132,8 +135,7 @@ const report_record *report_newest(const report_set *set);
 size_t report_count_trusted(const lab_final_board *board, const char *word);
 
 /* -------------------------------------------------------------------------- */
-/* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c,  */
-/* _brief.c, _json.c: output                                                  */
+/* report_page.c, _tables.c, _plots.c, _doubts.c, _history.c, _board_page.c   */
 /* -------------------------------------------------------------------------- */
 
 typedef struct report_run {
@@ -159,9 +161,6 @@ void report_missing(lab_page *page, const report_set *set); /* missing figures, 
 void report_history(lab_page *page, const report_records *records);
 void report_board_page(lab_page *page, const lab_final_board *board);
 
-/* report_json() returns everything, for the caller to release; NULL if out of memory. */
-json_t *report_json(const report_run *run);
-
 /* report_time() writes seconds in the form of a page, "-" for none; report_geomean() returns the
  * geometric mean of the ratios of a rival over the set, 0 if there are none. */
 const char *report_time(double seconds, char text[32]);
@@ -171,6 +170,12 @@ double report_geomean(const report_set *set, const char *rival);
  * if a row has none. */
 #define REPORT_MEAN_SIZE 64
 const char *report_mean(const report_set *set, const char *rival, char text[REPORT_MEAN_SIZE]);
+
+/* Each adds a cell: a time, "-" for none; a rate in the unit of its column; a 99 % interval, in
+ * which @high is 0 for none. */
+void report_add_time(lab_page *page, double seconds);
+void report_add_rate(lab_page *page, double rate);
+void report_add_interval(lab_page *page, double low, double high);
 
 /* report_verdict_style() returns the style of a verdict such as "FASTER"; plain for NULL. */
 lab_page_style report_verdict_style(const char *verdict);
@@ -192,7 +197,8 @@ typedef struct report_pair {
 } report_pair;
 size_t report_history_pairs(const report_records *records, report_pair *pairs);
 
-/* report_row_find() returns the row of @set for the same problem and values as @row, or NULL. */
+/* report_row_find() returns the row of @set for the same problem and values as @row, or NULL; NULL
+ * also if one of the two has no figure. */
 const report_row *report_row_find(const report_set *set, const report_row *row);
 
 #endif /* CLI_REPORT_H */

@@ -11,11 +11,6 @@
 
 #define DOTS_MAX 300 /* of a drawing */
 
-static bool same_device(const lab_final_trial *a, const lab_final_trial *b)
-{
-    return strcmp(a->row.device, b->row.device) == 0 && a->row.threads == b->row.threads;
-}
-
 /* ---- All trials ---- */
 
 size_t report_count_trusted(const lab_final_board *board, const char *word)
@@ -28,22 +23,21 @@ size_t report_count_trusted(const lab_final_board *board, const char *word)
 
 static void print_verdicts(lab_page *page, const lab_final_board *board)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "verdict|trials>|meaning");
+    lab_page_columns(page, "verdict|trials>|meaning");
     for (int v = 0; v <= LAB_RECORD_VERDICTS; v++) {
         size_t count = 0;
         for (size_t i = 0; i < board->count; i++)
             count += lab_record_verdict_find(board->trials[i].row.verdict) == (lab_record_verdict)v;
         if (count == 0)
             continue;
-        lab_table_cell(table, "%s", lab_record_verdict_name((lab_record_verdict)v));
-        lab_table_cell(table, "%zu", count);
-        lab_table_cell(table, "%s",
+        lab_table_cell(page->table, "%s", lab_record_verdict_name((lab_record_verdict)v));
+        lab_table_cell(page->table, "%zu", count);
+        lab_table_cell(page->table, "%s",
                        v < LAB_RECORD_VERDICTS ? lab_record_verdict_meaning((lab_record_verdict)v)
                                                : "a word of a newer heed");
     }
     lab_page_heading(page, 3, "Verdicts of all trials");
-    lab_page_table(page, table);
+    lab_page_table(page);
 }
 
 static void print_trust(lab_page *page, const lab_final_board *board)
@@ -90,24 +84,21 @@ static void print_trust(lab_page *page, const lab_final_board *board)
 /* ---- Leaders ---- */
 
 /* Adds the fastest rival, and its time over the leader's. */
-static void add_comparison(lab_page *page, lab_table *table, const lab_record_row *row)
+static void add_comparison(lab_page *page, const lab_record_row *row)
 {
-    if (!row->against || !(row->ratio > 0)) {
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
-        lab_table_cell(table, "%s", "");
-        return;
-    }
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s %.2fx", row->against, row->ratio);
-    if (row->high > row->low)
-        lab_page_cell(page, table, report_verdict_style(row->compared), "%.3f to %.3f %s", row->low,
-                      row->high, row->compared ? row->compared : "");
+    bool known = row->against && row->ratio > 0;
+    const char *verdict = row->compared ? row->compared : "";
+    lab_page_known(page, known, "%s %.2fx", known ? row->against : "", row->ratio);
+    if (known && row->high > row->low)
+        lab_page_cell(page, report_verdict_style(verdict), "%.3f to %.3f %s", row->low, row->high,
+                      verdict);
     else
-        lab_page_cell(page, table, report_verdict_style(row->compared), "%s",
-                      row->compared ? row->compared : "");
+        lab_page_cell(page, report_verdict_style(known ? verdict : NULL), "%s",
+                      known ? verdict : "");
 }
 
 /* Adds the share from the board, else from the known ceilings of the device. */
-static void add_share(lab_page *page, lab_table *table, const lab_record_row *row)
+static void add_share(lab_page *page, const lab_record_row *row)
 {
     const lab_final_place place = { row->device, row->features, row->threads,
                                     strcmp(row->timing, "cold") == 0 };
@@ -116,59 +107,52 @@ static void add_share(lab_page *page, lab_table *table, const lab_record_row *ro
     double share = row->of_roofline > 0 ? row->of_roofline
                    : known              ? limit.seconds / row->seconds
                                         : 0;
-    if (share > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * share);
-    else
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
-    lab_page_cell(page, table, known ? LAB_PAGE_PLAIN : LAB_PAGE_FAINT, "%s",
-                  known ? limit.binds : "-");
+    lab_page_known(page, share > 0, "%.0f %%", 100 * share);
+    lab_page_known(page, known, "%s", known ? limit.binds : "");
 }
 
-static void add_leader(lab_page *page, lab_table *table, const lab_final_trial *trial)
+static void add_leader(lab_page *page, const lab_final_trial *trial)
 {
     char text[LAB_FORMAT_SIZE], name[LAB_FINAL_NAME];
     const lab_record_row *row = &trial->row;
     double rate = row->rate * (strcmp(row->backend, "cpu") == 0 ? 1e-9 : 1e-12);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)row->trial);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->timing);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s%s%s", lab_final_name(trial, name),
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%lld", (long long)row->trial);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->timing);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s%s%s", lab_final_name(trial, name),
                   row->foreign ? ", a source of its own" : "", row->promoted ? " *" : "");
-    lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_time(row->seconds, text));
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
-    add_share(page, table, row);
-    add_comparison(page, table, row);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
+    lab_page_cell(page, LAB_PAGE_BOLD, "%s", report_time(row->seconds, text));
+    report_add_rate(page, rate);
+    add_share(page, row);
+    add_comparison(page, row);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
                   row->dirty ? "+" : "");
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.10s", row->ended);
-    lab_page_cell(page, table, strcmp(row->trusted, "yes") == 0 ? LAB_PAGE_GOOD : LAB_PAGE_WARN,
-                  "%s", row->trusted);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%.10s", row->ended);
+    lab_page_cell(page, strcmp(row->trusted, "yes") == 0 ? LAB_PAGE_GOOD : LAB_PAGE_WARN, "%s",
+                  row->trusted);
 }
 
 static void print_leaders(lab_page *page, const lab_final_trial *trials, size_t count)
 {
     bool cpu = strcmp(trials->row.backend, "cpu") == 0;
-    lab_table *table = lab_table_create();
     size_t leaders = 0;
-    lab_table_columns(table, "trial>|problem|kernel|time>");
-    lab_table_column(table, cpu ? "GFLOP/s" : "TFLOP/s", LAB_RIGHT);
-    lab_table_columns(table, "of limit>|bound by|rival/heed>|99 % interval|commit|date|trusted");
     for (size_t i = 0; i < count; i++)
-        if (trials[i].leads) {
-            add_leader(page, table, &trials[i]);
-            leaders++;
-        }
-    if (leaders > 0) {
-        lab_page_paragraph(
-            page, "The leaders. rival/heed: how many times as long the fastest rival "
-                  "took in the same run; *: promoted after a comparison side by side; "
-                  "of limit: as the board has it, else by ceilings that were measured on this "
-                  "machine or by the data sheet of the device. Times of "
-                  "different days are history.");
-        lab_page_table(page, table);
+        leaders += trials[i].leads;
+    if (leaders == 0) {
+        lab_page_paragraph(page, "There is no leader: no trial was right, timed and confirmed.");
         return;
     }
-    lab_table_destroy(table);
-    lab_page_paragraph(page, "There is no leader: no trial was right, timed and confirmed.");
+    lab_page_columns(page, "trial>|problem|kernel|time>");
+    lab_page_column(page, cpu ? "GFLOP/s" : "TFLOP/s", LAB_RIGHT);
+    lab_page_columns(page, "of limit>|bound by|rival/heed>|99 % interval|commit|date|trusted");
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].leads)
+            add_leader(page, &trials[i]);
+    lab_page_paragraph(page, "The leaders. rival/heed: how many times as long the fastest rival "
+                             "took in the same run; *: promoted after a comparison side by side; "
+                             "of limit: as the board has it, else by ceilings that were measured "
+                             "on this machine or by the data sheet of the device. Times of "
+                             "different days are history.");
+    lab_page_table(page);
 }
 
 /* ---- History ---- */
@@ -255,36 +239,27 @@ static void draw_history(lab_page *page, const lab_final_trial *trials, size_t c
 
 /* ---- Unbeaten leaders ---- */
 
-static void add_fact(lab_page *page, lab_table *table, int64_t value)
-{
-    if (value >= 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)value);
-    else
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
-}
-
 static void print_front(lab_page *page, const lab_final_trial *trials, size_t count)
 {
-    char text[LAB_FORMAT_SIZE], name[LAB_FINAL_NAME];
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem|kernel|trial>|time>|registers>|shared bytes>|spilled bytes>");
+    char name[LAB_FINAL_NAME];
+    lab_page_columns(page, "problem|kernel|trial>|time>|registers>|shared bytes>|spilled bytes>");
     for (size_t i = 0; i < count; i++) {
         const lab_final_trial *trial = &trials[i];
+        const int64_t facts[] = { trial->registers, trial->shared, trial->spills };
         if (!trial->front)
             continue;
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", trial->row.problem, trial->row.timing);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_final_name(trial, name));
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%lld", (long long)trial->row.trial);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(trial->row.seconds, text));
-        add_fact(page, table, trial->registers);
-        add_fact(page, table, trial->shared);
-        add_fact(page, table, trial->spills);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", trial->row.problem, trial->row.timing);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", lab_final_name(trial, name));
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%lld", (long long)trial->row.trial);
+        report_add_time(page, trial->row.seconds);
+        for (size_t f = 0; f < sizeof facts / sizeof *facts; f++)
+            lab_page_known(page, facts[f] >= 0, "%lld", (long long)facts[f]);
     }
     lab_page_heading(page, 3, "The Pareto front");
     lab_page_paragraph(page, "The trials of each problem that no other one dominates: none is at "
                              "least as good in time, registers and shared memory and better in "
                              "one of them.");
-    lab_page_table(page, table);
+    lab_page_table(page);
 }
 
 /* ---- The section ---- */
@@ -312,7 +287,8 @@ void report_board_page(lab_page *page, const lab_final_board *board)
     print_trust(page, board);
     for (size_t i = 0, end; i < board->count; i = end) {
         for (end = i + 1; end < board->count; end++)
-            if (!same_device(&board->trials[i], &board->trials[end]))
+            if (strcmp(board->trials[i].row.device, board->trials[end].row.device) != 0 ||
+                board->trials[i].row.threads != board->trials[end].row.threads)
                 break;
         print_device(page, &board->trials[i], end - i);
     }

@@ -19,8 +19,8 @@ static void warn_of_sources(lab_page *page, const report_set *set)
             lab_page_warning(page,
                              "%s was made by sources with changes on top of commit %s: nobody can "
                              "get them back from the commit.",
-                             r->path, r->commit);
-        if (!r->commit || strcmp(r->commit, "unknown") == 0)
+                             r->path, r->around.commit);
+        if (!r->around.commit || strcmp(r->around.commit, "unknown") == 0)
             lab_page_warning(page, "%s does not say which commit made it.", r->path);
         if (r->load > LOAD_QUIET && !r->replay)
             lab_page_warning(page,

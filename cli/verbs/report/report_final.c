@@ -57,18 +57,6 @@ static bool write_leaders(const report_final *final, FILE *stream, bool *any)
     return lab_page_end(&page);
 }
 
-static bool write_roofline(const report_final *final, FILE *stream, bool *any)
-{
-    *any = report_final_roofline_file(final, stream);
-    return true;
-}
-
-static bool write_pareto(const report_final *final, FILE *stream, bool *any)
-{
-    *any = report_final_pareto_file(final, stream);
-    return true;
-}
-
 static bool write_page(const report_final *final, FILE *stream, bool *any)
 {
     *any = true;
@@ -79,9 +67,12 @@ static const struct {
     const char *name;
     write_fn *write;
 } files[] = {
-    { "final_summary.md", write_summary }, { "findings.md", write_findings },
-    { "leaderboard.md", write_leaders },   { "champion.diff", report_final_diff },
-    { "roofline.svg", write_roofline },    { "pareto.svg", write_pareto },
+    { "final_summary.md", write_summary },
+    { "findings.md", write_findings },
+    { "leaderboard.md", write_leaders },
+    { "champion.diff", report_final_diff },
+    { "roofline.svg", report_final_roofline_file },
+    { "pareto.svg", report_final_pareto_file },
     { "report.html", write_page },
 };
 #define FILES (sizeof files / sizeof *files)
@@ -121,13 +112,6 @@ static cli_exit prepare(folder *all, const char *name, size_t i)
     return CLI_OK;
 }
 
-static cli_exit write_one(folder *all, const report_final *final, size_t i)
-{
-    if (!files[i].write(final, all->outputs[i].file, &all->any[i]))
-        return no_memory();
-    return CLI_OK;
-}
-
 static cli_exit finish(folder *all, size_t i)
 {
     lab_error error;
@@ -141,14 +125,15 @@ static cli_exit finish(folder *all, size_t i)
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
-static cli_exit write_folder(const report_final *final, const char *name)
+cli_exit report_final_write(const report_final *final, const char *name)
 {
     folder all = { .begun = { false } };
     cli_exit code = CLI_OK;
     for (size_t i = 0; code == CLI_OK && i < FILES; i++)
         code = prepare(&all, name, i);
     for (size_t i = 0; code == CLI_OK && i < FILES; i++)
-        code = write_one(&all, final, i);
+        if (!files[i].write(final, all.outputs[i].file, &all.any[i]))
+            code = no_memory();
     for (size_t i = 0; code == CLI_OK && i < FILES; i++)
         code = finish(&all, i);
     for (size_t i = 0; i < FILES; i++) {
@@ -209,11 +194,6 @@ cli_exit report_final_begin(report_final *final, const report_run *run, lab_reco
             code = read_text(record, final->searches[i].champion, &final->texts[i][1]);
     }
     return code == CLI_OK ? report_final_rows(final) : code;
-}
-
-cli_exit report_final_write(const report_final *final, const char *name)
-{
-    return write_folder(final, name);
 }
 
 void report_final_page(lab_page *page, const report_final *final)

@@ -61,9 +61,9 @@ void report_final_commands(lab_page *page, const report_final *final);
 void report_final_roofline(lab_page *page, const report_final *final);
 void report_final_pareto(lab_page *page, const report_final *final);
 
-/* Write drawings as separate SVG files; false: there is nothing to draw. */
-bool report_final_roofline_file(const report_final *final, FILE *stream);
-bool report_final_pareto_file(const report_final *final, FILE *stream);
+/* Write drawings as separate SVG files; false: out of memory. *@any: there is something to draw. */
+bool report_final_roofline_file(const report_final *final, FILE *stream, bool *any);
+bool report_final_pareto_file(const report_final *final, FILE *stream, bool *any);
 
 /* report_final_diff() writes the changes from the first kernels to the champions; false if out of
  * memory. *@any: there are changes. */

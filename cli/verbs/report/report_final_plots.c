@@ -184,12 +184,13 @@ static bool draw_roofline(const report_final *final, size_t at, FILE *stream, bo
     return good;
 }
 
-bool report_final_roofline_file(const report_final *final, FILE *stream)
+bool report_final_roofline_file(const report_final *final, FILE *stream, bool *any)
 {
-    for (size_t i = 0; i < final->row_count; i++)
-        if (is_first(final, i))
-            return draw_roofline(final, i, stream, true);
-    return false;
+    size_t i = 0;
+    while (i < final->row_count && !is_first(final, i))
+        i++;
+    *any = i < final->row_count;
+    return !*any || draw_roofline(final, i, stream, true);
 }
 
 void report_final_roofline(lab_page *page, const report_final *final)
@@ -314,10 +315,9 @@ static bool draw_pareto(const report_final *final, const cost_axis *cost, FILE *
     return good;
 }
 
-bool report_final_pareto_file(const report_final *final, FILE *stream)
+bool report_final_pareto_file(const report_final *final, FILE *stream, bool *any)
 {
-    bool drawn;
-    return draw_pareto(final, &costs[0], stream, true, &drawn) && drawn;
+    return draw_pareto(final, &costs[0], stream, true, any);
 }
 
 void report_final_pareto(lab_page *page, const report_final *final)

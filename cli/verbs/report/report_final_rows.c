@@ -11,25 +11,10 @@
 
 /* ---- Commands ---- */
 
-/* Writes @text as one word of a shell. */
-static void write_word(FILE *stream, const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-+=:,./@%";
-    if (*text && strspn(text, plain) == strlen(text)) {
-        fputs(text, stream);
-        return;
-    }
-    fputc('\'', stream);
-    for (; *text; text++)
-        fputs(*text == '\'' ? "'\\''" : (const char[]){ *text, '\0' }, stream);
-    fputc('\'', stream);
-}
-
 static void add_word(FILE *stream, const char *option, const char *text)
 {
     fprintf(stream, " %s ", option);
-    write_word(stream, text);
+    cli_shell_word(stream, text);
 }
 
 /* Adds the options for the device. A CPU's features are those that it was allowed to use. */
@@ -65,7 +50,7 @@ static void write_command(FILE *stream, const report_final *final, const report_
     if (record && record->seed > 0)
         fprintf(stream, " --seed %lld", (long long)record->seed);
     fputc(' ', stream);
-    write_word(stream, row->problem);
+    cli_shell_word(stream, row->problem);
 }
 
 static bool make_command(report_final *final, report_final_row *row, const char *peers,
@@ -80,15 +65,11 @@ static bool make_command(report_final *final, report_final_row *row, const char 
 
 /* ---- Opponents ---- */
 
-static bool is_sdpa(const char *name)
-{
-    return strncmp(name, "torch", strlen("torch")) == 0;
-}
-
 /* Keeps the fastest of each kind. */
 static void take_side(report_final_row *row, const lab_final_side *side)
 {
-    lab_final_side *best = is_sdpa(side->name) ? &row->sdpa : &row->other;
+    const bool sdpa = strncmp(side->name, "torch", strlen("torch")) == 0;
+    lab_final_side *best = sdpa ? &row->sdpa : &row->other;
     if (side->p50 > 0 && side->ratio > 0 && (!*best->name || side->p50 < best->p50))
         *best = *side;
 }
@@ -167,13 +148,6 @@ static void take_match(report_final_row *row, const report_match *match, FILE *p
     fprintf(peers, "%s%s", ftell(peers) > 0 ? "," : "", match->name);
 }
 
-/* The last part of its path. */
-static const char *file_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool add_record_row(report_final *final, const report_row *it)
 {
     report_final_row *row = &final->rows[final->row_count++];
@@ -182,14 +156,14 @@ static bool add_record_row(report_final *final, const report_row *it)
     size_t size;
     *row = (report_final_row){
         .problem = it->problem,
-        .place = { r->device, r->features, (int)r->threads, r->cold },
-        .cuda = r->backend ? strcmp(r->backend, "cuda") == 0 : r->replay,
+        .place = { r->device.name, r->around.features, (int)r->threads, r->cold },
+        .cuda = r->device.backend ? strcmp(r->device.backend, "cuda") == 0 : r->replay,
         .p50 = it->p50,
         .p90 = it->p90,
-        .commit = r->commit,
+        .commit = r->around.commit,
         .dirty = r->dirty,
     };
-    snprintf(row->from, sizeof row->from, "%.150s", file_of(r->path));
+    snprintf(row->from, sizeof row->from, "%.150s", basename(r->path));
     snprintf(row->kernel, sizeof row->kernel, "%s", it->kernel ? it->kernel : "");
     if (it->error < 0)
         snprintf(row->gates, sizeof row->gates, "unverified");

@@ -6,47 +6,30 @@
 
 #include "base/plural.h"
 #include "report/diff.h"
-#include "report/format.h"
 #include "report_final.h"
 
-static void add_text(lab_page *page, lab_table *table, const char *text)
+static void add_text(lab_page *page, const char *text)
 {
-    lab_page_cell(page, table, text && *text ? LAB_PAGE_PLAIN : LAB_PAGE_FAINT, "%s",
-                  text && *text ? text : "-");
-}
-
-static void add_time(lab_page *page, lab_table *table, double seconds)
-{
-    char text[LAB_FORMAT_SIZE];
-    add_text(page, table, report_time(seconds, text));
+    lab_page_known(page, text && *text, "%s", text);
 }
 
 /* Adds ratio, interval and verdict. */
-static void add_side(lab_page *page, lab_table *table, const lab_final_side *side)
+static void add_side(lab_page *page, const lab_final_side *side)
 {
     if (!*side->name) {
         for (int i = 0; i < 3; i++)
-            add_text(page, table, NULL);
+            add_text(page, NULL);
         return;
     }
-    int decimals = side->high < 9.9995 ? 3 : 1;
-    lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", side->ratio);
-    if (side->high > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f to %.*f", decimals, side->low, decimals,
-                      side->high);
-    else
-        lab_page_cell(page, table, LAB_PAGE_WARN, "none");
-    lab_page_cell(page, table, report_verdict_style(side->verdict), "%s", side->verdict);
+    lab_page_cell(page, LAB_PAGE_BOLD, "%.2fx", side->ratio);
+    report_add_interval(page, side->low, side->high);
+    lab_page_cell(page, report_verdict_style(side->verdict), "%s", side->verdict);
 }
 
-static void add_share(lab_page *page, lab_table *table, const report_final_row *row)
+static void add_share(lab_page *page, const report_final_row *row)
 {
-    if (row->share > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f %%", row->share < 0.0995 ? 1 : 0,
-                      100 * row->share);
-    else
-        add_text(page, table, NULL);
-    add_text(page, table, row->binds);
+    lab_page_known(page, row->share > 0, "%.*f %%", row->share < 0.0995 ? 1 : 0, 100 * row->share);
+    add_text(page, row->binds);
 }
 
 /* ---- Results ---- */
@@ -62,19 +45,18 @@ static size_t end_of_device(const report_final *final, size_t begin)
     return end;
 }
 
-static void add_result(lab_page *page, lab_table *table, const report_final_row *row)
+static void add_result(lab_page *page, const report_final_row *row)
 {
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem,
-                  row->place.cold ? "cold" : "hot");
-    add_text(page, table, row->sdpa.name);
-    add_time(page, table, row->sdpa.p50);
-    add_time(page, table, row->sdpa.p90);
-    add_time(page, table, row->p50);
-    add_time(page, table, row->p90);
-    add_side(page, table, &row->sdpa);
-    add_share(page, table, row);
-    add_text(page, table, row->gates);
-    add_text(page, table, row->from);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->place.cold ? "cold" : "hot");
+    add_text(page, row->sdpa.name);
+    report_add_time(page, row->sdpa.p50);
+    report_add_time(page, row->sdpa.p90);
+    report_add_time(page, row->p50);
+    report_add_time(page, row->p90);
+    add_side(page, &row->sdpa);
+    add_share(page, row);
+    add_text(page, row->gates);
+    add_text(page, row->from);
 }
 
 typedef bool lacks_fn(const report_final_row *row);
@@ -142,14 +124,13 @@ static void say_missing(lab_page *page, const report_final *final)
 /* Prints the rows of one device. */
 static void print_results(lab_page *page, const report_final_row *rows, size_t count)
 {
-    lab_table *table = lab_table_create();
     lab_page_heading(page, 3, "%s: %s", rows->place.device,
                      rows->trial ? "leaders of the board" : "records");
-    lab_table_columns(table, "problem|SDPA|SDPA p50>|SDPA p90>|heed p50>|heed p90>|speed-up>|"
-                             "99 % interval>|heed is|of limit>|bound by|gates|from");
+    lab_page_columns(page, "problem|SDPA|SDPA p50>|SDPA p90>|heed p50>|heed p90>|speed-up>|"
+                           "99 % interval>|heed is|of limit>|bound by|gates|from");
     for (size_t i = 0; i < count; i++)
-        add_result(page, table, &rows[i]);
-    lab_page_table(page, table);
+        add_result(page, &rows[i]);
+    lab_page_table(page);
 }
 
 void report_final_results(lab_page *page, const report_final *final)
@@ -177,33 +158,31 @@ void report_final_results(lab_page *page, const report_final *final)
 
 /* ---- The leaderboard ---- */
 
-static void add_leader(lab_page *page, lab_table *table, const report_final_row *row)
+static void add_leader(lab_page *page, const report_final_row *row)
 {
     const lab_final_side *side = *row->sdpa.name ? &row->sdpa : &row->other;
-    add_text(page, table, row->from + strlen("trial "));
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s, %s", row->problem,
-                  row->place.cold ? "cold" : "hot");
-    add_text(page, table, row->kernel);
-    add_time(page, table, row->p50);
-    add_share(page, table, row);
-    add_text(page, table, side->name);
-    add_side(page, table, side);
-    add_text(page, table, row->gates);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
+    add_text(page, row->from + strlen("trial "));
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->place.cold ? "cold" : "hot");
+    add_text(page, row->kernel);
+    report_add_time(page, row->p50);
+    add_share(page, row);
+    add_text(page, side->name);
+    add_side(page, side);
+    add_text(page, row->gates);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
                   row->dirty ? "+" : "");
-    add_text(page, table, row->trusted);
+    add_text(page, row->trusted);
 }
 
 /* Prints the rows of one device. */
 static void print_leaders(lab_page *page, const report_final_row *rows, size_t count)
 {
-    lab_table *table = lab_table_create();
     lab_page_heading(page, 3, "%s", rows->place.device);
-    lab_table_columns(table, "trial|problem|kernel|heed p50>|of limit>|bound by|beside|its time/"
-                             "heed's>|99 % interval>|heed is|gates|commit|trusted");
+    lab_page_columns(page, "trial|problem|kernel|heed p50>|of limit>|bound by|beside|its time/"
+                           "heed's>|99 % interval>|heed is|gates|commit|trusted");
     for (size_t i = 0; i < count; i++)
-        add_leader(page, table, &rows[i]);
-    lab_page_table(page, table);
+        add_leader(page, &rows[i]);
+    lab_page_table(page);
 }
 
 void report_final_leaders(lab_page *page, const report_final *final)
@@ -271,16 +250,15 @@ void report_final_change(lab_page *page, const report_final *final)
 
 void report_final_commands(lab_page *page, const report_final *final)
 {
-    lab_table *table = lab_table_create();
     lab_page_heading(page, 2, "Commands that repeat each figure");
     lab_page_paragraph(page, "Each command times the kernel again on the same kind of device, in "
                              "turns with the rivals there. 'heed gate' builds a source from the "
                              "board, and times it in turns with heed's plan of today.");
-    lab_table_columns(table, "figure of|problem|command");
+    lab_page_columns(page, "figure of|problem|command");
     for (size_t i = 0; i < final->row_count; i++) {
-        add_text(page, table, final->rows[i].from);
-        add_text(page, table, final->rows[i].problem);
-        add_text(page, table, final->rows[i].command);
+        add_text(page, final->rows[i].from);
+        add_text(page, final->rows[i].problem);
+        add_text(page, final->rows[i].command);
     }
-    lab_page_table(page, table);
+    lab_page_table(page);
 }

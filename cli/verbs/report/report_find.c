@@ -42,7 +42,7 @@ static cli_exit out_of_memory(const char *path)
 /* Rows whose record has no limit get the known limit of the device. */
 static void fill_limits(report_record *r)
 {
-    const lab_final_place place = { r->device, r->features, (int)r->threads, r->cold };
+    const lab_final_place place = { r->device.name, r->around.features, (int)r->threads, r->cold };
     for (size_t i = 0; i < r->row_count; i++) {
         report_row *row = &r->rows[i];
         lab_final_limit limit;
@@ -168,10 +168,10 @@ static size_t folder_length(const char *path)
 static bool go_together(const report_record *a, const report_record *b)
 {
     size_t length = folder_length(a->path);
-    return same_text(a->device, b->device) && same_text(a->features, b->features) &&
-           a->threads == b->threads && a->cold == b->cold && a->replay == b->replay &&
-           a->behind == b->behind && length == folder_length(b->path) &&
-           strncmp(a->path, b->path, length) == 0;
+    return same_text(a->device.name, b->device.name) &&
+           same_text(a->around.features, b->around.features) && a->threads == b->threads &&
+           a->cold == b->cold && a->replay == b->replay && a->behind == b->behind &&
+           length == folder_length(b->path) && strncmp(a->path, b->path, length) == 0;
 }
 
 static int by_time(const void *a, const void *b)
@@ -181,12 +181,16 @@ static int by_time(const void *a, const void *b)
     return order ? order : strcmp(x->path, y->path);
 }
 
+static bool is_same_problem(const report_row *a, const report_row *b)
+{
+    return strcmp(a->problem, b->problem) == 0 && same_text(a->label, b->label);
+}
+
 const report_row *report_row_find(const report_set *set, const report_row *row)
 {
-    for (size_t i = 0; i < set->row_count; i++)
-        if (strcmp(set->rows[i]->problem, row->problem) == 0 &&
-            same_text(set->rows[i]->label, row->label))
-            return set->rows[i];
+    for (size_t i = 0; row->ok && i < set->row_count; i++)
+        if (is_same_problem(set->rows[i], row))
+            return set->rows[i]->ok ? set->rows[i] : NULL;
     return NULL;
 }
 
@@ -195,9 +199,7 @@ const report_row *report_row_find(const report_set *set, const report_row *row)
 static void add_row(report_set *set, const report_row *row)
 {
     for (size_t i = 0; i < set->row_count; i++)
-        if (set->rows[i]->record != row->record &&
-            strcmp(set->rows[i]->problem, row->problem) == 0 &&
-            same_text(set->rows[i]->label, row->label)) {
+        if (set->rows[i]->record != row->record && is_same_problem(set->rows[i], row)) {
             if (row->ok && !set->rows[i]->ok)
                 set->rows[i] = row;
             return;
@@ -205,7 +207,7 @@ static void add_row(report_set *set, const report_row *row)
     set->rows[set->row_count++] = row;
 }
 
-static bool has_rival(const report_set *set, const char *name)
+bool report_has_rival(const report_set *set, const char *name)
 {
     for (size_t i = 0; i < set->rival_count; i++)
         if (strcmp(set->rivals[i], name) == 0)
@@ -218,7 +220,7 @@ static void add_rivals(report_set *set)
     for (size_t i = 0; i < set->row_count; i++)
         for (size_t j = 0; j < set->rows[i]->match_count; j++) {
             const report_match *match = &set->rows[i]->matches[j];
-            if (set->rows[i]->ok && match->ok && !has_rival(set, match->name))
+            if (set->rows[i]->ok && match->ok && !report_has_rival(set, match->name))
                 set->rivals[set->rival_count++] = match->name;
         }
 }

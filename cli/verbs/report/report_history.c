@@ -15,18 +15,16 @@
 static bool comparable(const report_set *a, const report_set *b)
 {
     const report_record *x = report_newest(a), *y = report_newest(b);
-    return strcmp(x->device, y->device) == 0 && x->threads == y->threads && x->cold == y->cold &&
-           x->replay == y->replay && x->behind == y->behind &&
+    return strcmp(x->device.name, y->device.name) == 0 && x->threads == y->threads &&
+           x->cold == y->cold && x->replay == y->replay && x->behind == y->behind &&
            report_order_text(x->cpu_level, y->cpu_level) == 0;
 }
 
 static size_t count_common(const report_set *a, const report_set *b)
 {
     size_t count = 0;
-    for (size_t i = 0; i < b->row_count; i++) {
-        const report_row *row = report_row_find(a, b->rows[i]);
-        count += row && row->ok && b->rows[i]->ok;
-    }
+    for (size_t i = 0; i < b->row_count; i++)
+        count += report_row_find(a, b->rows[i]) != NULL;
     return count;
 }
 
@@ -53,74 +51,62 @@ size_t report_history_pairs(const report_records *records, report_pair *pairs)
 
 /* ---- The table ---- */
 
-static bool is_common_rival(const report_pair *pair, const char *name)
-{
-    for (size_t i = 0; i < pair->before->rival_count; i++)
-        if (strcmp(pair->before->rivals[i], name) == 0)
-            return true;
-    return false;
-}
-
-static void add_ratio(lab_page *page, lab_table *table, const report_row *row, const char *rival)
+static void add_ratio(lab_page *page, const report_row *row, const char *rival)
 {
     const report_match *match = report_match_of(row, rival);
-    if (match)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", match->ratio);
-    else
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+    lab_page_known(page, match, "%.2fx", match ? match->ratio : 0);
 }
 
-static void add_row(lab_page *page, lab_table *table, const report_pair *pair,
-                    const report_row *before, const report_row *after)
+static void add_row(lab_page *page, const report_pair *pair, const report_row *before,
+                    const report_row *after)
 {
-    char then[32], now[32], label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_label(after, label));
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(before->p50, then));
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(after->p50, now));
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", before->p50 / after->p50);
+    char label[REPORT_LABEL_SIZE];
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_label(after, label));
+    report_add_time(page, before->p50);
+    report_add_time(page, after->p50);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%.2fx", before->p50 / after->p50);
     for (size_t i = 0; i < pair->after->rival_count; i++)
-        if (is_common_rival(pair, pair->after->rivals[i])) {
-            add_ratio(page, table, before, pair->after->rivals[i]);
-            add_ratio(page, table, after, pair->after->rivals[i]);
+        if (report_has_rival(pair->before, pair->after->rivals[i])) {
+            add_ratio(page, before, pair->after->rivals[i]);
+            add_ratio(page, after, pair->after->rivals[i]);
         }
 }
 
-static void add_columns(lab_page *page, lab_table *table, const report_pair *pair)
+static void add_columns(lab_page *page, const report_pair *pair)
 {
     char head[160];
-    lab_table_columns(table, "problem|before>|after>|before/after>");
+    lab_page_columns(page, "problem|before>|after>|before/after>");
     for (size_t i = 0; i < pair->after->rival_count; i++) {
         const char *name = pair->after->rivals[i];
-        if (!is_common_rival(pair, name))
+        if (!report_has_rival(pair->before, name))
             continue;
         snprintf(head, sizeof head, "%.100s/heed before", name);
-        lab_page_column(page, table, head, LAB_RIGHT);
-        lab_table_column(table, "after", LAB_RIGHT);
+        lab_page_column(page, head, LAB_RIGHT);
+        lab_page_column(page, "after", LAB_RIGHT);
     }
 }
 
 static void print_table(lab_page *page, const report_pair *pair)
 {
-    lab_table *table = lab_table_create();
     double logs = 0;
     size_t count = 0;
-    add_columns(page, table, pair);
+    add_columns(page, pair);
     for (size_t i = 0; i < pair->after->row_count; i++) {
         const report_row *after = pair->after->rows[i];
         const report_row *before = report_row_find(pair->before, after);
-        if (!before || !before->ok || !after->ok)
+        if (!before)
             continue;
-        add_row(page, table, pair, before, after);
+        add_row(page, pair, before, after);
         logs += log(before->p50 / after->p50);
         count++;
     }
-    lab_table_rule(table);
-    lab_page_cell(page, table, LAB_PAGE_BOLD, "geometric mean");
-    lab_table_cell(table, "%s", "");
-    lab_table_cell(table, "%s", "");
-    lab_page_cell(page, table, LAB_PAGE_BOLD, "%.2fx", exp(logs / (double)count));
-    lab_table_row_end(table);
-    lab_page_table(page, table);
+    lab_table_rule(page->table);
+    lab_page_cell(page, LAB_PAGE_BOLD, "geometric mean");
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+    lab_page_cell(page, LAB_PAGE_BOLD, "%.2fx", exp(logs / (double)count));
+    lab_table_row_end(page->table);
+    lab_page_table(page);
 }
 
 /* ---- The drawing ---- */
@@ -136,7 +122,7 @@ static void draw(lab_page *page, const report_pair *pair)
     for (size_t i = 0; !page->failed && i < pair->after->row_count; i++) {
         const report_row *after = pair->after->rows[i];
         const report_row *before = report_row_find(pair->before, after);
-        if (!before || !before->ok || !after->ok)
+        if (!before)
             continue;
         labels[count] = report_label(after, texts[count]);
         marks[count++].value = before->p50 / after->p50;
@@ -166,21 +152,21 @@ static void print_side(lab_page *page, const char *what, const report_set *set)
 {
     const report_record *r = report_newest(set);
     lab_page_item(page, "%s: %s, %s, heed at commit %s, %s.", what, r->path, r->time,
-                  r->commit ? r->commit : "unknown",
-                  r->features ? r->features : "features unknown");
+                  r->around.commit ? r->around.commit : "unknown",
+                  r->around.features ? r->around.features : "features unknown");
 }
 
 static void print_pair(lab_page *page, const report_pair *pair)
 {
     const report_record *before = report_newest(pair->before), *after = report_newest(pair->after);
-    lab_page_heading(page, 2, "History: %s before and after", after->device);
+    lab_page_heading(page, 2, "History: %s before and after", after->device.name);
     lab_page_warning(page, "These are two runs. Clocks, heat and neighbours differ between them, "
                            "so a difference here proves nothing and has no verdict. To know, let "
                            "both take turns: 'heed bench --against' or 'heed gate'. The ratios to "
                            "a rival were taken within one run each.");
     print_side(page, "Before", pair->before);
     print_side(page, "After", pair->after);
-    if (report_order_text(before->features, after->features) != 0)
+    if (report_order_text(before->around.features, after->around.features) != 0)
         lab_page_warning(page, "The driver, the compiler or the architecture is not the same.");
     draw(page, pair);
     print_table(page, pair);

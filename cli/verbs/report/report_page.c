@@ -19,10 +19,8 @@ static const char *or_unknown(const char *text)
 
 static void print_device(lab_page *page, const report_record *r)
 {
-    const json_t *facts = json_object_get(r->json, "device_facts");
-    double memory = json_number_value(json_object_get(facts, "memory_bytes"));
-    double units = json_number_value(json_object_get(facts, "multiprocessors"));
-    double clock = json_number_value(json_object_get(facts, "clock_hz"));
+    double memory = r->device.memory_bytes, units = r->device.multiprocessors,
+           clock = r->device.clock_hz;
     char parts[3][64] = { "", "", "" };
     if (units > 0 && units < 1e6)
         snprintf(parts[0], sizeof parts[0], ", %.0f multiprocessors", units);
@@ -30,18 +28,19 @@ static void print_device(lab_page *page, const report_record *r)
         snprintf(parts[1], sizeof parts[1], ", up to %.0f MHz", clock * 1e-6);
     if (memory > 0 && memory < 1e18)
         snprintf(parts[2], sizeof parts[2], ", %.0f GB of memory", memory * 1e-9);
-    lab_page_item(page, "Device: %s (%s)%s%s%s.", r->device,
-                  r->features ? r->features : or_unknown(r->cpu_level), parts[0], parts[1],
-                  parts[2]);
+    lab_page_item(page, "Device: %s (%s)%s%s%s.", r->device.name,
+                  r->around.features ? r->around.features : or_unknown(r->cpu_level), parts[0],
+                  parts[1], parts[2]);
 }
 
 static void print_made(lab_page *page, const report_record *r)
 {
-    lab_page_item(page, "Host: %s, %s; %lld thread%s of heed's.", or_unknown(r->cpu),
-                  or_unknown(r->system), (long long)r->threads, lab_plural(r->threads));
-    lab_page_item(page, "heed %s at commit %s%s; build %s; %s %s.", or_unknown(r->heed),
-                  or_unknown(r->commit), r->dirty ? ", with changes on top of it" : "",
-                  or_unknown(r->build), r->kernel ? "kernel" : "the planner's choice, effort",
+    lab_page_item(page, "Host: %s, %s; %lld thread%s of heed's.", or_unknown(r->around.cpu),
+                  or_unknown(r->around.system), (long long)r->threads, lab_plural(r->threads));
+    lab_page_item(page, "heed %s at commit %s%s; build %s; %s %s.", or_unknown(r->around.heed),
+                  or_unknown(r->around.commit), r->dirty ? ", with changes on top of it" : "",
+                  or_unknown(r->around.build),
+                  r->kernel ? "kernel" : "the planner's choice, effort",
                   r->kernel ? r->kernel : or_unknown(r->effort));
 }
 
@@ -95,8 +94,8 @@ static void print_sources(lab_page *page, const report_set *set)
         size_t used = rows_used(set, r);
         if (used > 0 || r->row_count == 0)
             lab_page_item(page, "Record %s, of %s: %zu problem%s at commit %s; manifest %.12s.",
-                          r->path, r->time, used, lab_plural(used), or_unknown(r->commit),
-                          r->hash ? r->hash : "unknown");
+                          r->path, r->time, used, lab_plural(used), or_unknown(r->around.commit),
+                          r->around.manifest ? r->around.manifest : "unknown");
     }
     print_replaced(page, set);
 }
@@ -105,8 +104,7 @@ static void print_manifest(lab_page *page, const report_record *r)
 {
     const char *name;
     json_t *part;
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "software|version|file|SHA-256");
+    lab_page_columns(page, "software|version|file|SHA-256");
     lab_page_heading(page, 3, "Software");
     lab_page_paragraph(page, "The manifest of %s; 'heed doctor --check' says what differs today.",
                        r->path);
@@ -115,12 +113,12 @@ static void print_manifest(lab_page *page, const report_record *r)
         const char *version = json_string_value(json_object_get(part, "version"));
         const char *file = json_string_value(json_object_get(part, "file"));
         const char *sha = json_string_value(json_object_get(part, "sha256"));
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", name);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", version ? version : "");
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", file ? file : "");
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.12s", sha ? sha : "");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", name);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", version ? version : "");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", file ? file : "");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%.12s", sha ? sha : "");
     }
-    lab_page_table(page, table);
+    lab_page_table(page);
 }
 
 /* ---- The state during the measurement ---- */
@@ -252,7 +250,7 @@ static void print_method(lab_page *page, const report_set *set)
 static void print_set(lab_page *page, const report_set *set)
 {
     const report_record *r = report_newest(set);
-    lab_page_heading(page, 2, "%s, %.10s, %s buffers%s", r->device, r->time,
+    lab_page_heading(page, 2, "%s, %.10s, %s buffers%s", r->device.name, r->time,
                      r->cold ? "cold" : "hot",
                      r->behind ? ", behind a kernel of another module" : "");
     print_device(page, r);

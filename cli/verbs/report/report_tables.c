@@ -27,14 +27,6 @@ typedef struct tally {
     double mean, least, most;
 } tally;
 
-static void count_verdict(tally *t, const char *verdict)
-{
-    t->faster += strcmp(verdict, "FASTER") == 0;
-    t->slower += strcmp(verdict, "SLOWER") == 0;
-    t->equivalent += strcmp(verdict, "EQUIVALENT") == 0;
-    t->ambiguous += strcmp(verdict, "AMBIGUOUS") == 0;
-}
-
 static tally tally_of(const report_set *set, const char *rival)
 {
     tally t = { .least = DBL_MAX };
@@ -48,7 +40,10 @@ static tally tally_of(const report_set *set, const char *rival)
         logs += log(match->ratio);
         t.least = fmin(t.least, match->ratio);
         t.most = fmax(t.most, match->ratio);
-        count_verdict(&t, match->verdict);
+        t.faster += strcmp(match->verdict, "FASTER") == 0;
+        t.slower += strcmp(match->verdict, "SLOWER") == 0;
+        t.equivalent += strcmp(match->verdict, "EQUIVALENT") == 0;
+        t.ambiguous += strcmp(match->verdict, "AMBIGUOUS") == 0;
     }
     t.mean = t.compared ? exp(logs / (double)t.compared) : 0;
     return t;
@@ -71,36 +66,35 @@ const char *report_mean(const report_set *set, const char *rival, char text[REPO
     return text;
 }
 
-static void add_mean(lab_page *page, lab_table *table, const report_set *set, const char *rival)
+static void add_mean(lab_page *page, const report_set *set, const char *rival)
 {
     char text[REPORT_MEAN_SIZE];
-    lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_mean(set, rival, text));
+    lab_page_cell(page, LAB_PAGE_BOLD, "%s", report_mean(set, rival, text));
 }
 
-static void add_count(lab_page *page, lab_table *table, lab_page_style style, size_t count)
+static void add_count(lab_page *page, lab_page_style style, size_t count)
 {
-    lab_page_cell(page, table, count ? style : LAB_PAGE_PLAIN, "%zu", count);
+    lab_page_cell(page, count ? style : LAB_PAGE_PLAIN, "%zu", count);
 }
 
 static void print_tallies(lab_page *page, const report_set *set)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "rival|problems>|heed is faster>|slower>|equivalent>|ambiguous>|"
-                             "no figure>|geometric mean>|least>|most>");
+    lab_page_columns(page, "rival|problems>|heed is faster>|slower>|equivalent>|ambiguous>|"
+                           "no figure>|geometric mean>|least>|most>");
     for (size_t i = 0; i < set->rival_count; i++) {
         const tally t = tally_of(set, set->rivals[i]);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", set->rivals[i]);
-        add_count(page, table, LAB_PAGE_PLAIN, t.compared);
-        add_count(page, table, LAB_PAGE_GOOD, t.faster);
-        add_count(page, table, LAB_PAGE_BAD, t.slower);
-        add_count(page, table, LAB_PAGE_PLAIN, t.equivalent);
-        add_count(page, table, LAB_PAGE_WARN, t.ambiguous);
-        add_count(page, table, LAB_PAGE_PLAIN, t.missing);
-        add_mean(page, table, set, set->rivals[i]);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", t.least);
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.2fx", t.most);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", set->rivals[i]);
+        add_count(page, LAB_PAGE_PLAIN, t.compared);
+        add_count(page, LAB_PAGE_GOOD, t.faster);
+        add_count(page, LAB_PAGE_BAD, t.slower);
+        add_count(page, LAB_PAGE_PLAIN, t.equivalent);
+        add_count(page, LAB_PAGE_WARN, t.ambiguous);
+        add_count(page, LAB_PAGE_PLAIN, t.missing);
+        add_mean(page, set, set->rivals[i]);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%.2fx", t.least);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%.2fx", t.most);
     }
-    lab_page_table(page, table);
+    lab_page_table(page);
 }
 
 /* ---- A line for each problem ---- */
@@ -111,24 +105,33 @@ static double unit_of(const report_set *set)
     return report_newest(set)->replay ? 1e12 : 1e9;
 }
 
-static void add_rate(lab_page *page, lab_table *table, double rate)
+void report_add_rate(lab_page *page, double rate)
 {
     char text[LAB_FORMAT_SIZE];
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
 }
 
-static void add_time(lab_page *page, lab_table *table, double seconds)
+void report_add_time(lab_page *page, double seconds)
 {
     char text[LAB_FORMAT_SIZE];
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_time(seconds, text));
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_time(seconds, text));
 }
 
-static void add_share(lab_page *page, lab_table *table, double share)
+void report_add_interval(lab_page *page, double low, double high)
+{
+    int decimals = high < 9.9995 ? 3 : 1;
+    if (high > 0)
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%.*f to %.*f", decimals, low, decimals, high);
+    else
+        lab_page_cell(page, LAB_PAGE_WARN, "none");
+}
+
+static void add_share(lab_page *page, double share)
 {
     if (share > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.0f %%", 100 * share);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%.0f %%", 100 * share);
     else
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "-");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "-");
 }
 
 lab_page_style report_verdict_style(const char *verdict)
@@ -149,53 +152,51 @@ static char verdict_sign(const char *verdict)
                                                 : '?';
 }
 
-static void add_ratio(lab_page *page, lab_table *table, const report_match *match)
+static void add_ratio(lab_page *page, const report_match *match)
 {
     if (match)
-        lab_page_cell(page, table, report_verdict_style(match->verdict), "%.2fx %c", match->ratio,
+        lab_page_cell(page, report_verdict_style(match->verdict), "%.2fx %c", match->ratio,
                       verdict_sign(match->verdict));
     else
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "-");
+        lab_page_cell(page, LAB_PAGE_FAINT, "-");
 }
 
-static void add_problem(lab_page *page, lab_table *table, const report_set *set,
-                        const report_row *row)
+static void add_problem(lab_page *page, const report_set *set, const report_row *row)
 {
     char label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", report_label(row, label));
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_label(row, label));
     if (!row->ok) {
-        lab_page_cell(page, table, LAB_PAGE_BAD, "%s", row->outcome);
-        lab_table_row_end(table);
+        lab_page_cell(page, LAB_PAGE_BAD, "%s", row->outcome);
+        lab_table_row_end(page->table);
         return;
     }
-    add_time(page, table, row->p50);
-    add_rate(page, table, row->rate / unit_of(set));
-    add_share(page, table, row->share);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
+    report_add_time(page, row->p50);
+    report_add_rate(page, row->rate / unit_of(set));
+    add_share(page, row->share);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
     for (size_t i = 0; i < set->rival_count; i++)
-        add_ratio(page, table, report_match_of(row, set->rivals[i]));
+        add_ratio(page, report_match_of(row, set->rivals[i]));
 }
 
 static void print_problems(lab_page *page, const report_set *set)
 {
     bool replay = report_newest(set)->replay;
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem|heed>");
-    lab_table_column(table, replay ? "TFLOP/s" : "GFLOP/s", LAB_RIGHT);
-    lab_table_columns(table, "of limit>|bound by");
+    lab_page_columns(page, "problem|heed>");
+    lab_page_column(page, replay ? "TFLOP/s" : "GFLOP/s", LAB_RIGHT);
+    lab_page_columns(page, "of limit>|bound by");
     for (size_t i = 0; i < set->rival_count; i++)
-        lab_page_column(page, table, set->rivals[i], LAB_RIGHT);
+        lab_page_column(page, set->rivals[i], LAB_RIGHT);
     for (size_t i = 0; i < set->row_count; i++)
-        add_problem(page, table, set, set->rows[i]);
+        add_problem(page, set, set->rows[i]);
     if (set->rival_count > 0) {
-        lab_table_rule(table);
-        lab_page_cell(page, table, LAB_PAGE_BOLD, "geometric mean");
+        lab_table_rule(page->table);
+        lab_page_cell(page, LAB_PAGE_BOLD, "geometric mean");
         for (int i = 0; i < 4; i++)
-            lab_table_cell(table, "%s", "");
+            lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
         for (size_t i = 0; i < set->rival_count; i++)
-            add_mean(page, table, set, set->rivals[i]);
+            add_mean(page, set, set->rivals[i]);
     }
-    lab_page_table(page, table);
+    lab_page_table(page);
 }
 
 void report_summary(lab_page *page, const report_set *set)
@@ -214,91 +215,204 @@ void report_summary(lab_page *page, const report_set *set)
 /* ---- Every figure ---- */
 
 /* Adds the name, and whether the output can be trusted. */
-static void add_name(lab_page *page, lab_table *table, const char *name, const char *method,
-                     double error)
+static void add_name(lab_page *page, const char *name, const char *method, double error)
 {
     const char *doubt = report_doubt(error);
-    lab_page_cell(page, table, doubt ? LAB_PAGE_WARN : LAB_PAGE_PLAIN, "%s%s%s%s%s%s", name,
+    lab_page_cell(page, doubt ? LAB_PAGE_WARN : LAB_PAGE_PLAIN, "%s%s%s%s%s%s", name,
                   method ? " (" : "", method ? method : "", method ? ")" : "", doubt ? ", " : "",
                   doubt ? doubt : "");
 }
 
-static void add_heed(lab_page *page, lab_table *table, const report_set *set, const report_row *row)
+static void add_heed(lab_page *page, const report_set *set, const report_row *row)
 {
     char label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, table, LAB_PAGE_BOLD, "%s", report_label(row, label));
-    lab_table_row_end(table);
-    add_name(page, table, row->kernel ? row->kernel : "heed", NULL, row->ok ? row->error : 0);
+    lab_page_cell(page, LAB_PAGE_BOLD, "%s", report_label(row, label));
+    lab_table_row_end(page->table);
+    add_name(page, row->kernel ? row->kernel : "heed", NULL, row->ok ? row->error : 0);
     if (!row->ok) {
-        lab_page_cell(page, table, LAB_PAGE_BAD, "%s", row->outcome);
-        lab_table_row_end(table);
+        lab_page_cell(page, LAB_PAGE_BAD, "%s", row->outcome);
+        lab_table_row_end(page->table);
         return;
     }
-    add_time(page, table, row->p50);
-    add_time(page, table, row->p90);
-    add_rate(page, table, row->rate / unit_of(set));
-    add_share(page, table, row->share);
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
+    report_add_time(page, row->p50);
+    report_add_time(page, row->p90);
+    report_add_rate(page, row->rate / unit_of(set));
+    add_share(page, row->share);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
     if (report_newest(set)->replay) {
-        add_time(page, table, row->eager_p50);
-        add_time(page, table, row->eager_p90);
-        add_time(page, table, row->launch);
+        report_add_time(page, row->eager_p50);
+        report_add_time(page, row->eager_p90);
+        report_add_time(page, row->launch);
     }
-    lab_table_row_end(table);
+    lab_table_row_end(page->table);
 }
 
-static void add_interval(lab_page *page, lab_table *table, const report_match *match)
+static void add_match(lab_page *page, const report_set *set, const report_row *row,
+                      const report_match *match)
 {
-    int decimals = match->high < 9.9995 ? 3 : 1;
-    if (match->high > 0)
-        lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.*f to %.*f", decimals, match->low, decimals,
-                      match->high);
-    else
-        lab_page_cell(page, table, LAB_PAGE_WARN, "none");
-}
-
-static void add_match(lab_page *page, lab_table *table, const report_set *set,
-                      const report_row *row, const report_match *match)
-{
-    add_name(page, table, match->name, match->method, match->ok ? match->error : 0);
+    add_name(page, match->name, match->method, match->ok ? match->error : 0);
     if (!match->ok) {
-        lab_page_cell(page, table, LAB_PAGE_FAINT, "%s", match->outcome);
-        lab_table_row_end(table);
+        lab_page_cell(page, LAB_PAGE_FAINT, "%s", match->outcome);
+        lab_table_row_end(page->table);
         return;
     }
     double times = match->seconds / row->p50;
-    add_time(page, table, match->seconds);
-    lab_table_cell(table, "%s", "");
-    add_rate(page, table, row->rate / times / unit_of(set));
-    add_share(page, table, row->share / times);
-    lab_table_cell(table, "%s", "");
+    report_add_time(page, match->seconds);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+    report_add_rate(page, row->rate / times / unit_of(set));
+    add_share(page, row->share / times);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
     if (report_newest(set)->replay) {
-        add_time(page, table, match->eager_p50);
-        add_time(page, table, match->eager_p90);
-        lab_table_cell(table, "%s", "");
+        report_add_time(page, match->eager_p50);
+        report_add_time(page, match->eager_p90);
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
     }
-    lab_page_cell(page, table, LAB_PAGE_PLAIN, "%.3fx", match->ratio);
-    add_interval(page, table, match);
-    lab_page_cell(page, table, report_verdict_style(match->verdict), "%s", match->verdict);
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%.3fx", match->ratio);
+    report_add_interval(page, match->low, match->high);
+    lab_page_cell(page, report_verdict_style(match->verdict), "%s", match->verdict);
 }
 
 void report_details(lab_page *page, const report_set *set)
 {
     bool replay = report_newest(set)->replay;
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem, kernel, rivals|p50>|p90>");
-    lab_table_columns(table, replay ? "TFLOP/s>" : "GFLOP/s>");
-    lab_table_columns(table, "of limit>|bound by");
+    lab_page_columns(page, "problem, kernel, rivals|p50>|p90>");
+    lab_page_columns(page, replay ? "TFLOP/s>" : "GFLOP/s>");
+    lab_page_columns(page, "of limit>|bound by");
     if (replay)
-        lab_table_columns(table, "eager p50>|eager p90>|launch>");
+        lab_page_columns(page, "eager p50>|eager p90>|launch>");
     if (set->rival_count > 0)
-        lab_table_columns(table, "rival/heed>|99 % interval|heed is");
+        lab_page_columns(page, "rival/heed>|99 % interval|heed is");
     for (size_t i = 0; i < set->row_count; i++) {
         if (i > 0)
-            lab_table_rule(table);
-        add_heed(page, table, set, set->rows[i]);
+            lab_table_rule(page->table);
+        add_heed(page, set, set->rows[i]);
         for (size_t j = 0; j < set->rows[i]->match_count; j++)
-            add_match(page, table, set, set->rows[i], &set->rows[i]->matches[j]);
+            add_match(page, set, set->rows[i], &set->rows[i]->matches[j]);
     }
-    lab_page_table(page, table);
+    lab_page_table(page);
+}
+
+/* ---- A short table, in the form of README.md ---- */
+
+/* Three digits, like microseconds and rates in README.md. */
+static const char *three_digits(double value, char text[32])
+{
+    int decimals = value < 100 ? 2 - (int)floor(log10(value)) : 0;
+    snprintf(text, 32, "%.*f", decimals > 0 ? decimals : 0, value);
+    return text;
+}
+
+static void add_brief_row(lab_page *page, const report_set *set, const report_row *row, double unit)
+{
+    char time[32], rate[32], label[REPORT_LABEL_SIZE];
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_label(row, label));
+    lab_page_cell(page, LAB_PAGE_PLAIN, "%s us, %s", three_digits(row->p50 * 1e6, time),
+                  row->rate > 0 ? three_digits(row->rate / unit, rate) : "-");
+    for (size_t i = 0; i < set->rival_count; i++) {
+        const report_match *match = report_match_of(row, set->rivals[i]);
+        bool slower = match && strcmp(match->verdict, "SLOWER") == 0;
+        if (match) /* only the ratio is bold */
+            lab_table_cell(page->table, "%s us, %s%.2fx%s",
+                           three_digits(match->seconds * 1e6, time), slower ? "**" : "",
+                           match->ratio, slower ? "**" : "");
+        else
+            lab_table_cell(page->table, "-");
+    }
+}
+
+/* Prints the folder of the record as the target of a link. */
+static void print_folder(FILE *stream, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (const char *at = path; slash && at < slash; at++)
+        if (strchr(" <>()[]\\\"'`|%", *at) || (unsigned char)*at <= ' ' || *at == 0x7f)
+            fprintf(stream, "%%%02X", (unsigned)(unsigned char)*at);
+        else
+            fputc(*at, stream);
+    fputs(slash ? "" : ".", stream);
+}
+
+static const char *commit_of(const report_record *r)
+{
+    return r->around.commit ? r->around.commit : "unknown";
+}
+
+static bool has_rows(const report_set *set, const report_record *r)
+{
+    for (size_t i = 0; i < set->row_count; i++)
+        if (set->rows[i]->ok && set->rows[i]->record == r)
+            return true;
+    return false;
+}
+
+/* True if a record after number @at, with rows in the table, has the same commit. */
+static bool named_already(const report_set *set, size_t at)
+{
+    for (size_t i = at + 1; i < set->record_count; i++)
+        if (has_rows(set, set->records[i]) &&
+            strcmp(commit_of(set->records[i]), commit_of(set->records[at])) == 0)
+            return true;
+    return false;
+}
+
+/* Prints the commits of the rows, the newest first; without rows that of the newest record. */
+static void print_commits(FILE *stream, const report_set *set)
+{
+    bool any = false;
+    for (size_t i = set->record_count; i-- > 0;)
+        if (has_rows(set, set->records[i]) && !named_already(set, i)) {
+            fputs(any ? ", other rows at " : "heed at commit ", stream);
+            lab_markdown_text(stream, commit_of(set->records[i]));
+            any = true;
+        }
+    if (!any) {
+        fputs("heed at commit ", stream);
+        lab_markdown_text(stream, commit_of(report_newest(set)));
+    }
+}
+
+static void print_brief_head(FILE *stream, const report_set *set)
+{
+    const report_record *r = report_newest(set);
+    const char *features = r->around.features ? r->around.features
+                           : r->cpu_level     ? r->cpu_level
+                                              : "unknown";
+    lab_markdown_text(stream, r->device.name);
+    fputs(" (", stream);
+    lab_markdown_text(stream, features);
+    fprintf(stream, "), %.10s, ", r->time);
+    print_commits(stream, set);
+    fprintf(stream, ", %s buffers%s; [the records](", r->cold ? "cold" : "hot",
+            r->behind ? ", behind a kernel of another module" : "");
+    print_folder(stream, r->path);
+    fputs(").\n\n", stream);
+}
+
+static void print_brief(lab_page *page, const report_set *set)
+{
+    const report_record *r = report_newest(set);
+    char mean[REPORT_MEAN_SIZE];
+    lab_page_column(page, "problem", LAB_LEFT);
+    lab_page_column(page, r->replay ? "heed: time, TFLOP/s" : "heed: time, GFLOP/s", LAB_RIGHT);
+    for (size_t i = 0; i < set->rival_count; i++)
+        lab_page_column(page, set->rivals[i], LAB_RIGHT);
+    for (size_t i = 0; i < set->row_count; i++)
+        if (set->rows[i]->ok)
+            add_brief_row(page, set, set->rows[i], r->replay ? 1e12 : 1e9);
+    if (set->rival_count > 0) {
+        lab_table_cell(page->table, "geometric mean");
+        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+        for (size_t i = 0; i < set->rival_count; i++)
+            lab_table_cell(page->table, "%s", report_mean(set, set->rivals[i], mean));
+    }
+    print_brief_head(page->stream, set);
+    lab_page_table(page);
+}
+
+bool report_write_brief(const report_run *run, FILE *stream)
+{
+    lab_page page = { .stream = stream, .form = LAB_PAGE_MARKDOWN };
+    for (size_t i = 0; i < run->records.set_count; i++)
+        print_brief(&page, &run->records.sets[i]);
+    return !page.failed;
 }

@@ -30,18 +30,8 @@ bool roofline_known(lab_ceilings *ceilings, heed_context *context);
 /* roofline_age() returns the seconds since they were measured, at least 0. */
 double roofline_age(const lab_ceilings *ceilings);
 
-/* The cost model's prediction for a problem. */
-typedef struct roofline_prediction {
-    char kernel[HEED_NAME_SIZE]; /* kernel and config; "" if none supports it */
-    double seconds;
-} roofline_prediction;
-
-/* roofline_machine_predict() returns the best of heed's kernels and configs for @problem on
- * @gpu. */
-roofline_prediction roofline_machine_predict(const heed_gpu *gpu, const heed_problem *problem);
-
 /* -------------------------------------------------------------------------- */
-/* roofline_report.c, roofline_judge.c: output                                */
+/* roofline_judge.c                                                           */
 /* -------------------------------------------------------------------------- */
 
 typedef struct roofline_run {
@@ -53,8 +43,6 @@ typedef struct roofline_run {
     char path[LAB_CEILINGS_PATH];
     lab_problems problems; /* none: only the ceilings */
 } roofline_run;
-
-cli_exit roofline_report(const roofline_run *run);
 
 /* roofline_judge() compares the cost model with times of a sweep: those of --trials, or of a sweep
  * that it runs. CLI_FINDING if their rank correlation is less than ROOFLINE_JUDGE_LEAST. */

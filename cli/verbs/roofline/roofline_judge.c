@@ -14,6 +14,7 @@
 
 #include "cli/base/rows.h"
 #include "measure/environment.h"
+#include "measure/stats.h"
 #include "roofline.h"
 #include "search/trials.h"
 #include "src/cuda/facts.h"
@@ -105,14 +106,6 @@ static cli_exit take_points(judge *self)
 
 /* ---- Agreement ---- */
 
-static double mean_log(const double *seconds, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += log(seconds[i]);
-    return exp(sum / count);
-}
-
 /* The verdict for @shape; for all shapes together if that is negative. */
 static verdict weigh(const judge *self, int shape)
 {
@@ -122,9 +115,11 @@ static verdict weigh(const judge *self, int shape)
     size_t chosen = 0, best = 0, count = 0;
     for (size_t i = 0; measured && i < self->count; i++) {
         const judged *one = &self->points[i];
-        int shapes = self->trials.shape_count;
-        measured[count] = shape < 0 ? mean_log(one->measured, shapes) : one->measured[shape];
-        predicted[count] = shape < 0 ? mean_log(one->predicted, shapes) : one->predicted[shape];
+        size_t shapes = (size_t)self->trials.shape_count;
+        measured[count] = shape < 0 ? lab_stats_geomean(one->measured, shapes)
+                                    : one->measured[shape];
+        predicted[count] = shape < 0 ? lab_stats_geomean(one->predicted, shapes)
+                                     : one->predicted[shape];
         if (!isfinite(measured[count]) || !isfinite(predicted[count]))
             continue;
         chosen = predicted[count] < predicted[chosen] ? count : chosen;
@@ -204,71 +199,48 @@ static const char *space_name(const roofline_run *run)
 
 #define ARGUMENTS_MAX 32 /* in addition to the problems */
 
-/* A command line of this program. */
-typedef struct command {
-    char **words;
-    int count;
-    char threads[16];
-} command;
-
-static void add(command *line, const char *word)
-{
-    line->words[line->count++] = (char *)(uintptr_t)word; /* exec does not change it */
-}
-
-static void add_option(command *line, const cli_args *args, const char *name, const char *dashed)
-{
-    if (!cli_args_given(args, name))
-        return;
-    add(line, dashed);
-    add(line, cli_args_text(args, name));
-}
-
-/* Makes a command for a sweep with the same device and problems; the trials go to @path. */
-static void say_sweep(command *line, const cli_args *args, const char *space, const char *path)
+/* Writes the command of a sweep with the same device and problems, whose trials go to @path, and
+ * which ends with NULL. */
+static void say_sweep(const char **words, const cli_args *args, const char *space, const char *path)
 {
     static const char *const fixed[] = { "heed",         "sweep",       "--strategy",
                                          "random",       "--trials",    "90",
                                          "--no-compare", "--no-verify", "--record" };
+    static const char *const passed[][2] = { { "device", "--device" },
+                                             { "cpu", "--cpu" },
+                                             { "threads", "--threads" } };
     int operands = cli_args_operand_count(args);
+    size_t lists = cli_args_list_count(args, "shapes");
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        add(line, fixed[i]);
-    add(line, path);
-    add_option(line, args, "device", "--device");
-    add_option(line, args, "cpu", "--cpu");
-    for (size_t i = 0; i < cli_args_list_count(args, "shapes"); i++) {
-        add(line, "--shapes");
-        add(line, cli_args_list(args, "shapes", i));
+        *words++ = fixed[i];
+    *words++ = path;
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if (cli_args_given(args, passed[i][0])) {
+            *words++ = passed[i][1];
+            *words++ = cli_args_text(args, passed[i][0]);
+        }
+    for (size_t i = 0; i < lists || (i == 0 && operands == 0); i++) {
+        *words++ = "--shapes";
+        *words++ = i < lists ? cli_args_list(args, "shapes", i) : "seed";
     }
-    if (cli_args_given(args, "threads")) {
-        snprintf(line->threads, sizeof line->threads, "%lld",
-                 (long long)cli_args_integer(args, "threads"));
-        add(line, "--threads");
-        add(line, line->threads);
-    }
-    if (operands == 0 && !cli_args_given(args, "shapes")) {
-        add(line, "--shapes");
-        add(line, "seed");
-    }
-    add(line, space);
+    *words++ = space;
     for (int i = 0; i < operands; i++)
-        add(line, cli_args_operand(args, i));
+        *words++ = cli_args_operand(args, i);
 }
 
 static cli_exit sweep(const roofline_run *run, const char *space, const char *path)
 {
-    command line = { .words = NULL };
     size_t problems = (size_t)cli_args_operand_count(run->args) +
                       2 * cli_args_list_count(run->args, "shapes");
-    line.words = calloc(problems + ARGUMENTS_MAX, sizeof *line.words);
-    if (!line.words) {
+    const char **words = calloc(problems + ARGUMENTS_MAX, sizeof *words);
+    if (!words) {
         cli_error("not enough memory to run a sweep");
         return CLI_ENVIRONMENT;
     }
-    say_sweep(&line, run->args, space, path);
+    say_sweep(words, run->args, space, path);
     cli_message("timing up to 90 points of %s ...", space);
-    int code = cli_run_self(line.words);
-    free(line.words);
+    int code = cli_run_self((char *const *)(const void *)words, 0);
+    free(words);
     if (code == CLI_OK || code == CLI_INTERRUPTED)
         return (cli_exit)code;
     cli_error("'heed sweep %s' ended with %d; run it by hand to see why", space, code);

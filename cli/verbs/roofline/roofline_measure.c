@@ -1,6 +1,7 @@
 /*
  * roofline_measure.c - the ceilings of this machine's devices, measured once and saved
  */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,11 +17,6 @@
 #define MEMORY_BYTES ((size_t)512 << 20) /* read at most to measure the speed of memory */
 #define L2_BYTES ((size_t)512 << 10)     /* per core, if the system does not report it */
 #define DAY 86400.0
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- A GPU ---- */
 
@@ -61,9 +57,9 @@ static heed_status measure_rates(lab_ceilings *ceilings, int threads, const char
     }
     ceilings->fma = ceilings->matrix[HEED_F32] / 2;
     /* float16 is computed in float32: takes the better of two measurements of the same rate */
-    ceilings->matrix[HEED_F32] = ceilings->matrix[HEED_F16] = larger(ceilings->matrix[HEED_F32],
-                                                                     ceilings->matrix[HEED_F16]);
-    ceilings->matrix[HEED_BF16] = larger(ceilings->matrix[HEED_BF16], ceilings->matrix[HEED_F32]);
+    ceilings->matrix[HEED_F32] = ceilings->matrix[HEED_F16] = fmax(ceilings->matrix[HEED_F32],
+                                                                   ceilings->matrix[HEED_F16]);
+    ceilings->matrix[HEED_BF16] = fmax(ceilings->matrix[HEED_BF16], ceilings->matrix[HEED_F32]);
     return status;
 }
 
@@ -117,13 +113,13 @@ static heed_status measure(lab_ceilings *ceilings, heed_context *context)
     bool host = heed_device_is_host(context);
     name_device(ceilings, context);
     heed_status status = host ? measure_cpu(ceilings, context) : measure_cuda(ceilings, context);
-    ceilings->memory = larger(ceilings->read, ceilings->copy);
+    ceilings->memory = fmax(ceilings->read, ceilings->copy);
     return status;
 }
 
 double roofline_age(const lab_ceilings *ceilings)
 {
-    return larger(difftime(time(NULL), (time_t)ceilings->time), 0);
+    return fmax(difftime(time(NULL), (time_t)ceilings->time), 0);
 }
 
 /* Reads the file, if it exists, and reports its faults. */

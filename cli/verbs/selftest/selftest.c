@@ -13,7 +13,6 @@
 #include "report/format.h"
 #include "report/wrap.h"
 #include "verify/isolate.h"
-#include "verify/mutants/device.h"
 
 /* Each has a separate CUDA context. */
 #define DEVICE_JOBS_MAX 8
@@ -37,30 +36,28 @@ static cli_exit read_gates(const cli_args *args, uint32_t *gates)
     return CLI_OK;
 }
 
-/* The names of the kernels of the host's suite, or of the device's, with the honest one last. */
+/* The name of the @index-th kernel of several lists. */
+static const char *name_in(const lab_suite_list *lists, size_t count, size_t index)
+{
+    const lab_mutant *kernel = NULL;
+    for (size_t list = 0; list < count; list++)
+        for (size_t i = 0; (kernel = lab_mutant_at(lists[list], i)); i++)
+            if (index-- == 0)
+                return kernel->name;
+    return NULL;
+}
+
+/* The names of the kernels of the host's suite, or of the device's. */
 static const char *host_name(size_t index)
 {
-    size_t mutants = 0, controls = 0;
-    while (lab_mutant_at(mutants))
-        mutants++;
-    if (index < mutants)
-        return lab_mutant_at(index)->name;
-    while (lab_control_at(controls))
-        controls++;
-    if (index - mutants < controls)
-        return lab_control_at(index - mutants)->name;
-    const lab_mutant_source *source = lab_mutant_source_at(index - mutants - controls);
-    return source ? source->name : NULL;
+    static const lab_suite_list lists[] = { LAB_MUTANTS, LAB_CONTROLS, LAB_SOURCES };
+    return name_in(lists, 3, index);
 }
 
 static const char *device_name(size_t index)
 {
-    size_t mutants = 0;
-    while (lab_device_mutant_at(mutants))
-        mutants++;
-    if (index < mutants)
-        return lab_device_mutant_at(index)->name;
-    return index == mutants ? "plain" : NULL;
+    static const lab_suite_list lists[] = { LAB_DEVICE_MUTANTS, LAB_DEVICE_CONTROLS };
+    return name_in(lists, 2, index);
 }
 
 /* Leaves "cuda" and "cuda:N" in *@device, and sets NULL for the host. Does not check that the
@@ -90,54 +87,41 @@ static int default_jobs(bool device)
 /* --list                                                                     */
 /* -------------------------------------------------------------------------- */
 
-/* A kernel of the suite in the list; an honest one has only a name and a description. */
-typedef struct listed {
-    const char *name, *does, *spec, *inputs, *gate;
-} listed;
-
-static void add_listed(cli_rows *rows, listed kernel)
+static void add_listed(cli_rows *rows, const lab_mutant *kernel)
 {
-    cli_row_text(rows, "name", "mutant", kernel.name);
-    cli_row_cell(rows, "to be killed by", "%s", kernel.gate ? kernel.gate : "none");
-    cli_row_text(rows, "does", "behaviour", kernel.does);
-    if (kernel.spec)
-        cli_row_text(rows, "problem", NULL, kernel.spec);
-    if (kernel.inputs)
-        cli_row_text(rows, "inputs", NULL, kernel.inputs);
-    if (kernel.spec)
-        cli_row_text(rows, "gate", NULL, kernel.gate);
+    cli_row_text(rows, "name", "mutant", kernel->name);
+    cli_row_cell(rows, "to be killed by", "%s", kernel->gate ? kernel->gate : "none");
+    cli_row_text(rows, "does", "behaviour", kernel->does);
+    if (kernel->spec)
+        cli_row_text(rows, "problem", NULL, kernel->spec);
+    if (kernel->inputs)
+        cli_row_text(rows, "inputs", NULL, kernel->inputs);
+    if (kernel->spec)
+        cli_row_text(rows, "gate", NULL, kernel->gate);
     cli_row_end(rows);
 }
 
-/* Makes the rows so far the member @key of @all; the next ones follow below @head. */
-static void end_list(cli_rows *rows, json_t *all, const char *key, const char *head)
-{
-    if (rows->json)
-        json_object_set_new(all, key, cli_rows_list(rows));
-    else if (head)
-        cli_rows_rule(rows, head);
-}
-
+/* Each list is a member of the JSON object, and has a head in the table. */
 static cli_exit list(const cli_args *args)
 {
+    static const struct {
+        const char *key, *next; /* the head of the next list */
+        lab_suite_list list;
+    } lists[] = { { "mutants", "control", LAB_MUTANTS },
+                  { "controls", "source", LAB_CONTROLS },
+                  { "sources", "with --device", LAB_SOURCES },
+                  { "device", NULL, LAB_DEVICE_MUTANTS } };
     cli_rows rows = cli_rows_begin(cli_args_json(args));
     json_t *all = json_pack("{s:[], s:[], s:[], s:[]}", "mutants", "controls", "device", "sources");
-    const lab_mutant *m;
-    const lab_control *c;
-    const lab_device_mutant *d;
-    const lab_mutant_source *s;
-    for (size_t i = 0; (m = lab_mutant_at(i)); i++)
-        add_listed(&rows, (listed){ m->name, m->does, m->spec, m->inputs, m->gate });
-    end_list(&rows, all, "mutants", "control");
-    for (size_t i = 0; (c = lab_control_at(i)); i++)
-        add_listed(&rows, (listed){ .name = c->name, .does = c->does });
-    end_list(&rows, all, "controls", "source");
-    for (size_t i = 0; (s = lab_mutant_source_at(i)); i++)
-        add_listed(&rows, (listed){ s->name, s->does, s->spec, NULL, s->gate });
-    end_list(&rows, all, "sources", "with --device");
-    for (size_t i = 0; (d = lab_device_mutant_at(i)); i++)
-        add_listed(&rows, (listed){ d->name, d->does, d->spec, d->inputs, d->gate });
-    end_list(&rows, all, "device", NULL);
+    const lab_mutant *kernel;
+    for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) {
+        for (size_t i = 0; (kernel = lab_mutant_at(lists[n].list, i)); i++)
+            add_listed(&rows, kernel);
+        if (rows.json)
+            json_object_set_new(all, lists[n].key, cli_rows_list(&rows));
+        else if (lists[n].next)
+            cli_rows_rule(&rows, lists[n].next);
+    }
     if (rows.json) {
         cli_rows_free(&rows);
         return cli_json_print(all, "selftest");
@@ -180,12 +164,13 @@ static json_t *json_failed(uint32_t failed)
 
 static json_t *json_entry(const lab_selftest_entry *entry)
 {
-    if (entry->gate)
-        return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o}", "mutant", entry->name,
-                         "problem", entry->spec, "inputs", entry->inputs, "gate", entry->gate,
-                         "killed", entry->failed != 0, "by", json_failed(entry->failed), "as_meant",
-                         entry->meant, "reason", cli_json_text(entry->reason));
-    return json_pack("{s:s, s:b, s:o, s:s, s:s, s:o}", "control", entry->name, "accepted",
+    if (entry->kernel->gate)
+        return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:b, s:o}", "mutant", entry->kernel->name,
+                         "problem", entry->spec, "inputs", entry->inputs, "gate",
+                         entry->kernel->gate, "killed", entry->failed != 0, "by",
+                         json_failed(entry->failed), "as_meant", entry->meant, "reason",
+                         cli_json_text(entry->reason));
+    return json_pack("{s:s, s:b, s:o, s:s, s:s, s:o}", "control", entry->kernel->name, "accepted",
                      entry->failed == 0, "by", json_failed(entry->failed), "problem", entry->spec,
                      "inputs", entry->inputs, "reason", cli_json_text(entry->reason));
 }
@@ -214,15 +199,15 @@ static cli_exit print_json(const lab_selftest_result *result, const lab_selftest
 static void print_entry(const lab_selftest_entry *entry)
 {
     const char *bad = cli_style(stderr, CLI_BAD), *plain = cli_style(stderr, CLI_PLAIN);
-    if (entry->gate && !entry->failed)
-        cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs: %s", bad, plain, entry->name,
-                    entry->does, entry->spec, entry->inputs, entry->reason);
-    else if (entry->gate && !entry->meant)
-        lab_wrap_format(stderr, 4, "%s was not killed by %s, but: %s", entry->name, entry->gate,
-                        entry->reason);
-    else if (!entry->gate && entry->failed)
-        cli_message("%sREJECTED%s %s (%s): %s, %s inputs: %s", bad, plain, entry->name, entry->does,
-                    entry->spec, entry->inputs, entry->reason);
+    if (entry->kernel->gate && !entry->failed)
+        cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs: %s", bad, plain, entry->kernel->name,
+                    entry->kernel->does, entry->spec, entry->inputs, entry->reason);
+    else if (entry->kernel->gate && !entry->meant)
+        lab_wrap_format(stderr, 4, "%s was not killed by %s, but: %s", entry->kernel->name,
+                        entry->kernel->gate, entry->reason);
+    else if (!entry->kernel->gate && entry->failed)
+        cli_message("%sREJECTED%s %s (%s): %s, %s inputs: %s", bad, plain, entry->kernel->name,
+                    entry->kernel->does, entry->spec, entry->inputs, entry->reason);
 }
 
 static cli_exit print_text(const lab_selftest_result *result, const lab_selftest_options *options)

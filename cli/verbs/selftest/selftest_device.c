@@ -9,16 +9,14 @@
 #include "base/mask.h"
 #include "bench/candidate.h"
 #include "src/message.h"
-#include "verify/mutants/device.h"
 
 /* A kernel of the suite. Its code depends on the kind of problem, so each kind opens a new
  * trial. */
 typedef struct mistaken {
+    lab_bench_candidate candidate; /* first: a subject's functions take a pointer to either */
     int mistake;
     lab_limits limits;
     heed_problem problem; /* of the open trial */
-    lab_bench_candidate candidate;
-    lab_subject inner; /* the candidate as a subject */
 } mistaken;
 
 static bool same_kind(const heed_problem *a, const heed_problem *b)
@@ -65,21 +63,9 @@ static heed_status prepare(void *data, const heed_problem *problem, lab_needs *n
         close_trial(it);
         return heed_fail(HEED_ERR_UNSUPPORTED, "%s", it->candidate.outcome.text);
     }
-    heed_status status = it->inner.prepare(it->inner.data, problem, needs);
+    heed_status status = lab_bench_candidate_subject(&it->candidate).prepare(data, problem, needs);
     needs->deterministic = true;
     return status == HEED_OK ? HEED_OK : HEED_ERR_UNSUPPORTED;
-}
-
-static heed_status run(void *data, const heed_buffers *buffers)
-{
-    const mistaken *it = data;
-    return it->inner.run(it->inner.data, buffers);
-}
-
-static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
-{
-    const mistaken *it = data;
-    return it->inner.run_away(it->inner.data, stage, outcome);
 }
 
 static heed_status open_mistake(void *data, int mistake, lab_subject *subject)
@@ -91,8 +77,8 @@ static heed_status open_mistake(void *data, int mistake, lab_subject *subject)
     it->mistake = mistake;
     it->limits = (lab_limits){ .device = *name };
     it->candidate = (lab_bench_candidate){ .name = "attend", .seconds = -1 };
-    it->inner = lab_bench_candidate_subject(&it->candidate);
-    *subject = (lab_subject){ .data = it, .prepare = prepare, .run = run, .run_away = run_away };
+    *subject = lab_bench_candidate_subject(&it->candidate);
+    subject->prepare = prepare;
     return HEED_OK;
 }
 
@@ -122,7 +108,7 @@ cli_exit selftest_device_probe(const char *const *name)
     heed_status status = device.open(device.data, 0, &subject);
     if (status != HEED_OK)
         return cli_fail(status, "--device");
-    status = heed_problem_parse(&problem, lab_device_scene_at(0));
+    status = heed_problem_parse(&problem, lab_scene_at(true, 0));
     if (status == HEED_OK)
         status = heed_problem_normalize(&problem, &problem);
     if (status == HEED_OK)

@@ -79,10 +79,10 @@ static void try_open(lab_bench_process *process, const lab_candidate *candidate,
     time_blocks(process, tensors, outcome);
 }
 
-static void run(void *data, const lab_mutant_source *source, lab_selftest_outcome *outcome)
+static void run(void *data, const lab_mutant *source, lab_selftest_outcome *outcome)
 {
     const heed_options options = { .size = sizeof options, .device = "cpu", .threads = 1 };
-    char *text = lab_mutant_source_whole(source->text);
+    char *text = lab_mutant_source_whole(source->source);
     lab_bench_source problem = { .label = "" };
     lab_bench_tensors tensors;
     heed_context *context = NULL;

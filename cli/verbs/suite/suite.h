@@ -13,9 +13,11 @@ cli_exit suite_name_check(const cli_args *args);
 /* suite_python() finds the interpreter and the readers, or prints what is missing. */
 cli_exit suite_python(lab_python *python);
 
-/* suite_import.c, suite_export.c, suite_judge.c: the subcommands. */
+/* suite_threads() returns how many tasks are read, or threads used, at a time. */
+int suite_threads(void);
+
+/* suite_import.c, suite_judge.c: the subcommands. */
 cli_exit suite_import(const cli_args *args);
-cli_exit suite_export(const cli_args *args);
 cli_exit suite_judge(const cli_args *args);
 
 #endif /* CLI_SUITE_H */

@@ -3,7 +3,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/plural.h"
@@ -212,8 +211,7 @@ static cli_exit read_suite(importing *it)
     }
     if (status != HEED_OK)
         return cli_fail_error(status, &error);
-    long threads = sysconf(_SC_NPROCESSORS_ONLN);
-    status = lab_suite_read(&it->suite, &python, threads > 0 ? (int)threads : 1, &cli_sink, &error);
+    status = lab_suite_read(&it->suite, &python, suite_threads(), &cli_sink, &error);
     for (size_t i = 0; i < it->suite.count; i++)
         it->counts[it->suite.tasks[i].kind]++;
     return status == HEED_OK ? CLI_OK : cli_exit_of_work(status, &error);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
+#include "base/ends.h"
 #include "cli/base/rows.h"
 #include "lab/suite/judge/judge.h"
 #include "suite.h"
@@ -34,8 +34,7 @@ typedef struct judging {
 
 static bool is_python(const char *file)
 {
-    size_t length = strlen(file);
-    return file[0] != '.' && length > 3 && strcmp(file + length - 3, ".py") == 0;
+    return file[0] != '.' && lab_ends_with(file, ".py");
 }
 
 /* The task in the name of a solution, level_L_problem_P..., or the only task. */
@@ -109,10 +108,8 @@ static cli_exit read_tasks(judging *it)
     bool file = stat(tasks, &there) == 0 && S_ISREG(there.st_mode);
     heed_status status = file ? lab_suite_find_task(&it->suite, tasks, &error)
                               : lab_suite_find(&it->suite, tasks, true, &error);
-    long threads = sysconf(_SC_NPROCESSORS_ONLN);
     if (status == HEED_OK)
-        status = lab_suite_read(&it->suite, &it->python, threads > 0 ? (int)threads : 1, &cli_sink,
-                                &error);
+        status = lab_suite_read(&it->suite, &it->python, suite_threads(), &cli_sink, &error);
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 
@@ -141,14 +138,13 @@ static cli_exit judge_all(judging *it)
     heed_status status = cli_device_check(device);
     if (status != HEED_OK)
         return cli_fail(status, NULL);
-    long threads = sysconf(_SC_NPROCESSORS_ONLN);
     lab_judging how = {
         .python = &it->python,
         .device = strcmp(device, "auto") == 0 ? "cuda" : device,
         .way = lab_way_at(cli_args_given(it->args, "products")
                               ? (size_t)cli_args_choice(it->args, "products")
                               : 0),
-        .threads = threads > 0 ? (int)threads : 1,
+        .threads = suite_threads(),
         .call_seconds = cli_args_real(it->args, "seconds"),
         .memory = (size_t)cli_args_integer(it->args, "memory") << 20,
         .unsafe = cli_args_flag(it->args, "unsafe-candidates"),

@@ -31,21 +31,23 @@ static void tried(void *data, const lab_try *one, const lab_try *best)
 static cli_exit search(sweep_run *run)
 {
     const lab_evaluator evaluator = lab_sweep_evaluator(&run->sweep);
-    int64_t trials = run->options.trials;
+    const char *strategy = cli_args_text(run->args, "strategy");
+    int64_t trials = cli_args_integer(run->args, "trials");
     size_t start_count = 0;
     lab_error error;
     lab_point *starts = lab_sweep_find_starts(&run->sweep, &start_count);
-    bool all = strcmp(run->options.strategy, "exhaustive") == 0;
-    const lab_search_options options = { .strategy = run->options.strategy,
-                                         .seed = run->options.seed,
-                                         .trials = trials > 0 ? trials : 0,
-                                         .budget_ns = (int64_t)(run->options.seconds *
-                                                                NS_PER_SECOND),
-                                         .starts = starts,
-                                         .start_count = all ? 0 : start_count,
-                                         .interrupted = cli_interrupted,
-                                         .tried = tried,
-                                         .data = run };
+    bool all = strcmp(strategy, "exhaustive") == 0;
+    const lab_search_options options = {
+        .strategy = strategy,
+        .seed = run->seed,
+        .trials = trials > 0 ? trials : 0,
+        .budget_ns = (int64_t)(cli_args_real(run->args, "seconds") * NS_PER_SECOND),
+        .starts = starts,
+        .start_count = all ? 0 : start_count,
+        .interrupted = cli_interrupted,
+        .tried = tried,
+        .data = run
+    };
     int64_t points = lab_space_count(&run->sweep.space);
     run->progress = lab_progress_start(&cli_sink, "sweep",
                                        (size_t)(trials > 0 && trials < points ? trials : points));
@@ -110,10 +112,10 @@ static cli_exit judge_best(sweep_run *run)
 {
     heed_status status = HEED_OK;
     lab_sweep_find_usual(&run->sweep);
-    if (!run->options.no_verify)
+    if (!cli_args_flag(run->args, "no-verify"))
         status = verify_finalists(run);
-    if (status == HEED_OK && best_of(run) && !run->options.no_compare)
-        status = lab_sweep_compare(&run->gates, best_of(run)->index, run->options.seed);
+    if (status == HEED_OK && best_of(run) && !cli_args_flag(run->args, "no-compare"))
+        status = lab_sweep_compare(&run->gates, best_of(run)->index, run->seed);
     return sweep_exit(&run->sweep, status);
 }
 
@@ -164,7 +166,7 @@ static cli_exit search_and_judge(sweep_run *run, const cli_args *args)
     if (code == CLI_OK)
         code = sweep_open_board(run, args);
     if (code == CLI_OK)
-        code = sweep_start_pool(sweep);
+        code = sweep_exit(sweep, lab_sweep_pool_start(sweep));
     if (code != CLI_OK)
         return code;
     code = search(run);
@@ -189,7 +191,7 @@ static cli_exit sweep_static(sweep_run *run, const cli_args *args)
     if (code == CLI_OK)
         code = sweep_choose_kernel(&run->sweep, args);
     if (code == CLI_OK)
-        code = sweep_start_pool(&run->sweep);
+        code = sweep_exit(&run->sweep, lab_sweep_pool_start(&run->sweep));
     return code == CLI_OK ? sweep_report_static(run) : code;
 }
 
@@ -197,7 +199,7 @@ static void close_run(sweep_run *run)
 {
     lab_sweep *sweep = &run->sweep;
     lab_record_close(run->session.record);
-    cli_board_place_free(&run->place);
+    cli_board_tools_free(&run->place.tools);
     free(run->gates.items);
     lab_sweep_pool_stop(sweep->pool);
     lab_search_free(sweep->search);
@@ -213,14 +215,16 @@ static void close_run(sweep_run *run)
 
 static cli_exit run_verb(const cli_args *args)
 {
-    sweep_run run = { .sweep = { .sink = &cli_sink, .record_path = cli_args_text(args, "record") },
-                      .options = sweep_options_read(args) };
+    sweep_run run = { .args = args,
+                      .machine = cli_machine(args),
+                      .seed = (uint64_t)cli_args_integer(args, "seed"),
+                      .sweep = { .sink = &cli_sink,
+                                 .record_path = cli_args_text(args, "record") } };
     const char *replay = cli_args_text(args, "replay");
     run.session = (lab_session){ .verb = "sweep",
-                                 .seed = run.options.seed,
-                                 .cold = run.options.cold };
-    run.gates = (lab_sweep_gates){ .sweep = &run.sweep,
-                                   .prover = cli_prover(&run.options.machine) };
+                                 .seed = run.seed,
+                                 .cold = cli_args_flag(args, "cold") };
+    run.gates = (lab_sweep_gates){ .sweep = &run.sweep, .prover = cli_prover(&run.machine) };
     cli_exit code = sweep_load_space(&run.sweep, args);
     if (code == CLI_OK && replay)
         code = sweep_replay(&run, args, replay);

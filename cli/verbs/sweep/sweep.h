@@ -8,7 +8,8 @@
 
 #include "cli/base/cli.h"
 #include "cli/verbs/board/board.h"
-#include "cli/verbs/evolve/insight.h"
+#include "insight/insight.h"
+#include "search/figures.h"
 #include "sweep/sweep.h"
 
 /* Rows of their option tables. */
@@ -17,23 +18,12 @@
 #define SWEEP_OPTION_COLD \
     OPT_FLAG("cold", 0, "Rotate through copies of the tensors that exceed every cache")
 
-/* Options shared by sweep, evolve and tune; zero if a verb lacks one. */
-typedef struct sweep_options {
-    heed_options machine; /* the host's threads and CPU, the device */
-    const char *strategy; /* of the search */
-    uint64_t seed;
-    int64_t trials; /* maximum number of launches; 0: no limit */
-    double seconds; /* time limit; 0: none */
-    double duel;    /* of each comparison */
-    lab_insight_mode insights;
-    bool cold, no_verify, no_compare, json;
-} sweep_options;
-sweep_options sweep_options_read(const cli_args *args);
-
 /* `heed sweep`. */
 typedef struct sweep_run {
+    const cli_args *args;
+    heed_options machine; /* the host's threads and CPU, the device */
+    uint64_t seed;
     lab_sweep sweep;
-    sweep_options options;
     lab_sweep_gates gates;
     lab_session session;
     cli_board_place place;
@@ -52,7 +42,6 @@ cli_exit sweep_load_problems(lab_sweep *run, const cli_args *args, int first);
 cli_exit sweep_open_device(lab_sweep *run, const cli_args *args);
 cli_exit sweep_read_arch(lab_sweep *run, const cli_args *args);
 cli_exit sweep_choose_kernel(lab_sweep *run, const cli_args *args);
-cli_exit sweep_start_pool(lab_sweep *run);
 
 /* sweep_open_record() opens the file of --record; sweep_open_board() begins or resumes a run on the
  * board, unless --no-board was given. */
@@ -77,5 +66,24 @@ const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point);
 
 /* sweep_report_static() prints the facts about every point that need no run. */
 cli_exit sweep_report_static(sweep_run *run);
+
+/* The row of option tables, whose choices are in the order of lab_insight_mode. */
+extern const char *const insight_modes[];
+#define CLI_OPTION_INSIGHTS                                                                        \
+    OPT_CHOICE("insights", 0, "HOW", insight_modes, "measured",                                    \
+               "Facts about a kernel's limits for the guide: none; static: from its machine "      \
+               "code; measured: also hardware counters and 'heed ablate' of each champion, in 15 " \
+               "% of the time at most")
+
+/* search_report.c: the known facts as a table, or as JSON. */
+cli_exit insight_print(const lab_insight *it);
+json_t *insight_json(const lab_insight *it);
+json_t *insight_words_json(unsigned findings);
+
+/* figures_print() prints @figures to stdout; @origin names the origin of speed-ups, such as
+ * "the first source". figures_json() returns them as an object, with null for unknown
+ * values. */
+void figures_print(const lab_figures *figures, const char *origin);
+json_t *figures_json(const lab_figures *figures);
 
 #endif /* CLI_SWEEP_H */

@@ -9,30 +9,6 @@
 
 const char *const sweep_spaces[] = { "wgmma", "mma", "cpu_few", "cpu_tile", NULL };
 
-static bool is_set(const cli_args *args, const char *name)
-{
-    return cli_args_has(args, name) && cli_args_flag(args, name);
-}
-
-sweep_options sweep_options_read(const cli_args *args)
-{
-    return (sweep_options){ .machine = cli_machine(args),
-                            .strategy = cli_args_has(args, "strategy")
-                                            ? cli_args_text(args, "strategy")
-                                            : NULL,
-                            .seed = (uint64_t)cli_args_integer(args, "seed"),
-                            .trials = cli_args_integer(args, "trials"),
-                            .seconds = cli_args_real(args, "seconds"),
-                            .duel = cli_args_has(args, "duel") ? cli_args_real(args, "duel") : 0,
-                            .insights = cli_args_has(args, "insights")
-                                            ? (lab_insight_mode)cli_args_choice(args, "insights")
-                                            : LAB_INSIGHT_NONE,
-                            .cold = cli_args_flag(args, "cold"),
-                            .no_verify = is_set(args, "no-verify"),
-                            .no_compare = is_set(args, "no-compare"),
-                            .json = cli_args_json(args) };
-}
-
 cli_exit sweep_load_space(lab_sweep *run, const cli_args *args)
 {
     cli_exit code = cli_space_load(&run->space, cli_args_operand(args, 0), "");
@@ -83,7 +59,6 @@ cli_exit sweep_load_problems(lab_sweep *run, const cli_args *args, int first)
     return CLI_OK;
 }
 
-/* The kernel of --kernel, or the first one of the space that runs here. */
 cli_exit sweep_choose_kernel(lab_sweep *run, const cli_args *args)
 {
     const char *wanted = cli_args_text(args, "kernel");
@@ -140,11 +115,6 @@ cli_exit sweep_exit(const lab_sweep *sweep, heed_status status)
     return cli_exit_of_work(status, &sweep->trouble);
 }
 
-cli_exit sweep_start_pool(lab_sweep *run)
-{
-    return sweep_exit(run, lab_sweep_pool_start(run));
-}
-
 cli_exit sweep_open_record(lab_sweep *run)
 {
     const char *path = run->record_path;
@@ -182,7 +152,7 @@ cli_exit sweep_open_board(sweep_run *run, const cli_args *args)
     sweep->session = session;
     sweep->ranks = true;
     snprintf(what, sizeof what, "%s %s %s", sweep->space.name, sweep->kernel,
-             run->options.strategy);
+             cli_args_text(args, "strategy"));
     snprintf(subject, sizeof subject, "%s ", sweep->space.name);
     const lab_session_work work = { .what = what,
                                     .subject = subject,

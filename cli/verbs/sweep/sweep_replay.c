@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/plural.h"
+#include "cli/base/rows.h"
 #include "report/format.h"
 #include "search/replay.h"
 #include "sweep.h"
@@ -17,12 +18,32 @@ typedef struct replays {
     size_t count;
 } replays;
 
-static void add_trials(lab_table *table, double trials)
+static void add_trials(cli_rows *rows, const char *key, const char *head, double trials)
 {
+    cli_row_member(rows, key, cli_json_real(trials));
     if (isfinite(trials))
-        lab_table_cell(table, "%.0f", trials);
+        cli_row_cell(rows, head, "%.0f", trials);
     else
-        lab_table_cell(table, "never");
+        cli_row_cell(rows, head, "never");
+}
+
+static cli_rows list_strategies(const replays *all, bool json)
+{
+    cli_rows rows = cli_rows_begin(json);
+    for (size_t i = 0; i < all->count; i++) {
+        const lab_replay_result *one = &all->results[i];
+        double share = one->median / (double)one->points;
+        cli_row_text(&rows, "strategy", "strategy", all->names[i]);
+        add_trials(&rows, "median_trials", "median>", one->median);
+        cli_row_real(&rows, "share_of_points", "of points", share, "%.0f %%", 100 * share);
+        add_trials(&rows, "p90_trials", "p90>", one->p90);
+        add_trials(&rows, "worst_trials", "worst>", one->worst);
+        add_trials(&rows, "median_evaluations", "evaluations>", one->evaluations);
+        cli_row_count(&rows, "missed", "missed", one->missed);
+        cli_row_count(&rows, "runs", "runs", one->runs);
+        cli_row_end(&rows);
+    }
+    return rows;
 }
 
 /* The target of heed's own strategy: this fraction of the points, in the median. */
@@ -49,52 +70,20 @@ static cli_exit print_table(const sweep_run *run, const cli_args *args, const re
                 run->sweep.space.name, (long long)first->points, lab_plural(first->points),
                 (long long)first->runnable, (long long)first->working, (long long)first->good,
                 cli_args_real(args, "within"), lab_format_seconds(first->best_seconds, text));
-    lab_table *table = lab_table_create();
-    static const char *const heads[] = { "median",      "of points", "p90", "worst",
-                                         "evaluations", "missed",    "runs" };
-    lab_table_column(table, "strategy", LAB_LEFT);
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        lab_table_column(table, heads[i], LAB_RIGHT);
-    for (size_t i = 0; i < all->count; i++) {
-        const lab_replay_result *one = &all->results[i];
-        lab_table_cell(table, "%s", all->names[i]);
-        add_trials(table, one->median);
-        if (isfinite(one->median))
-            lab_table_cell(table, "%.0f %%", 100 * one->median / (double)one->points);
-        else
-            lab_table_cell(table, "-");
-        add_trials(table, one->p90);
-        add_trials(table, one->worst);
-        add_trials(table, one->evaluations);
-        lab_table_cell(table, "%d", one->missed);
-        lab_table_cell(table, "%d", one->runs);
-    }
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(list_strategies(all, false).table);
     tell_target(all);
     return code;
-}
-
-static json_t *json_one(const char *name, const lab_replay_result *one)
-{
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "strategy", name, "median_trials",
-                     cli_json_real(one->median), "share_of_points",
-                     cli_json_real(one->median / (double)one->points), "p90_trials",
-                     cli_json_real(one->p90), "worst_trials", cli_json_real(one->worst),
-                     "median_evaluations", cli_json_real(one->evaluations), "missed", one->missed,
-                     "runs", one->runs);
 }
 
 static cli_exit print_json(const sweep_run *run, const replays *all)
 {
     const lab_replay_result *first = &all->results[0];
-    json_t *list = json_array();
-    for (size_t i = 0; i < all->count; i++)
-        list = cli_json_append(list, json_one(all->names[i], &all->results[i]));
+    cli_rows strategies = list_strategies(all, true);
     return cli_json_print(
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "space", run->sweep.space.name, "points",
                   (json_int_t)first->points, "runnable", (json_int_t)first->runnable, "working",
                   (json_int_t)first->working, "good", (json_int_t)first->good, "best_seconds",
-                  cli_json_real(first->best_seconds), "strategies", list),
+                  cli_json_real(first->best_seconds), "strategies", cli_rows_take(&strategies)),
         "sweep-replay");
 }
 
@@ -108,11 +97,10 @@ static heed_status replay(const sweep_run *run, const cli_args *args, const lab_
         const char *name = lab_strategy_at(i)->name;
         const lab_replay_options options = { .strategy = name,
                                              .seeds = (int)cli_args_integer(args, "runs"),
-                                             .seed = run->options.seed,
+                                             .seed = run->seed,
                                              .within = cli_args_real(args, "within") / 100,
                                              .noise = cli_args_real(args, "noise") / 100,
-                                             .trials = run->options.trials > 0 ? run->options.trials
-                                                                               : 0 };
+                                             .trials = cli_args_integer(args, "trials") };
         if (wanted && strcmp(wanted, name) != 0)
             continue;
         if (cli_interrupted())
@@ -140,5 +128,5 @@ cli_exit sweep_replay(const sweep_run *run, const cli_args *args, const char *pa
         cli_error("--replay: %s", error.text);
         return cli_exit_of(status);
     }
-    return run->options.json ? print_json(run, &all) : print_table(run, args, &all);
+    return cli_args_json(args) ? print_json(run, &all) : print_table(run, args, &all);
 }

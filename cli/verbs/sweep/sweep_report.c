@@ -283,7 +283,7 @@ cli_exit sweep_report(const sweep_run *run)
     if (!rank(run, &all))
         cli_error("not enough memory for the list of points");
     else
-        code = run->options.json ? report_json(run, &all) : report_text(run, &all);
+        code = cli_args_json(run->args) ? report_json(run, &all) : report_text(run, &all);
     free_ranking(&all);
     return code;
 }
@@ -337,7 +337,7 @@ static void announce_from(sweep_run *run, int64_t from)
 cli_exit sweep_report_static(sweep_run *run)
 {
     int64_t points = lab_space_count(&run->sweep.space);
-    cli_rows rows = cli_rows_begin(run->options.json);
+    cli_rows rows = cli_rows_begin(cli_args_json(run->args));
     lab_progress progress = lab_progress_start(&cli_sink, "compiling", (size_t)points);
     for (int64_t i = 0; i < points && !cli_interrupted(); i++) {
         lab_progress_step(&progress, (size_t)i, NULL);

@@ -77,13 +77,7 @@ static void look_at_device(tune_run *run)
     cli_board_place_read(&run->place, bench->context);
     cli_session_place(&tune->session, &run->place);
     bench->roofline = run->place.ceilings;
-    tune->rerun = (lab_rerun_place){ .options = cli_rebuild_options(run->args),
-                                     .context = bench->context,
-                                     .device = bench->device,
-                                     .sink = &cli_sink,
-                                     .replay = bench->replay,
-                                     .threads = bench->host_threads,
-                                     .seed = run->options.seed };
+    tune->rebuild = cli_rebuild_options(run->args);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -170,7 +164,7 @@ static void close_run(tune_run *run)
         lab_space_free(&run->spaces[i]);
     free(tune->shapes);
     free(run->kept);
-    cli_board_place_free(&run->place);
+    cli_board_tools_free(&run->place.tools);
     bench_sources_free(&run->sources);
     lab_time_judge_destroy(tune->judge);
     heed_context_destroy(tune->bench.context);
@@ -178,25 +172,24 @@ static void close_run(tune_run *run)
 
 static cli_exit run(const cli_args *args)
 {
-    tune_run run = { .args = args, .options = sweep_options_read(args) };
-    const sweep_options *options = &run.options;
-    run.tune = (lab_tune){
-        .bench = { .sink = &cli_sink,
-                   .rival_names = cli_args_text(args, "peers"),
-                   .margin = 0.01,
-                   .cold = options->cold,
-                   .seed = options->seed },
-        .session = { .verb = "tune", .seed = options->seed, .cold = options->cold },
-        .prover = cli_prover(&run.options.machine),
-        .device = options->machine.device,
-        .insights = options->insights,
-        .seconds = options->seconds,
-        .start_ns = heed_clock_ns(),
-        .trials = options->trials,
-        .duel = options->duel,
-        .rivals = cli_args_real(args, "rivals"),
-        .judge = lab_time_judge_create()
-    };
+    tune_run run = { .args = args, .machine = cli_machine(args) };
+    const uint64_t seed = (uint64_t)cli_args_integer(args, "seed");
+    const bool cold = cli_args_flag(args, "cold");
+    run.tune = (lab_tune){ .bench = { .sink = &cli_sink,
+                                      .rival_names = cli_args_text(args, "peers"),
+                                      .margin = 0.01,
+                                      .cold = cold,
+                                      .seed = seed },
+                           .session = { .verb = "tune", .seed = seed, .cold = cold },
+                           .prover = cli_prover(&run.machine),
+                           .device = run.machine.device,
+                           .insights = (lab_insight_mode)cli_args_choice(args, "insights"),
+                           .seconds = cli_args_real(args, "seconds"),
+                           .start_ns = heed_clock_ns(),
+                           .trials = cli_args_integer(args, "trials"),
+                           .duel = cli_args_real(args, "duel"),
+                           .rivals = cli_args_real(args, "rivals"),
+                           .judge = lab_time_judge_create() };
     cli_exit code = open_problems(&run);
     if (code == CLI_OK)
         code = load_spaces(&run);

@@ -13,7 +13,7 @@
 
 typedef struct tune_run {
     const cli_args *args;
-    sweep_options options;
+    heed_options machine; /* the host's threads and CPU, the device */
     lab_tune tune;
     bench_sources sources;
     cli_board_place place;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/figures.h"
 #include "report/format.h"
 #include "report/wrap.h"
 #include "tune.h"
@@ -273,7 +272,7 @@ static cli_exit print_text(const lab_tune *tune)
     print_problems(tune);
     print_sum(tune);
     const lab_figures figures = figures_of(tune);
-    cli_figures_print(&figures, "the kernels before");
+    figures_print(&figures, "the kernels before");
     printf("%s of %s were used\n", lab_format_duration(lab_tune_passed(tune), used),
            lab_format_duration(tune->seconds, all));
     return code;
@@ -297,39 +296,32 @@ static json_t *json_round(const lab_tune_contest *contest, int round)
     return json_comparison(&contest->bout.compared[round], contest->bout.rounds > round);
 }
 
-static json_t *json_row(const lab_bench_row *row)
+static json_t *json_match(const void *item)
 {
-    json_t *rivals = json_array();
-    if (!row || row->outcome != LAB_BENCH_OK || row->count <= 0) {
-        json_decref(rivals);
-        return json_null();
-    }
-    for (size_t i = 0; i < row->match_count; i++) {
-        const lab_bench_match *match = &row->matches[i];
-        rivals = cli_json_append(
-            rivals,
-            json_pack("{s:s, s:s, s:o, s:o}", "name", match->name, "outcome",
-                      lab_bench_outcome_name(match->outcome), "reason",
-                      *match->reason ? cli_json_text(match->reason) : json_null(), "comparison",
-                      json_comparison(&match->comparison, match->outcome == LAB_BENCH_OK)));
-    }
-    return json_pack("{s:s, s:o, s:o, s:o}", "kernel", row->kernel, "p50",
-                     cli_json_real(row->summary.p50), "p90", cli_json_real(row->summary.p90),
-                     "rivals", rivals);
+    const lab_bench_match *match = item;
+    return json_pack("{s:s, s:s, s:o, s:o}", "name", match->name, "outcome",
+                     lab_bench_outcome_name(match->outcome), "reason", cli_json_word(match->reason),
+                     "comparison",
+                     json_comparison(&match->comparison, match->outcome == LAB_BENCH_OK));
 }
 
-static json_t *json_spaces(const lab_tune_shape *shape)
+static json_t *json_row(const lab_bench_row *row)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < shape->space_count; i++) {
-        const lab_tune_space *space = &shape->spaces[i];
-        list = cli_json_append(
-            list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "space", space->name, "kernel",
-                            space->kernel, "points", (json_int_t)space->points, "launched",
-                            (json_int_t)space->launched, "pruned", (json_int_t)space->pruned,
-                            "bred", (json_int_t)space->bred));
-    }
-    return list;
+    if (!row || row->outcome != LAB_BENCH_OK || row->count <= 0)
+        return json_null();
+    return json_pack(
+        "{s:s, s:o, s:o, s:o}", "kernel", row->kernel, "p50", cli_json_real(row->summary.p50),
+        "p90", cli_json_real(row->summary.p90), "rivals",
+        cli_json_list(row->matches, row->match_count, sizeof *row->matches, json_match));
+}
+
+static json_t *json_space(const void *item)
+{
+    const lab_tune_space *space = item;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I}", "space", space->name, "kernel",
+                     space->kernel, "points", (json_int_t)space->points, "launched",
+                     (json_int_t)space->launched, "pruned", (json_int_t)space->pruned, "bred",
+                     (json_int_t)space->bred);
 }
 
 /* Seconds of a side, 0 for the best and 1 for the champion, in the turns judged by "again"; else
@@ -365,10 +357,10 @@ static json_t *json_shape(const lab_tune_shape *shape, bool kept)
         "{s:s, s:s, s:o, s:o, s:b, s:s, s:b, s:o, s:I, s:I, "
         "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
         "problem", shape->spec, "champion", shape->champion, "best",
-        *shape->best ? json_string(shape->best) : json_null(), "spaces", json_spaces(shape),
+        *shape->best ? json_string(shape->best) : json_null(), "spaces",
+        cli_json_list(shape->spaces, shape->space_count, sizeof *shape->spaces, json_space),
         "improved", shape->challenge.won, "gates", proof_word(shape), "refuted",
-        shape->proven == LAB_REFUTED, "why",
-        *shape->challenge.why ? cli_json_text(shape->challenge.why) : json_null(), "launched",
+        shape->proven == LAB_REFUTED, "why", cli_json_word(shape->challenge.why), "launched",
         (json_int_t)launched(shape), "reused", (json_int_t)shape->reused, "searched_seconds",
         cli_json_real(shape->searched > 0 ? shape->searched : (double)NAN), "first",
         json_round(&shape->challenge, 0), "again", json_round(&shape->challenge, 1), "best_seconds",
@@ -382,7 +374,7 @@ cli_exit tune_report(const tune_run *run)
 {
     const lab_tune *tune = &run->tune;
     json_t *shapes = json_array();
-    if (!run->options.json) {
+    if (!cli_args_json(run->args)) {
         json_decref(shapes);
         return print_text(tune);
     }
@@ -395,6 +387,6 @@ cli_exit tune_report(const tune_run *run)
                   heed_context_threads(tune->bench.context), "run", (json_int_t)tune->session.run,
                   "resumed", tune->session.resumed, "seconds", cli_json_real(tune->seconds), "took",
                   cli_json_real(lab_tune_passed(tune)), "improved", (json_int_t)count_won(tune),
-                  "shapes", shapes, "figures", cli_figures_json(&figures)),
+                  "shapes", shapes, "figures", figures_json(&figures)),
         "tune");
 }

@@ -8,21 +8,15 @@
 #include "cli/base/source.h"
 #include "verify/campaign.h"
 
-/* The results of one contender, over all problems and inputs. */
+/* The results of one contender, over all problems and inputs, or of one gate, over everything. */
 typedef struct verify_tally {
     size_t passed;
     size_t failed;
     size_t skipped;
-    double worst_error; /* largest row error divided by the allowed one; negative: none */
+    double worst_error; /* of a contender: largest row error divided by the allowed one; negative:
+                           none */
     double worst_lse;
 } verify_tally;
-
-/* The results of one gate, over everything. */
-typedef struct verify_gate_tally {
-    size_t passed;
-    size_t failed;
-    size_t skipped;
-} verify_gate_tally;
 
 /* The subject of verification. */
 typedef struct verify_contenders {
@@ -37,26 +31,10 @@ typedef struct verify_contenders {
 
 #define VERIFY_INPUTS_MAX 32
 
-/* The options, except those that choose contenders and problems. */
-typedef struct verify_wanted {
-    bool json;
-    const char *source; /* the file of a user's kernel, or NULL */
-    const lab_inputs *inputs[VERIFY_INPUTS_MAX];
-    size_t input_count; /* 0: by the size of the problem */
-    bool quick;
-    bool proof;
-    bool together;
-    bool exact;
-    bool seeded; /* the seed was given */
-    unsigned deadline_s;
-    int jobs; /* cases at a time; 0: the default for the device */
-    /* Captured values. */
-    const char *tensors, *prefix, *q, *k, *v; /* files, or NULL */
-    const char *layout, *words;
-} verify_wanted;
-
 typedef struct verify_job {
-    verify_wanted wanted;
+    const cli_args *args;
+    const lab_inputs *inputs[VERIFY_INPUTS_MAX]; /* of --inputs */
+    size_t input_count;                          /* 0: by the size of the problem */
     lab_verify_options options;
     verify_contenders contenders;
     lab_problems asked;            /* from the command line */
@@ -67,7 +45,7 @@ typedef struct verify_job {
     char refused_spec[HEED_SPEC_SIZE];
     int jobs;              /* cases at a time */
     verify_tally *tallies; /* by contender */
-    verify_gate_tally gates[LAB_GATES];
+    verify_tally gates[LAB_GATES];
     verify_tally total;
     int64_t rows;          /* in all problems ... */
     int64_t rows_compared; /* ... and those compared with the reference */
@@ -99,16 +77,11 @@ const char *verify_contender_name(const lab_contender *contender);
 /* verify_contender_place() returns its CPU features, or its device. */
 const char *verify_contender_place(const lab_contender *contender);
 
-/* verify_source.c: verify_source_add() compiles and starts the source of --source, which has been
+/* verify_source_add() compiles and starts the source of --source, which has been
  * read, and adds it to the contenders; an error has been printed. verify_source_refusal() reports
  * that it does not support @problem, once for each. */
 cli_exit verify_source_add(verify_job *job);
 void verify_source_refusal(verify_job *job, const heed_problem *problem, const lab_report *report);
-
-/* verify_run.c: verify_read() reads the problems of the command line - operands and --shapes;
- * verify_run() verifies them, or values from the files of @args, or both. */
-cli_exit verify_read(verify_job *job, const cli_args *args);
-cli_exit verify_run(verify_job *job, const cli_args *args);
 
 /* verify_report.c: adds the results of a campaign. Failures are printed on stderr at once, each
  * with the command that repeats it. */

@@ -33,14 +33,17 @@ static const char *kernel_of(const verify_item *item)
 }
 
 /* Prints the options of captured values, which come from files. */
-static int print_files(const verify_wanted *from, char *text, size_t size)
+static int print_files(const cli_args *args, char *text, size_t size)
 {
-    if (from->tensors)
+    const char *tensors = cli_args_text(args, "tensors"), *prefix = cli_args_text(args, "prefix");
+    const char *layout = cli_args_text(args, "layout"), *words = cli_args_text(args, "words");
+    if (tensors)
         return snprintf(text, size,
                         "heed verify --tensors '%s' --prefix '%s' --layout %s --words '%s'",
-                        from->tensors, from->prefix ? from->prefix : "", from->layout, from->words);
+                        tensors, prefix ? prefix : "", layout, words);
     return snprintf(text, size, "heed verify --q '%s' --k '%s' --v '%s' --layout %s --words '%s'",
-                    from->q, from->k, from->v, from->layout, from->words);
+                    cli_args_text(args, "q"), cli_args_text(args, "k"), cli_args_text(args, "v"),
+                    layout, words);
 }
 
 /* Prints the command that repeats the verification. */
@@ -49,13 +52,13 @@ static void print_command(const verify_job *job, const verify_item *item, char *
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(item->problem, spec, sizeof spec);
     int length = item->inputs == &lab_inputs_captured
-                     ? print_files(&job->wanted, text, size)
+                     ? print_files(job->args, text, size)
                      : snprintf(text, size, "heed verify '%s' --inputs %s", spec,
                                 item->inputs->name);
     char place[96];
     const lab_contender *contender = item->contender;
     if (contender->subject)
-        snprintf(place, sizeof place, "--source %.200s%s", job->wanted.source,
+        snprintf(place, sizeof place, "--source %.200s%s", cli_args_text(job->args, "source"),
                  job->contenders.on_host ? " --device cpu" : "");
     else if (contender->cpu)
         snprintf(place, sizeof place, "--kernel %s --cpu %s --threads %d", kernel_of(item),
@@ -75,7 +78,7 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
     const char *name = lab_gate_at(gate)->name;
     heed_problem_print(item->problem, spec, sizeof spec);
     print_command(job, item, command, sizeof command);
-    if (job->wanted.json) {
+    if (cli_args_json(job->args)) {
         job->failures = cli_json_append(
             job->failures,
             json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "problem", spec, "kernel",
@@ -101,11 +104,16 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
 /* Tallies                                                                    */
 /* -------------------------------------------------------------------------- */
 
+static void count_outcome(verify_tally *tally, lab_outcome outcome)
+{
+    tally->passed += outcome == LAB_PASS;
+    tally->failed += outcome == LAB_FAIL;
+    tally->skipped += outcome == LAB_SKIP;
+}
+
 static void tally_add(verify_tally *tally, const lab_report *report)
 {
-    tally->passed += report->outcome == LAB_PASS;
-    tally->failed += report->outcome == LAB_FAIL;
-    tally->skipped += report->outcome == LAB_SKIP;
+    count_outcome(tally, report->outcome);
     if (report->outcome == LAB_SKIP)
         return;
     double error = report->verdicts[lab_gate_index("error")].figure;
@@ -126,11 +134,8 @@ static void add_item(verify_job *job, const verify_item *item, size_t contender)
         job->rows_compared += report->rows_compared;
     }
     for (size_t g = 0; g < LAB_GATES; g++) {
-        lab_outcome outcome = report->verdicts[g].outcome;
-        job->gates[g].passed += outcome == LAB_PASS;
-        job->gates[g].failed += outcome == LAB_FAIL;
-        job->gates[g].skipped += outcome == LAB_SKIP;
-        if (outcome == LAB_FAIL)
+        count_outcome(&job->gates[g], report->verdicts[g].outcome);
+        if (report->verdicts[g].outcome == LAB_FAIL)
             add_failure(job, item, g);
     }
 }
@@ -164,7 +169,7 @@ void verify_report_add(verify_job *job, const lab_campaign *campaign,
                 add_unjudged(job, &item);
                 continue;
             }
-            bool skipped = result->report.outcome == LAB_SKIP && !campaign->cases[i].optional;
+            bool skipped = result->report.outcome == LAB_SKIP && !campaign->cases[i].neighbour;
             job->unproved += skipped;
             if (skipped && item.contender->subject && !lab_case_absent(item.problem, item.inputs))
                 verify_source_refusal(job, item.problem, item.report);
@@ -215,10 +220,10 @@ static bool is_idle(const verify_job *job, size_t index)
 
 static cli_rows list_kernels(const verify_job *job, size_t *hidden)
 {
-    cli_rows rows = cli_rows_begin(job->wanted.json);
+    cli_rows rows = cli_rows_begin(cli_args_json(job->args));
     *hidden = 0;
     for (size_t c = 0; c < job->contenders.count; c++)
-        if (job->wanted.json || !is_idle(job, c))
+        if (cli_args_json(job->args) || !is_idle(job, c))
             add_kernel(&rows, job, c);
         else
             ++*hidden;
@@ -254,7 +259,7 @@ static cli_exit print_text(const verify_job *job)
 }
 
 /* Adds a gate with its summary, and its tally if there is one. */
-static void add_gate(cli_rows *rows, size_t gate, const verify_gate_tally *tally)
+static void add_gate(cli_rows *rows, size_t gate, const verify_tally *tally)
 {
     cli_row_text(rows, "gate", "gate", lab_gate_at(gate)->name);
     cli_row_text(rows, "proves", "proves", lab_gate_at(gate)->proves);
@@ -281,14 +286,14 @@ static cli_exit print_json(const verify_job *job)
         (json_int_t)job->total.skipped, "rows", (json_int_t)job->rows, "rows_compared",
         (json_int_t)job->rows_compared, "kernels", cli_rows_take(&kernels), "gates",
         cli_rows_take(&gates), "failures", job->failures, "source",
-        job->own.text ? cli_json_text(job->wanted.source) : json_null(), "refused",
+        job->own.text ? cli_json_text(cli_args_text(job->args, "source")) : json_null(), "refused",
         (json_int_t)job->refused);
     return cli_json_print(json, "verify");
 }
 
 cli_exit verify_report_print(const verify_job *job)
 {
-    return job->wanted.json ? print_json(job) : print_text(job);
+    return cli_args_json(job->args) ? print_json(job) : print_text(job);
 }
 
 /* -------------------------------------------------------------------------- */

@@ -3,18 +3,19 @@
  */
 #include "lab/suite/judge/box.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/suite/judge/hold.h"
 #include "lab/suite/judge/watch.h"
 #include "lab/tensor/random.h"
 #include "lab/trial/arena.h"
 #include "lab/trial/compile/folder.h"
 #include "lab/trial/host.h"
+#include "lab/trial/sandbox.h"
 #include "src/message.h"
 
 #define LOAD_SECONDS 600.0
@@ -27,6 +28,12 @@
 
 /* Repeats of the time for signs alone; the minimum is used. */
 #define SIGNINGS 5
+
+#define FILE_MAX ((size_t)4 << 30)
+#define DEVICES_MAX 64
+#define DEVICE_SIZE 300
+#define VARIABLES_MAX 24
+#define VARIABLE_SIZE (PATH_MAX + 32)
 
 struct lab_box {
     lab_box_command command;
@@ -44,6 +51,92 @@ struct lab_box {
     lab_watch watch;
     lab_trial_outcome outcome; /* of the last request, or the first failure */
 };
+
+/* ---- Its sandbox and environment ---- */
+
+/* The variables that a solution's libraries need, with private folders for their files. */
+typedef struct environment {
+    char text[VARIABLES_MAX][VARIABLE_SIZE];
+    const char *list[VARIABLES_MAX + 1]; /* ends with NULL */
+    int count;
+} environment;
+
+static void add_variable(environment *all, const char *name, const char *value)
+{
+    if (!value || all->count >= VARIABLES_MAX)
+        return;
+    char *text = all->text[all->count];
+    if (snprintf(text, VARIABLE_SIZE, "%s=%s", name, value) < VARIABLE_SIZE)
+        all->list[all->count++] = text;
+    all->list[all->count] = NULL;
+}
+
+/* Fills in the zeroed @all for a solution that may write to @folder. */
+static void make_environment(const char *folder, environment *all)
+{
+    static const char *const kept[] = { "PATH",
+                                        "LD_LIBRARY_PATH",
+                                        "CUDA_HOME",
+                                        "CUDA_PATH",
+                                        "CUDA_VISIBLE_DEVICES",
+                                        "NVIDIA_VISIBLE_DEVICES",
+                                        "TORCH_CUDA_ARCH_LIST",
+                                        "PYTHONPATH",
+                                        "HEED_LIBRARY" };
+    static const char *const own[] = { "HOME",
+                                       "TMPDIR",
+                                       "TORCH_EXTENSIONS_DIR",
+                                       "XDG_CACHE_HOME",
+                                       "TRITON_CACHE_DIR",
+                                       "CUDA_CACHE_PATH",
+                                       "TORCHINDUCTOR_CACHE_DIR" };
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        add_variable(all, kept[i], getenv(kept[i]));
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        add_variable(all, own[i], folder);
+    add_variable(all, "TORCHINDUCTOR_COMPILE_THREADS", "1"); /* no worker processes */
+    add_variable(all, "PYTHONDONTWRITEBYTECODE", "1");
+}
+
+/* Adds the GPUs in /dev, including those of WSL. Disks and /dev/shm, whose content would outlive
+ * the solution, remain inaccessible. */
+static size_t add_devices(lab_access *access, char names[DEVICES_MAX][DEVICE_SIZE])
+{
+    size_t count = 0;
+    DIR *directory = opendir("/dev");
+    const struct dirent *entry;
+    while (directory && count < DEVICES_MAX && (entry = readdir(directory))) {
+        if (strncmp(entry->d_name, "nvidia", 6) != 0 && strcmp(entry->d_name, "dxg") != 0)
+            continue;
+        snprintf(names[count], DEVICE_SIZE, "/dev/%s", entry->d_name);
+        access[count] = (lab_access){ .path = names[count], .device = true };
+        count++;
+    }
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+/* Prepares a sandbox with read access to all files, access to NVIDIA's devices, and write access to
+ * @folder. Returns false, with errno, if the system refuses. */
+static bool make_sandbox(const char *folder, lab_sandbox *sandbox)
+{
+    const lab_access always[] = { { .path = "/" },
+                                  { .path = folder, .write = true },
+                                  { .path = "/dev/null", .write = true },
+                                  { .path = "/dev/zero", .write = true },
+                                  { .path = "/dev/full", .write = true } };
+    const size_t count = sizeof always / sizeof *always;
+    lab_access access[sizeof always / sizeof *always + DEVICES_MAX];
+    char names[DEVICES_MAX][DEVICE_SIZE];
+    memcpy(access, always, sizeof always);
+    const size_t devices = add_devices(access + count, names);
+    *sandbox = (lab_sandbox){ .protections = lab_protections_find(),
+                              .resources = { .file_size = FILE_MAX },
+                              .filter = LAB_FILTER_DEVICE,
+                              .threads = true };
+    return lab_sandbox_create(sandbox, access, count + devices);
+}
 
 /* ---- The process ---- */
 
@@ -69,7 +162,7 @@ static void print_config(const lab_box *box, char *text, size_t size)
                  "{\"inputs\": %s, \"output\": %s, \"type\": \"%s\", \"entry\": \"%s\", "
                  "\"device\": \"%s\", \"init\": %s}",
                  c->model->inputs, c->model->output, c->precise ? "f64" : "f32", c->entry,
-                 c->device, c->init);
+                 c->how->device, c->init);
         return;
     }
     snprintf(text, size,
@@ -79,7 +172,7 @@ static void print_config(const lab_box *box, char *text, size_t size)
              (long long)p->batch, (long long)p->heads_q, (long long)p->heads_kv,
              (long long)p->seq_q, (long long)p->seq_k, (long long)p->dim_qk, (long long)p->dim_v,
              heed_type_name(p->type), (double)p->scale, (long long)first_hidden(p),
-             box->command.device, box->command.init);
+             box->command.how->device, box->command.init);
 }
 
 /* Starts it. Returns an errno value. */
@@ -89,15 +182,16 @@ static int start(lab_box *box)
     lab_sandbox sandbox;
     if (!realpath(box->command.solution, solution)) /* the process has another working folder */
         return errno;
-    lab_hold_environment *all = calloc(1, sizeof *all);
+    environment *all = calloc(1, sizeof *all);
     if (!all)
         return ENOMEM;
-    lab_hold_environment_make(box->folder, all);
+    make_environment(box->folder, all);
     print_config(box, config, sizeof config);
-    snprintf(script, sizeof script, "%s/solve.py", box->command.python->readers);
-    const char *const arguments[] = { box->command.python->asked, script, solution, config, NULL };
-    int error = lab_hold_sandbox(box->folder, &sandbox) ? 0 : errno;
-    const lab_process_command command = { .path = box->command.python->asked,
+    snprintf(script, sizeof script, "%s/solve.py", box->command.how->python->readers);
+    const char *const arguments[] = { box->command.how->python->asked, script, solution, config,
+                                      NULL };
+    int error = make_sandbox(box->folder, &sandbox) ? 0 : errno;
+    const lab_process_command command = { .path = box->command.how->python->asked,
                                           .arguments = arguments,
                                           .environment = all->list,
                                           .folder = box->folder,
@@ -153,7 +247,7 @@ static bool ask(lab_box *box, const char *request, double seconds, const char *w
 
 static double call_seconds(const lab_box *box)
 {
-    return box->command.call_seconds > 0 ? box->command.call_seconds : CALL_SECONDS;
+    return box->command.how->call_seconds > 0 ? box->command.how->call_seconds : CALL_SECONDS;
 }
 
 /* ---- Open and close ---- */
@@ -219,19 +313,19 @@ static bool tell_load(const lab_box *box, bool begun, lab_trial_outcome *outcome
 
 static bool load(lab_box *box, lab_trial_outcome *outcome)
 {
-    double seconds = box->command.load_seconds > 0 ? box->command.load_seconds : LOAD_SECONDS;
     if (!make_files(box) || !lab_folder_make(box->folder, sizeof box->folder, "solution"))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory for its tensors: %s",
                                      strerror(errno));
-    box->watch = lab_watch_begin(box->folder, box->command.memory);
+    box->watch = lab_watch_begin(box->folder, box->command.how->memory);
     int error = start(box);
     if (error != 0)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s",
-                                     box->command.python->asked, strerror(error));
+                                     box->command.how->python->asked, strerror(error));
     box->host.watch = look;
     box->host.watched = &box->watch;
-    bool begun = time_signs(box, seconds);
-    return (begun && ask(box, "open", seconds, "ready", NULL)) || tell_load(box, begun, outcome);
+    bool begun = time_signs(box, LOAD_SECONDS);
+    return (begun && ask(box, "open", LOAD_SECONDS, "ready", NULL)) ||
+           tell_load(box, begun, outcome);
 }
 
 bool lab_box_open(lab_box **result, const lab_box_command *command, lab_trial_outcome *outcome)
@@ -239,7 +333,7 @@ bool lab_box_open(lab_box **result, const lab_box_command *command, lab_trial_ou
     const lab_protections protections = lab_protections_find();
     *result = NULL;
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
-    if (!lab_protections_suffice(&protections) && !command->unsafe)
+    if (!lab_protections_suffice(&protections) && !command->how->unsafe)
         return lab_trial_outcome_set(outcome, LAB_TRIAL_UNPROTECTED, NULL);
     lab_box *box = calloc(1, sizeof *box);
     if (!box)
@@ -249,7 +343,7 @@ bool lab_box_open(lab_box **result, const lab_box_command *command, lab_trial_ou
     box->inputs.fd = box->outputs.fd = -1;
     if (!command->model)
         heed_problem_print(&box->problem, box->spec, sizeof box->spec);
-    lab_host_clear(&box->host, command->interrupted);
+    lab_host_clear(&box->host, command->how->interrupted);
     if (load(box, outcome)) {
         *result = box;
         return true;

@@ -3,7 +3,7 @@
  *
  * suites/solve.py loads the solution in the process. The sandbox allows it to read files, use GPUs
  * and start a compiler; it may write only to a temporary folder, and has no access to the network
- * or other processes (hold.h). Everything that a solution starts ends with it, and a solution that
+ * or other processes. Everything that a solution starts ends with it, and a solution that
  * uses too many resources is killed (watch.h).
  *
  * A solution can tamper with that script, so its output is not trusted. The signs of all inputs are
@@ -21,20 +21,27 @@
 #include "lab/trial/verdict.h"
 #include "lab/verify/check.h"
 
-typedef struct lab_box_command {
+/* How solutions are judged. */
+typedef struct lab_judging {
     const lab_python *python;
+    const char *device;        /* torch's name: "cpu", "cuda:0" */
+    const lab_way *way;        /* precision for float32 tasks */
+    uint64_t seed;             /* of values: unpredictable */
+    int threads;               /* of the reference, 1 or more */
+    double call_seconds;       /* limit for a request; 0: 60. Loading has 600 */
+    size_t memory;             /* limit in bytes for its processes; 0: half of the free memory */
+    bool unsafe;               /* run it even if the system has no sandbox for it */
+    bool (*interrupted)(void); /* called every 0.1 s; may be NULL */
+} lab_judging;
+
+typedef struct lab_box_command {
+    const lab_judging *how;
     const char *solution;  /* the file */
     const char *init;      /* the arguments of its model as JSON */
-    const char *device;    /* torch's name: "cpu", "cuda:0" */
     heed_problem problem;  /* normalized, dense as [batch, heads, seq, dim]; or ... */
     const lab_task *model; /* ... if not NULL, a task with any model, for its inputs and output */
     const char *entry;     /* with model: its class, "ModelNew" or "Model", ... */
     bool precise;          /* ... which computes in float64 */
-    double load_seconds;   /* limit for loading and compiling; 0: 600 */
-    double call_seconds;   /* limit for a request; 0: 60 */
-    size_t memory;         /* limit in bytes for its processes; 0: half of the free memory */
-    bool unsafe;           /* run it even if the system has no sandbox for it */
-    bool (*interrupted)(void); /* called every 0.1 s; may be NULL */
 } lab_box_command;
 
 typedef struct lab_box lab_box;

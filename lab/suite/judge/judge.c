@@ -3,9 +3,7 @@
  */
 #include "lab/suite/judge/judge.h"
 
-#include "lab/suite/judge/model.h"
-#include "lab/suite/judge/times.h"
-
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +22,26 @@
 #define ATTEMPTS 3 /* when only seen tensors appear fast, which a busy machine can cause */
 #define ROWS_WORK ((int64_t)1 << 22)
 #define ROWS_LEAST 8
+
+/* Calls on other tensors count as slower if even the fastest exceeds the average on the same
+ * tensors, by either clock, by this factor and by this much, and by this multiple of the normal
+ * difference.
+ */
+#define SLOWER 2
+#define SLOWER_SECONDS 3e-4
+
+/* Observed wake-up latency of idle CPU threads. */
+#define COLD_CPU 3e-3
+
+/* A reported time is false if more than half of it is missing, for times of at least this many
+ * seconds. */
+#define MISSING 0.5
+#define MISSING_SECONDS 0.5
+
+#define CALLS 20
+#define MEANS 3 /* the minimum of these is used: a busy machine may stretch any */
+#define MORE 4
+#define CALLS_MOST 1000000
 
 static const char *const names[LAB_JUDGEDS] = { "right",    "inexact", "wrong", "cheats",
                                                 "measured", "failed",  "not" };
@@ -189,6 +207,57 @@ static void look_for_memory(judge *it, const lab_box_command *command)
 
 /* ---- Times ---- */
 
+static bool missing(double claimed, double repeated)
+{
+    return repeated - claimed > MISSING * repeated;
+}
+
+/* The minimum of means of @calls calls by the laboratory's clock, and the process's report. */
+static bool repeat(lab_box *box, int calls, double *claimed, double *repeated)
+{
+    *repeated = INFINITY;
+    for (int i = 0; i < MEANS; i++) {
+        double own, ours;
+        if (!lab_box_repeat(box, calls, &own, &ours))
+            return false;
+        if (ours >= *repeated)
+            continue;
+        *claimed = own;
+        *repeated = ours;
+    }
+    return true;
+}
+
+bool lab_times_repeat(lab_box *box, double *claimed, double *repeated)
+{
+    int calls = CALLS;
+    while (repeat(box, calls, claimed, repeated)) {
+        if (!missing(*claimed, *repeated) || *repeated * calls > MISSING_SECONDS ||
+            calls > CALLS_MOST)
+            return true;
+        calls *= MORE;
+    }
+    return false;
+}
+
+bool lab_times_judge(lab_judgement *judgement, const char *device, double cold)
+{
+    const double seen = fmax(judgement->repeated, judgement->claimed);
+    const double least = strcmp(device, "cpu") == 0 ? COLD_CPU : 0;
+    const double honest = SLOWER * fmax(cold, least) + SLOWER_SECONDS;
+    if (missing(judgement->claimed, judgement->repeated))
+        return lab_judgement_decide(judgement, LAB_JUDGED_CHEATS,
+                                    "its process says %.3g ms a call, and the same calls took %.3g "
+                                    "ms each",
+                                    judgement->claimed * 1e3, judgement->repeated * 1e3);
+    if (judgement->fresh > SLOWER * seen && judgement->fresh - seen > honest)
+        return lab_judgement_decide(
+            judgement, LAB_JUDGED_MEASURED,
+            "%.3g ms a call on tensors that it has seen before, %.3g ms on others", seen * 1e3,
+            judgement->fresh * 1e3);
+    return true;
+}
+
 /* Times one call on new values, and compares some rows. Returns false if it is wrong or failed. */
 static bool time_once(judge *it, int round, double *seconds, heed_status *status)
 {
@@ -307,16 +376,9 @@ heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const
     }
     if (!task->whole)
         return lab_model_judge(judgement, path, task, how, error);
-    const lab_box_command command = { .python = how->python,
-                                      .solution = path,
-                                      .init = task->init,
-                                      .device = how->device,
-                                      .problem = it.problem,
-                                      .load_seconds = how->load_seconds,
-                                      .call_seconds = how->call_seconds,
-                                      .memory = how->memory,
-                                      .unsafe = how->unsafe,
-                                      .interrupted = how->interrupted };
+    const lab_box_command command = {
+        .how = how, .solution = path, .init = task->init, .problem = it.problem
+    };
     if (!lab_box_open(&it.box, &command, &outcome)) {
         lab_judgement_fail(judgement, &outcome, NULL);
         return judgement->judged != LAB_JUDGED_NOT

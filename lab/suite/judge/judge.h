@@ -15,7 +15,6 @@
 #include "lab/base/error.h"
 #include "lab/suite/judge/box.h"
 #include "lab/suite/suite.h"
-#include "lab/suite/ways.h"
 
 typedef enum lab_judged {
     LAB_JUDGED_RIGHT = 0, /* passes, and its time is genuine */
@@ -54,21 +53,29 @@ bool lab_judgement_decide(lab_judgement *judgement, lab_judged judged, const cha
 bool lab_judgement_fail(lab_judgement *judgement, const lab_trial_outcome *outcome,
                         const char *other);
 
-typedef struct lab_judging {
-    const lab_python *python;
-    const char *device;                /* torch's: "cpu", "cuda:0" */
-    const lab_way *way;                /* precision for float32 tasks */
-    uint64_t seed;                     /* of values: unpredictable */
-    int threads;                       /* of the reference, 1 or more */
-    double load_seconds, call_seconds; /* see box.h */
-    size_t memory;                     /* likewise */
-    bool unsafe;
-    bool (*interrupted)(void);
-} lab_judging;
-
 /* lab_solution_judge() judges the solution in the file @path of @task, which has been read. Returns
  * HEED_OK whatever the solution does; HEED_ERR_NO_MEMORY. */
 heed_status lab_solution_judge(lab_judgement *judgement, const char *path, const lab_task *task,
                                const lab_judging *how, lab_error *error);
+
+/* lab_model_judge() does so, for lab_solution_judge(), if the attention is inside a model;
+ * @judgement is zeroed. There is no heed problem to compare with, but the task's model: in float64
+ * it gives the expected output, and in float32 the error of a correct solution. Both run in
+ * separate boxes. Values with a sharp softmax distinguish models that agree on uniform values
+ * (model.c). */
+heed_status lab_model_judge(lab_judgement *judgement, const char *path, const lab_task *task,
+                            const lab_judging *how, lab_error *error);
+
+/* lab_times_repeat() times calls on the same tensors, like suites do: the mean that the process
+ * reports, and that by the laboratory's clock, each the minimum of a few. If they differ it makes
+ * more calls, until overhead and a busy machine cannot explain the difference. Returns false if the
+ * process failed. */
+bool lab_times_repeat(lab_box *box, double *claimed, double *repeated);
+
+/* lab_times_judge() judges a solution by the times in @judgement. Returns false if that was
+ * decisive: its process reports false times, or it is fast only on tensors that it has seen before.
+ * A genuine call takes @cold seconds longer on new tensors, because of cold caches and idle
+ * threads. */
+bool lab_times_judge(lab_judgement *judgement, const char *device, double cold);
 
 #endif /* LAB_JUDGE_H */

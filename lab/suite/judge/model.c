@@ -1,9 +1,7 @@
 /*
  * model.c - judges a solution of a task whose attention is inside a model
  */
-#include "lab/suite/judge/model.h"
-
-#include "lab/suite/judge/times.h"
+#include "lab/suite/judge/judge.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,18 +70,12 @@ static bool open_boxes(models *it, const char *path)
 {
     for (int i = 0; i < BOXES; i++) {
         lab_trial_outcome outcome;
-        const lab_box_command command = { .python = it->how->python,
+        const lab_box_command command = { .how = it->how,
                                           .solution = i == SOLUTION ? path : it->task->path,
                                           .init = it->task->init,
-                                          .device = it->how->device,
                                           .model = it->task,
                                           .entry = i == SOLUTION ? "ModelNew" : "Model",
-                                          .precise = i == DOUBLE,
-                                          .load_seconds = it->how->load_seconds,
-                                          .call_seconds = it->how->call_seconds,
-                                          .memory = it->how->memory,
-                                          .unsafe = it->how->unsafe,
-                                          .interrupted = it->how->interrupted };
+                                          .precise = i == DOUBLE };
         if (!lab_box_open(&it->box[i], &command, &outcome))
             return decide_failed(it, i, &outcome);
     }

@@ -5,12 +5,12 @@
 @SOURCE@
 static torch::Tensor forward(torch::Tensor q, torch::Tensor k, torch::Tensor v, bool causal)
 {
-    TORCH_CHECK(causal == @CAUSAL@, "causal must be @CAUSAL@: this kernel is for @SPEC@");
+    TORCH_CHECK(causal == @MASKED@, "causal must be @MASKED@: this kernel is for @SPEC@");
     return heed_launch(q.to(torch::@KIND@), k.to(torch::@KIND@), v.to(torch::@KIND@)).to(q.scalar_type());
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)
 {
     m.def("forward", &forward, "@SPEC@", pybind11::arg("q"), pybind11::arg("k"), pybind11::arg("v"),
-          pybind11::arg("causal").noconvert() = @CAUSAL@);
+          pybind11::arg("causal").noconvert() = @MASKED@);
 }

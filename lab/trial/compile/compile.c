@@ -1,5 +1,7 @@
 /*
  * compile.c - compiles a candidate's source in a sandbox
+ *
+ * HEED_CANDIDATE_HEADER is the path of heed_candidate.h, from CMake.
  */
 #include "lab/trial/compile/compile.h"
 
@@ -11,11 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lab/trial/compile/compiler.h"
+#include "lab/base/embed.h"
 #include "lab/trial/compile/folder.h"
 #include "lab/trial/compile/image.h"
 #include "lab/trial/process.h"
 #include "measure.h"
+
+LAB_EMBED(lab_text_candidate, HEED_CANDIDATE_HEADER);
+
+const char *lab_candidate_header(void)
+{
+    return lab_text_candidate;
+}
 
 /* A compilation in progress. */
 typedef struct job {
@@ -30,26 +39,14 @@ typedef struct job {
 /* The folder                                                                                     */
 /* ---------------------------------------------------------------------------------------------- */
 
-static bool write_file(const char *folder, const char *name, const char *text, size_t size)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return false;
-    bool written = fwrite(text, 1, size, file) == size;
-    return fclose(file) == 0 && written;
-}
-
 static bool make_folder(job *it)
 {
     const char *header = lab_candidate_header();
 
     return lab_folder_make(it->folder, sizeof it->folder, "trial") &&
-           write_file(it->folder, "candidate.c", it->candidate->source,
-                      it->candidate->source_size) &&
-           write_file(it->folder, "heed_candidate.h", header, strlen(header));
+           lab_folder_write(it->folder, "candidate.c", it->candidate->source,
+                            it->candidate->source_size) &&
+           lab_folder_write(it->folder, "heed_candidate.h", header, strlen(header));
 }
 
 /* Reads the compiler's result. */
@@ -148,19 +145,12 @@ bool lab_compile_c(const lab_candidate *candidate, const lab_limits *limits, lab
 {
     const lab_limits full = lab_limits_fill(limits);
     int64_t start = heed_clock_ns();
-    job *it = calloc(1, sizeof *it);
+    job it = { .candidate = candidate, .limits = &full, .code = code, .outcome = outcome };
 
     memset(code, 0, sizeof *code);
     *outcome = (lab_trial_outcome){ .verdict = LAB_TRIAL_OK };
-    if (!it)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "no memory to compile it");
-    it->candidate = candidate;
-    it->limits = &full;
-    it->code = code;
-    it->outcome = outcome;
-    bool done = lab_candidate_check(candidate, outcome) && compile(it);
-    lab_folder_remove(it->folder);
-    free(it);
+    bool done = lab_candidate_check(candidate, outcome) && compile(&it);
+    lab_folder_remove(it.folder);
     outcome->seconds = (double)(heed_clock_ns() - start) * 1e-9;
     return done;
 }

@@ -11,10 +11,8 @@
 #include <unistd.h>
 
 #include "lab/trial/compile/compile.h"
-#include "lab/trial/explain.h"
 #include "lab/trial/host.h"
 #include "lab/trial/process.h"
-#include "lab/trial/share.h"
 #include "measure.h"
 
 #define DEFINE_SIZE (LAB_KNOB_NAME_MAX + 32)
@@ -41,9 +39,9 @@ static void close_files(files *f)
     lab_close_fd(&f->log);
 }
 
-/* Starts the compilation. Returns an errno value. */
-static int start(lab_host *host, const lab_candidate *candidate, const char *runner, int arch,
-                 const files *f)
+/* Starts the compilation. */
+static bool start(lab_host *host, const lab_candidate *candidate, const lab_limits *limits,
+                  const char *runner, int arch, const files *f, lab_trial_outcome *outcome)
 {
     char defines[LAB_KNOBS_MAX][DEFINE_SIZE], target[16], registers[16];
     const char *arguments[ARGUMENTS_MAX] = { LAB_RUNNER_CUDA, "compile", target, registers };
@@ -60,7 +58,7 @@ static int start(lab_host *host, const lab_candidate *candidate, const char *run
                                           .arguments = arguments,
                                           .environment = (const char *const *)environ,
                                           .files = { f->source, f->code, f->log } };
-    return lab_process_start(&host->process, &command);
+    return lab_host_start(host, &command, limits->interrupted, outcome);
 }
 
 /* The content of @fd, at most @most bytes and a null byte; NULL if empty. */
@@ -117,13 +115,9 @@ static bool compile(lab_host *host, const lab_candidate *candidate, const lab_li
                     lab_trial_outcome *outcome)
 {
     char line[LAB_WIRE_LINE];
-    int error;
 
-    lab_host_clear(host, limits->interrupted);
-    error = start(host, candidate, runner, arch, f);
-    if (error != 0)
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_SYSTEM, "cannot start %.160s: %s", runner,
-                                     strerror(error));
+    if (!start(host, candidate, limits, runner, arch, f, outcome))
+        return false;
     bool answered = lab_host_ask(host, NULL, limits->compile_seconds, line, outcome);
     lab_host_end(host);
     return answered && take_code(line, f, code, outcome);

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,16 @@ bool lab_folder_make(char *path, size_t size, const char *what)
     if (!made)
         path[0] = '\0';
     return made;
+}
+
+bool lab_folder_write(const char *folder, const char *name, const void *data, size_t size)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "we");
+    bool written = file && fwrite(data, 1, size, file) == size;
+    return file && fclose(file) == 0 && written;
 }
 
 /* Returns whether @name is a folder, and gives back permissions that were taken away. */

@@ -14,6 +14,9 @@
  * @path. */
 bool lab_folder_make(char *path, size_t size, const char *what);
 
+/* lab_folder_write() writes a file there. Returns false, with errno, on failure. */
+bool lab_folder_write(const char *folder, const char *name, const void *data, size_t size);
+
 /* lab_folder_remove() removes it recursively, without following symlinks. Ignores "". */
 void lab_folder_remove(const char *path);
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "lab/trial/compile/compile.h"
-#include "lab/trial/compile/compiler.h"
 #include "lab/trial/compile/folder.h"
 
 #define HEADER "heed library 1\n"
@@ -151,12 +150,9 @@ static bool write_text(const job *it, const char *path, const char *text)
         mkdir(full, 0700);
         *slash = '/';
     }
-    FILE *file = fopen(full, "we");
-    bool written = file && fwrite(text, 1, strlen(text), file) == strlen(text);
-    if (file && fclose(file) != 0)
-        written = false;
-    return written || lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot write %s: %s",
-                                            path, strerror(errno));
+    return lab_folder_write(it->folder, path, text, strlen(text)) ||
+           lab_trial_outcome_set(it->outcome, LAB_TRIAL_SYSTEM, "cannot write %s: %s", path,
+                                 strerror(errno));
 }
 
 /* Both sides must agree on the layout of the structs that they exchange. The compiler compares

@@ -13,8 +13,7 @@
 #include <stddef.h>
 
 #include "heed.h"
-#include "lab/trial/limits.h"
-#include "lab/trial/verdict.h"
+#include "lab/trial/candidate.h"
 
 /* A file of heed's sources; one called LAB_LIBRARY_RECIPE has the build recipe of the others:
  *

@@ -1,7 +1,7 @@
 /*
  * find.c - searches the peers folders
  */
-#include "find.h"
+#include "peer.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lab/base/array.h"
-#include "lab/base/beside.h"
+#include "lab/base/path.h"
 
 /* Folders of peers relative to the running program's: in a build tree, and in an installation. */
 static const char *const places[] = { "peers", "../peers", "../libexec/heed/peers" };

@@ -1,14 +1,12 @@
 /*
  * peer.c - starts a child, sends it requests with deadlines, and always ends it
  */
-#define _GNU_SOURCE /* pipe2(), environ */
+#define _GNU_SOURCE /* environ, memrchr() */
 #include "peer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lab/base/path.h"
 #include "lab/trial/process.h"
 #include "measure.h"
 
@@ -27,13 +26,9 @@
 
 struct lab_peer {
     lab_peer_state state;
-    pid_t pid; /* also its process group; 0: none */
+    lab_process process;
     bool paused;
     bool (*interrupted)(void);
-    int in;  /* our end of its stdin, a socket: writing to a dead peer must fail, not raise SIGPIPE.
-                -1: closed */
-    int out; /* of its stdout */
-    int err; /* of its stderr; -1: closed by the peer */
     size_t line_length;
     lab_inlet complaints; /* its stderr */
     char line[LAB_PEER_LINE_SIZE];
@@ -51,14 +46,10 @@ void lab_peer_tame(char *text)
 /* Kills the process group, closes the channels, and returns the wait status. */
 static int reap(lab_peer *peer)
 {
-    int status = 0;
+    int status = peer->process.pid > 0 ? lab_process_reap(peer->process.pid) : 0;
 
-    if (peer->pid > 0)
-        status = lab_process_reap(peer->pid);
-    peer->pid = 0;
-    lab_close_fd(&peer->in);
-    lab_close_fd(&peer->out);
-    lab_close_fd(&peer->err);
+    peer->process.pid = 0;
+    lab_process_close(&peer->process);
     return status;
 }
 
@@ -86,12 +77,12 @@ static const char *last_words(lab_peer *peer)
 static void explain_end(lab_peer *peer)
 {
     char how[96] = "closed its output";
-    bool ended = lab_process_await(peer->pid, heed_clock_ns() + EXIT_NS);
-    struct pollfd err = { .fd = peer->err, .events = POLLIN };
+    bool ended = lab_process_await(peer->process.pid, heed_clock_ns() + EXIT_NS);
+    struct pollfd err = { .fd = peer->process.err, .events = POLLIN };
 
     while (poll(&err, 1, 0) > 0) {
-        lab_inlet_read(&peer->complaints, &peer->err);
-        err.fd = peer->err;
+        lab_inlet_read(&peer->complaints, &peer->process.err);
+        err.fd = peer->process.err;
     }
     int status = reap(peer);
     if (ended && WIFSIGNALED(status))
@@ -109,7 +100,7 @@ static void explain_end(lab_peer *peer)
 static void read_stdout(lab_peer *peer)
 {
     size_t room = sizeof peer->line - peer->line_length;
-    ssize_t got = read(peer->out, peer->line + peer->line_length, room);
+    ssize_t got = read(peer->process.out, peer->line + peer->line_length, room);
 
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
@@ -125,7 +116,7 @@ static void read_stdout(lab_peer *peer)
 /* Sends a part of @text, starting at *@sent. */
 static void write_stdin(lab_peer *peer, const char *text, size_t length, size_t *sent)
 {
-    ssize_t put = send(peer->in, text + *sent, length - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t put = send(peer->process.in, text + *sent, length - *sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (put >= 0)
         *sent += (size_t)put;
@@ -140,9 +131,10 @@ static void converse(lab_peer *peer, const char *text, size_t length, int64_t de
     size_t sent = 0;
 
     while (peer->state == LAB_PEER_READY && !memchr(peer->line, '\n', peer->line_length)) {
-        struct pollfd fds[3] = { { .fd = peer->out, .events = POLLIN },
-                                 { .fd = peer->err, .events = POLLIN },
-                                 { .fd = sent < length ? peer->in : -1, .events = POLLOUT } };
+        struct pollfd fds[3] = { { .fd = peer->process.out, .events = POLLIN },
+                                 { .fd = peer->process.err, .events = POLLIN },
+                                 { .fd = sent < length ? peer->process.in : -1,
+                                   .events = POLLOUT } };
         int64_t left_ms = (deadline - heed_clock_ns()) / 1000000;
         if (left_ms < 0) {
             give_up(peer, LAB_PEER_HUNG, "gave no answer in time");
@@ -155,7 +147,7 @@ static void converse(lab_peer *peer, const char *text, size_t length, int64_t de
         if (poll(fds, 3, left_ms < LOOK_MS ? (int)left_ms + 1 : LOOK_MS) <= 0)
             continue;
         if (fds[1].revents)
-            lab_inlet_read(&peer->complaints, &peer->err);
+            lab_inlet_read(&peer->complaints, &peer->process.err);
         if (fds[2].revents)
             write_stdin(peer, text, length, &sent);
         if (fds[0].revents)
@@ -187,7 +179,7 @@ static json_t *take_reply(lab_peer *peer)
 /* Rejects output without a request. */
 static void refuse_unasked(lab_peer *peer)
 {
-    struct pollfd out = { .fd = peer->out, .events = POLLIN };
+    struct pollfd out = { .fd = peer->process.out, .events = POLLIN };
 
     if (peer->line_length == 0 && poll(&out, 1, 0) > 0)
         read_stdout(peer); /* or its end, which counts as a crash */
@@ -208,7 +200,7 @@ json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds)
         refuse_unasked(peer);
     if (peer->state == LAB_PEER_READY) {
         if (peer->paused)
-            kill(-peer->pid, SIGCONT);
+            kill(-peer->process.pid, SIGCONT);
         peer->paused = false;
         text[length] = '\n'; /* replaces the null */
         converse(peer, text, length + 1, heed_clock_ns() + (int64_t)(seconds * 1e9));
@@ -219,8 +211,8 @@ json_t *lab_peer_ask(lab_peer *peer, json_t *request, double seconds)
 
 void lab_peer_pause(lab_peer *peer)
 {
-    if (peer->pid > 0 && !peer->paused)
-        peer->paused = kill(-peer->pid, SIGSTOP) == 0;
+    if (peer->process.pid > 0 && !peer->paused)
+        peer->paused = kill(-peer->process.pid, SIGSTOP) == 0;
 }
 
 lab_peer_state lab_peer_state_of(const lab_peer *peer)
@@ -238,84 +230,38 @@ const char *lab_peer_stderr(const lab_peer *peer)
     return peer->stderr_text;
 }
 
-/* Starts the program with the child's ends of the three channels. Returns an errno value. */
-static int spawn(lab_peer *peer, const lab_peer_command *command, int in, int out, int err)
+/* Starts the program. Returns an errno value. */
+static int start(lab_peer *peer, const char *name, const char *script)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigset_t reset;
-    char *const program[] = { (char *)command->path, NULL };
-    char *const script[] = { (char *)command->interpreter, (char *)command->path, NULL };
-    short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    char path[PATH_MAX];
+    const char *const arguments[] = { name, script, NULL };
+    const lab_process_command process = { .path = path,
+                                          .arguments = arguments,
+                                          .environment = (const char *const *)environ,
+                                          .files = { -1, -1, -1 } };
 
-    sigemptyset(&none);
-    sigemptyset(&reset);
-    sigaddset(&reset, SIGINT);
-    sigaddset(&reset, SIGPIPE);
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0)
-        return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error == 0) {
-        posix_spawnattr_setflags(&attributes, flags);
-        posix_spawnattr_setpgroup(&attributes, 0);
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setsigdefault(&attributes, &reset);
-        error = posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-        if (error == 0)
-            error = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-        if (error == 0)
-            error = posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-        if (error == 0)
-            error = posix_spawnp(
-                &peer->pid, command->interpreter ? command->interpreter : command->path, &actions,
-                &attributes, command->interpreter ? script : program, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
+    if (strchr(name, '/'))
+        snprintf(path, sizeof path, "%s", name);
+    else if (!lab_path_find(getenv("PATH"), name, lab_path_is_program, path, sizeof path))
+        return ENOENT;
+    return lab_process_start(&peer->process, &process);
 }
 
-/* Makes the channels and starts the program. Returns an errno value. */
-static int start(lab_peer *peer, const lab_peer_command *command)
+lab_peer *lab_peer_start(const char *path, const char *interpreter, bool (*interrupted)(void))
 {
-    int in[2] = { -1, -1 };
-    int out[2] = { -1, -1 };
-    int err[2] = { -1, -1 };
-    int error = 0;
-
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0 || pipe2(out, O_CLOEXEC) != 0 ||
-        pipe2(err, O_CLOEXEC) != 0)
-        error = errno;
-    if (error == 0)
-        error = spawn(peer, command, in[1], out[1], err[1]);
-    lab_close_fd(&in[1]);
-    lab_close_fd(&out[1]);
-    lab_close_fd(&err[1]);
-    peer->in = in[0];
-    peer->out = out[0];
-    peer->err = err[0];
-    return error;
-}
-
-lab_peer *lab_peer_start(const lab_peer_command *command)
-{
+    const char *name = interpreter ? interpreter : path;
     lab_peer *peer = calloc(1, sizeof *peer);
 
     if (!peer)
         return NULL;
-    peer->interrupted = command->interrupted;
+    peer->process = (lab_process){ .in = -1, .out = -1, .err = -1 };
+    peer->interrupted = interrupted;
     peer->complaints = (lab_inlet){ .text = peer->stderr_text, .size = sizeof peer->stderr_text };
-    int error = start(peer, command);
+    int error = start(peer, name, interpreter ? path : NULL);
     if (error != 0) {
-        peer->pid = 0;
-        lab_close_fd(&peer->in);
-        lab_close_fd(&peer->out);
-        lab_close_fd(&peer->err);
         peer->state = LAB_PEER_ABSENT;
-        snprintf(peer->reason, sizeof peer->reason, "%.200s cannot be started: %s",
-                 command->interpreter ? command->interpreter : command->path, strerror(error));
+        snprintf(peer->reason, sizeof peer->reason, "%.200s cannot be started: %s", name,
+                 strerror(error));
         lab_peer_tame(peer->reason);
     }
     return peer;
@@ -327,9 +273,9 @@ void lab_peer_end(lab_peer *peer)
         return;
     peer->interrupted = NULL; /* at most two seconds, even after Ctrl-C */
     json_decref(lab_peer_ask(peer, json_pack("{s:s}", "op", "quit"), QUIT_SECONDS));
-    lab_close_fd(&peer->in);
-    if (peer->pid > 0)
-        lab_process_await(peer->pid, heed_clock_ns() + EXIT_NS);
+    lab_close_fd(&peer->process.in);
+    if (peer->process.pid > 0)
+        lab_process_await(peer->process.pid, heed_clock_ns() + EXIT_NS);
     reap(peer);
     free(peer);
 }

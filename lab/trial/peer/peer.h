@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "heed.h"
+
 /* The state of a peer. All but the first are final. */
 typedef enum lab_peer_state {
     LAB_PEER_READY = 0,
@@ -32,17 +34,11 @@ typedef enum lab_peer_state {
 
 typedef struct lab_peer lab_peer;
 
-/* How to start a peer. */
-typedef struct lab_peer_command {
-    const char *path;        /* of the program */
-    const char *interpreter; /* that runs it, searched in PATH; NULL: none */
-    bool (*interrupted)(
-        void); /* called every 0.1 s while waiting: true ends the peer. NULL: never */
-} lab_peer_command;
-
-/* lab_peer_start() starts a peer in a new process group. Returns NULL if there is no memory, else a
- * peer, to be ended with lab_peer_end(): one that could not be started is LAB_PEER_ABSENT. */
-lab_peer *lab_peer_start(const lab_peer_command *command);
+/* lab_peer_start() starts the program @path in a new process group, by @interpreter, searched in
+ * PATH, unless that is NULL. @interrupted is called every 0.1 s while waiting: true ends the peer;
+ * NULL: never. Returns NULL if there is no memory, else a peer, to be ended with lab_peer_end():
+ * one that could not be started is LAB_PEER_ABSENT. */
+lab_peer *lab_peer_start(const char *path, const char *interpreter, bool (*interrupted)(void));
 
 /* lab_peer_ask() sends @request, an object that it releases, and waits up to @seconds for the
  * reply, which the caller then owns: an object whose "status" is "ok", "unsupported" or "error".
@@ -68,5 +64,25 @@ void lab_peer_tame(char *text);
 /* lab_peer_end() requests that @peer quits, kills it if it does not within two seconds, and frees
  * it. NULL is ignored. */
 void lab_peer_end(lab_peer *peer);
+
+/* The available peers. */
+
+#define LAB_PEER_NAME_SIZE 32
+#define LAB_PEER_PATH_SIZE 1024
+
+typedef struct lab_found {
+    char name[LAB_PEER_NAME_SIZE]; /* without _peer and .py */
+    char path[LAB_PEER_PATH_SIZE];
+    char interpreter[LAB_PEER_PATH_SIZE]; /* "" for a program */
+} lab_found;
+
+/* lab_peers_find() searches for peers as in protocol.md: in the folders of HEED_PEERS, then those
+ * around the running program. Writes an array sorted by name to *@found, which the caller frees,
+ * and its length to *@count, which may be 0. Returns HEED_OK or HEED_ERR_NO_MEMORY. */
+heed_status lab_peers_find(lab_found **found, size_t *count);
+
+/* lab_peer_name_of() writes the name of a peer file, such as "torch" for "torch_peer.py", to @name.
+ * Returns false if a file named @file is not a peer. */
+bool lab_peer_name_of(const char *file, char name[LAB_PEER_NAME_SIZE]);
 
 #endif /* LAB_PEER_H */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trial/share.h"
+#include "lab/trial/process.h"
 
 #define PROTOCOL "heed.trial/1"
 /* Time limits, from protocol.md. */
@@ -145,20 +145,17 @@ static lab_answer hello(lab_rival *rival)
 static lab_answer start(lab_rival *rival)
 {
     const lab_found *found = &rival->found;
-    const lab_peer_command command = { .path = found->path,
-                                       .interpreter = found->interpreter[0] ? found->interpreter
-                                                                            : NULL,
-                                       .interrupted = rival->interrupted };
+    const char *interpreter = found->interpreter[0] ? found->interpreter : NULL;
 
     rival->starts++;
-    rival->peer = lab_peer_start(&command);
+    rival->peer = lab_peer_start(found->path, interpreter, rival->interrupted);
     if (!rival->peer)
         return refuse(rival, LAB_ANSWER_ERROR, "no memory for a peer");
     return hello(rival);
 }
 
-lab_answer lab_rival_open_device(lab_rival *rival, const lab_found *found, int threads,
-                                 const char *device, bool (*interrupted)(void))
+lab_answer lab_rival_open(lab_rival *rival, const lab_found *found, int threads, const char *device,
+                          bool (*interrupted)(void))
 {
     *rival = (lab_rival){
         .found = *found, .threads = threads, .interrupted = interrupted, .o_fd = -1
@@ -167,22 +164,9 @@ lab_answer lab_rival_open_device(lab_rival *rival, const lab_found *found, int t
     return start(rival);
 }
 
-lab_answer lab_rival_open(lab_rival *rival, const lab_found *found, int threads,
-                          bool (*interrupted)(void))
-{
-    return lab_rival_open_device(rival, found, threads, "", interrupted);
-}
-
-static void close_output(lab_rival *rival)
-{
-    if (rival->o_fd >= 0)
-        close(rival->o_fd);
-    rival->o_fd = -1;
-}
-
 void lab_rival_close(lab_rival *rival)
 {
-    close_output(rival);
+    lab_close_fd(&rival->o_fd);
     lab_peer_end(rival->peer);
     rival->peer = NULL;
 }
@@ -399,33 +383,20 @@ lab_answer lab_rival_eager(lab_rival *rival, int64_t calls, double expected, dou
     return good ? LAB_ANSWER_OK : refuse(rival, LAB_ANSWER_ERROR, "reported impossible samples");
 }
 
-/* Sends a request to write @size bytes to the file for O, and reads them. */
-static lab_answer ask_output(lab_rival *rival, json_t *request, void *o, size_t size)
+lab_answer lab_rival_check(lab_rival *rival, const int64_t *rows, int64_t count, void *o,
+                           size_t size)
 {
-    lab_answer answer = tell(rival, request, ANSWER_SECONDS);
+    json_t *list = rows ? json_array() : NULL;
 
-    if (answer != LAB_ANSWER_OK)
-        return answer;
-    if (!lab_share_read(rival->o_fd, o, size))
-        return refuse(rival, LAB_ANSWER_ERROR, "wrote an O of another size");
-    return LAB_ANSWER_OK;
-}
-
-lab_answer lab_rival_check(lab_rival *rival, void *o, size_t size)
-{
-    if (size != rival->o_size)
+    if (!rows && size != rival->o_size)
         return refuse(rival, LAB_ANSWER_ERROR, "has prepared a problem of another size");
-    return ask_output(rival, json_pack("{s:s}", "op", "check"), o, size);
-}
-
-lab_answer lab_rival_check_rows(lab_rival *rival, const int64_t *rows, int64_t count, void *o,
-                                size_t size)
-{
-    json_t *list = json_array();
-
     for (int64_t i = 0; i < count; i++)
         json_array_append_new(list, json_integer(rows[i]));
-    return ask_output(rival, json_pack("{s:s, s:o}", "op", "check", "rows", list), o, size);
+    json_t *request = json_pack("{s:s, s:o*}", "op", "check", "rows", list);
+    lab_answer answer = tell(rival, request, ANSWER_SECONDS);
+    if (answer == LAB_ANSWER_OK && !lab_share_read(rival->o_fd, o, size))
+        return refuse(rival, LAB_ANSWER_ERROR, "wrote an O of another size");
+    return answer;
 }
 
 void lab_rival_pause(lab_rival *rival)
@@ -438,7 +409,7 @@ void lab_rival_release(lab_rival *rival)
 {
     if (rival->o_fd >= 0)
         tell(rival, json_pack("{s:s}", "op", "release"), ANSWER_SECONDS);
-    close_output(rival);
+    lab_close_fd(&rival->o_fd);
 }
 
 lab_answer lab_rival_sgemm(lab_rival *rival, int64_t size, double *flops)

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "find.h"
 #include "heed.h"
 #include "peer.h"
 
@@ -47,16 +46,11 @@ typedef struct lab_rival {
     size_t o_size;
 } lab_rival;
 
-/* lab_rival_open() starts the peer @found, to use @threads threads, and sends hello. Close @rival
- * in any case. */
-lab_answer lab_rival_open(lab_rival *rival, const lab_found *found, int threads,
+/* lab_rival_open() starts the peer @found, to use @threads threads, and sends hello. The peer
+ * computes on @device, such as "cuda:0" or "cpu", and is timed by replays (LAB_ANSWER_UNSUPPORTED
+ * if it does not support that); with "" on the CPU, timed by blocks. Close @rival in any case. */
+lab_answer lab_rival_open(lab_rival *rival, const lab_found *found, int threads, const char *device,
                           bool (*interrupted)(void));
-
-/* lab_rival_open_device() is the same for a peer that computes on @device, such as "cuda:0" or
- * "cpu", and is timed by replays. LAB_ANSWER_UNSUPPORTED if the peer does not support that.
- */
-lab_answer lab_rival_open_device(lab_rival *rival, const lab_found *found, int threads,
-                                 const char *device, bool (*interrupted)(void));
 
 /* lab_rival_close() ends the peer. */
 void lab_rival_close(lab_rival *rival);
@@ -108,14 +102,12 @@ lab_answer lab_rival_replay(lab_rival *rival, int64_t calls, int64_t warmup, int
 #define LAB_RIVAL_EAGER_MAX 1000
 lab_answer lab_rival_eager(lab_rival *rival, int64_t calls, double expected, double *seconds);
 
-/* lab_rival_check() writes all of O of the last call, dense, to @o of @size bytes. */
-lab_answer lab_rival_check(lab_rival *rival, void *o, size_t size);
-
-/* lab_rival_check_rows() writes only @count rows of that O, at most LAB_RIVAL_ROWS_MAX, numbered
- * [batch, head, seq] as in the LSE, one after another to @o. */
+/* lab_rival_check() writes O of the last call, dense, to @o of @size bytes: all of it, or if @rows
+ * is not NULL only @count rows, at most LAB_RIVAL_ROWS_MAX, numbered [batch, head, seq] as in the
+ * LSE, one after another. */
 #define LAB_RIVAL_ROWS_MAX 1000
-lab_answer lab_rival_check_rows(lab_rival *rival, const int64_t *rows, int64_t count, void *o,
-                                size_t size);
+lab_answer lab_rival_check(lab_rival *rival, const int64_t *rows, int64_t count, void *o,
+                           size_t size);
 
 /* lab_rival_pause() stops the rival's processes until the next request, so they cannot disturb
  * heed. */

@@ -52,6 +52,35 @@ typedef struct runner {
 /* Replies                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
+/* Lines are built without the C library. */
+void runner_add(runner_line *line, const char *text)
+{
+    /* Reserves a byte for the newline, and one for the reader's null. */
+    while (*text && line->length < sizeof line->text - 2) {
+        line->text[line->length++] = *text == '\n' ? ' ' : *text;
+        text++;
+    }
+}
+
+void runner_add_number(runner_line *line, uint64_t value, unsigned base)
+{
+    char digits[32] = "";
+    size_t at = sizeof digits - 1;
+
+    do {
+        digits[--at] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value > 0 && at > 0);
+    runner_add(line, &digits[at]);
+}
+
+void runner_say(runner_line *line)
+{
+    line->text[line->length++] = '\n';
+    if (write(STDOUT_FILENO, line->text, line->length) != (ssize_t)line->length)
+        _exit(1);
+}
+
 static void say(const char *word)
 {
     runner_line line = { .length = 0 };
@@ -229,7 +258,7 @@ static void *load(runner *it)
 
 static unsigned char *arena_of(const runner *it, int index)
 {
-    return index < LAB_WIRE_FIRST_OUTPUT ? it->inputs : it->outputs;
+    return index < LAB_O ? it->inputs : it->outputs;
 }
 
 /* Makes the pages of one room accessible or inaccessible. */
@@ -238,7 +267,7 @@ static void protect(const runner *it, const lab_wire_room *room, int index, bool
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t start = room->start / page * page;
     size_t end = (room->start + room->size + page - 1) / page * page;
-    bool output = index >= LAB_WIRE_FIRST_OUTPUT;
+    bool output = index >= LAB_O;
     int access = output ? PROT_READ | PROT_WRITE : PROT_READ;
 
     if (room->size == 0)
@@ -255,7 +284,7 @@ static void protect(const runner *it, const lab_wire_room *room, int index, bool
 static void protect_all(runner *it, bool opened)
 {
     for (int i = 0; i < it->opened.count && i < LAB_WIRE_SETS; i++)
-        for (int room = 0; room < LAB_WIRE_ROOMS; room++)
+        for (int room = 0; room < LAB_BLOCKS; room++)
             protect(it, &it->opened.set[i].room[room], room, opened);
 }
 
@@ -282,25 +311,24 @@ static void run(const runner *it)
     for (int i = 0; i < orders->count && result == 0; i++) {
         const lab_wire_set *set = &orders->set[i];
         const heed_candidate_buffers buffers = {
-            .q = data_of(it, set, LAB_WIRE_Q),
-            .k = data_of(it, set, LAB_WIRE_K),
-            .v = data_of(it, set, LAB_WIRE_V),
-            .o = data_of(it, set, LAB_WIRE_O),
-            .lse = data_of(it, set, LAB_WIRE_LSE),
-            .workspace = data_of(it, set, LAB_WIRE_WORKSPACE),
+            .q = data_of(it, set, LAB_Q),
+            .k = data_of(it, set, LAB_K),
+            .v = data_of(it, set, LAB_V),
+            .o = data_of(it, set, LAB_O),
+            .lse = data_of(it, set, LAB_LSE),
+            .workspace = data_of(it, set, LAB_WORKSPACE),
             .workspace_size = set->workspace_size,
-            .bias = data_of(it, set, LAB_WIRE_BIAS),
-            .slopes = data_of(it, set, LAB_WIRE_SLOPES),
-            .sinks = data_of(it, set, LAB_WIRE_SINKS),
-            .starts = data_of(it, set, LAB_WIRE_STARTS),
-            .shown = data_of(it, set, LAB_WIRE_SHOWN),
-            .lengths = data_of(it, set, LAB_WIRE_LENGTHS),
-            .table = data_of(it, set, LAB_WIRE_TABLE),
-            .cu_seqlens_q = data_of(it, set, LAB_WIRE_CU_Q),
-            .cu_seqlens_k = data_of(it, set, LAB_WIRE_CU_K),
-            .arrays = { data_of(it, set, LAB_WIRE_ARRAYS), data_of(it, set, LAB_WIRE_ARRAYS + 1),
-                        data_of(it, set, LAB_WIRE_ARRAYS + 2),
-                        data_of(it, set, LAB_WIRE_ARRAYS + 3) }
+            .bias = data_of(it, set, LAB_BIAS),
+            .slopes = data_of(it, set, LAB_SLOPES),
+            .sinks = data_of(it, set, LAB_SINKS),
+            .starts = data_of(it, set, LAB_STARTS),
+            .shown = data_of(it, set, LAB_SHOWN),
+            .lengths = data_of(it, set, LAB_LENGTHS),
+            .table = data_of(it, set, LAB_TABLE),
+            .cu_seqlens_q = data_of(it, set, LAB_CU_Q),
+            .cu_seqlens_k = data_of(it, set, LAB_CU_K),
+            .arrays = { data_of(it, set, LAB_ARRAYS), data_of(it, set, LAB_ARRAYS + 1),
+                        data_of(it, set, LAB_ARRAYS + 2), data_of(it, set, LAB_ARRAYS + 3) }
         };
         result = it->compute(&orders->problem, &buffers);
     }
@@ -309,19 +337,12 @@ static void run(const runner *it)
     say(result == 0 ? "done 0" : "unsupported");
 }
 
-static bool has_operands(const heed_candidate_problem *p)
-{
-    return p->softcap != 0 || p->bias.type || p->slopes.type || p->sinks.type || p->starts.type ||
-           p->shown.type || p->lengths.type || p->table.type || p->tokens_q > 0 ||
-           p->tokens_k > 0 || p->score[0] || p->visible[0];
-}
-
 static void tell_size(const runner *it)
 {
     lab_wire_orders orders;
 
     memcpy(&orders, it->inputs, sizeof orders);
-    if (has_operands(&orders.problem) && !it->takes_operands)
+    if (orders.operands && !it->takes_operands)
         say("unsupported");
     else
         say_number("size ", it->workspace ? it->workspace(&orders.problem) : 0);

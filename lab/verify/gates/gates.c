@@ -81,36 +81,36 @@ size_t lab_gate_index(const char *name)
 /* Verdicts                                                                                       */
 /* ---------------------------------------------------------------------------------------------- */
 
+static void set_verdict(lab_verdict *verdict, lab_outcome outcome, double figure,
+                        const char *format, va_list arguments)
+{
+    verdict->outcome = outcome;
+    verdict->figure = figure;
+    verdict->kept_by = HEED_OK;
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+}
+
 void lab_verdict_pass(lab_verdict *verdict, double figure, const char *format, ...)
 {
     va_list arguments;
-    verdict->outcome = isnan(figure) ? LAB_FAIL : LAB_PASS;
-    verdict->figure = figure;
-    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
-    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    set_verdict(verdict, isnan(figure) ? LAB_FAIL : LAB_PASS, figure, format, arguments);
     va_end(arguments);
 }
 
 void lab_verdict_fail(lab_verdict *verdict, double figure, const char *format, ...)
 {
     va_list arguments;
-    verdict->outcome = LAB_FAIL;
-    verdict->figure = figure;
-    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
-    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    set_verdict(verdict, LAB_FAIL, figure, format, arguments);
     va_end(arguments);
 }
 
 void lab_verdict_skip(lab_verdict *verdict, const char *format, ...)
 {
     va_list arguments;
-    verdict->outcome = LAB_SKIP;
-    verdict->figure = -1;
-    verdict->kept_by = HEED_OK;
     va_start(arguments, format);
-    vsnprintf(verdict->reason, sizeof verdict->reason, format, arguments);
+    set_verdict(verdict, LAB_SKIP, -1, format, arguments);
     va_end(arguments);
 }
 
@@ -169,17 +169,6 @@ void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const la
     }
 }
 
-void lab_judge_untied(lab_verdict *verdict, const lab_expect *expect)
-{
-    int64_t judged = 0, tied = 0;
-    for (int64_t i = 0; i < expect->count; i++) {
-        judged += isfinite(expect->o_budget[i]);
-        tied += isfinite(expect->o_budget[i]) && expect->tied[i];
-    }
-    if (verdict->outcome == LAB_PASS && tied > 0 && tied == judged)
-        lab_verdict_skip(verdict, "rounding decides which key of a row is the heaviest");
-}
-
 void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect)
 {
     size_t length = strlen(verdict->reason);
@@ -211,6 +200,78 @@ void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab
     lab_run_row(a, problem, row, first);
     lab_run_row(b, problem, row, second);
     lab_worst_add(worst, row, lab_row_distance(first, second, problem->dim_v), allowed);
+}
+
+void lab_worst_add_pair(lab_worst *worst, const heed_problem *problem, const lab_run *a,
+                        const lab_run *b, const lab_expect *expect, int64_t i, double times)
+{
+    const int64_t row = expect->rows[i];
+    const double lse = (double)a->lse[row], other = (double)b->lse[row];
+    lab_worst_add_runs(worst, problem, a, b, row, times * expect->o_budget[i]);
+    if (isfinite(expect->lse[i]) || isfinite(lse) || isfinite(other))
+        lab_worst_add(worst, row, fabs(lse - other), times * expect->lse_budget[i]);
+}
+
+void lab_worst_add_errors(lab_worst *worst, const lab_check *check, const lab_run *run, bool output,
+                          bool lse)
+{
+    const lab_expect *expect = check->expect;
+    double o[HEED_DIM_MAX];
+    for (int64_t i = 0; i < expect->count; i++) {
+        const int64_t row = expect->rows[i];
+        lab_run_row(run, &check->values->problem, row, o);
+        if (output)
+            lab_worst_add(worst, row, lab_row_distance(o, expect->o + i * expect->dim, expect->dim),
+                          expect->o_budget[i]);
+        if (lse && run->lse && isfinite(expect->lse[i]))
+            lab_worst_add(worst, row, fabs((double)run->lse[row] - expect->lse[i]),
+                          expect->lse_budget[i]);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Variations of the values                                                                       */
+/* ---------------------------------------------------------------------------------------------- */
+
+static heed_status run_one(const lab_check *check, lab_variant *variant)
+{
+    const lab_layout layout = { .edge = LAB_EDGE_END, .sign = 1, .lse = true };
+    heed_status status = lab_run_create(&variant->run, check, &variant->values, layout);
+    if (status != HEED_OK || variant->run.status != HEED_OK || variant->memo == LAB_MEMO_NONE)
+        return status;
+    lab_expect **memo = &check->memos[variant->memo];
+    heed_buffers data = lab_values_buffers(&variant->values);
+    if (!*memo)
+        status = lab_expect_create(memo, &variant->values.problem, &data, &check->sampling);
+    variant->expect = *memo;
+    return status;
+}
+
+bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, heed_status status,
+                      lab_verdict *verdict)
+{
+    for (int i = 0; i < count && status == HEED_OK; i++) {
+        lab_values_share(&variants[i].values);
+        status = run_one(check, &variants[i]);
+        heed_status refused = status == HEED_OK ? variants[i].run.status : HEED_OK;
+        if (refused == HEED_ERR_UNSUPPORTED)
+            lab_verdict_skip(verdict, "cannot do a variation of the problem: %s", heed_message());
+        else if (refused != HEED_OK)
+            lab_verdict_fail(verdict, -1, "on a variation of the problem: %s", heed_message());
+        if (refused != HEED_OK)
+            return false;
+    }
+    if (status != HEED_OK)
+        lab_verdict_skip_status(verdict, status);
+    return status == HEED_OK;
+}
+
+void lab_variants_destroy(lab_variant *variants, int count)
+{
+    for (int i = 0; i < count; i++) {
+        lab_values_destroy(&variants[i].values);
+        lab_run_destroy(&variants[i].run);
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------- */

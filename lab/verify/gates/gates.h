@@ -27,11 +27,13 @@ typedef struct lab_verdict {
     char reason[LAB_TEXT_SIZE];
 } lab_verdict;
 
+typedef void lab_gate_fn(const lab_check *check, lab_verdict *verdict);
+
 typedef struct lab_gate {
     const char *name;
     const char *proves;
     bool property; /* runs the kernel on variations of normal values */
-    void (*judge)(const lab_check *check, lab_verdict *verdict);
+    lab_gate_fn *judge;
 } lab_gate;
 
 /* The number of gates. */
@@ -83,10 +85,6 @@ void lab_worst_add(lab_worst *worst, int64_t row, double error, double allowed);
 void lab_judge_worst(lab_verdict *verdict, const heed_problem *problem, const lab_worst *worst,
                      const char *what);
 
-/* lab_judge_untied() turns a pass of @verdict into a skip if every judged row of @expect is tied:
- * the budgets of tied rows are so large that passing proves little. */
-void lab_judge_untied(lab_verdict *verdict, const lab_expect *expect);
-
 /* lab_note_left_out() adds to a verdict the number of rows of @expect that are not judged because
  * an expression is in doubt there. */
 void lab_note_left_out(lab_verdict *verdict, const lab_expect *expect);
@@ -105,31 +103,43 @@ double lab_add_logarithms(double a, double b);
 void lab_worst_add_runs(lab_worst *worst, const heed_problem *problem, const lab_run *a,
                         const lab_run *b, int64_t row, double allowed);
 
-/* The gates, by file. */
-void lab_gate_executes(const lab_check *check, lab_verdict *verdict); /* gates.c */
-void lab_gate_finite(const lab_check *check, lab_verdict *verdict);   /* gates_error.c */
-void lab_gate_error(const lab_check *check, lab_verdict *verdict);
-void lab_gate_lse(const lab_check *check, lab_verdict *verdict);
-void lab_gate_exact(const lab_check *check, lab_verdict *verdict);
-void lab_gate_range(const lab_check *check, lab_verdict *verdict);
-void lab_gate_canaries(const lab_check *check, lab_verdict *verdict); /* gates_memory.c */
-void lab_gate_inputs(const lab_check *check, lab_verdict *verdict);
-void lab_gate_appended(const lab_check *check, lab_verdict *verdict);
-void lab_gate_written(const lab_check *check, lab_verdict *verdict);
-void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict);
-void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict);
-void lab_gate_unaligned(const lab_check *check, lab_verdict *verdict);
-void lab_gate_linear(const lab_check *check, lab_verdict *verdict); /* gates_property.c */
-void lab_gate_permuted(const lab_check *check, lab_verdict *verdict);
-void lab_gate_shifted(const lab_check *check, lab_verdict *verdict);
-void lab_gate_causal(const lab_check *check, lab_verdict *verdict);
-void lab_gate_fresh(const lab_check *check, lab_verdict *verdict);  /* gates_fresh.c */
-void lab_gate_merged(const lab_check *check, lab_verdict *verdict); /* gates_split.c */
-void lab_gate_batch(const lab_check *check, lab_verdict *verdict);
-void lab_gate_spelled(const lab_check *check, lab_verdict *verdict); /* gates_operand.c */
-void lab_gate_shown(const lab_check *check, lab_verdict *verdict);
-void lab_gate_sinks(const lab_check *check, lab_verdict *verdict);
-void lab_gate_neutral(const lab_check *check, lab_verdict *verdict);
-void lab_gate_prefixed(const lab_check *check, lab_verdict *verdict);
+/* lab_worst_add_pair() adds the distances of O and the LSE of two runs in row @i of @expect, where
+ * @times the budgets are allowed: if each is within them, the two differ by at most twice as much.
+ */
+void lab_worst_add_pair(lab_worst *worst, const heed_problem *problem, const lab_run *a,
+                        const lab_run *b, const lab_expect *expect, int64_t i, double times);
+
+/* lab_worst_add_errors() adds the errors of @run in the expected rows: of O if @output, and of the
+ * LSE if @lse and it was requested. */
+void lab_worst_add_errors(lab_worst *worst, const lab_check *check, const lab_run *run, bool output,
+                          bool lse);
+
+/* A variation of the values under check. */
+typedef struct lab_variant {
+    lab_values values; /* filled by the gate */
+    lab_memo memo;     /* its expected results; LAB_MEMO_NONE: not needed */
+    lab_run run;
+    const lab_expect *expect; /* belongs to the case */
+} lab_variant;
+
+/* lab_variants_run() runs the kernel on each of the variants, and computes expected results where
+ * @memo requests them. @status is the outcome of making their values: nothing is run unless it is
+ * HEED_OK. Returns true if all succeeded; else @verdict has the failure. */
+bool lab_variants_run(const lab_check *check, lab_variant *variants, int count, heed_status status,
+                      lab_verdict *verdict);
+
+/* lab_variants_destroy() frees them; zeroed ones are ignored. */
+void lab_variants_destroy(lab_variant *variants, int count);
+
+/* The gates of gates.c, gates_error.c, gates_memory.c, gates_property.c, gates_fresh.c,
+ * gates_split.c and gates_operand.c. */
+lab_gate_fn lab_gate_executes;
+lab_gate_fn lab_gate_finite, lab_gate_error, lab_gate_lse, lab_gate_exact, lab_gate_range;
+lab_gate_fn lab_gate_canaries, lab_gate_inputs, lab_gate_appended, lab_gate_written;
+lab_gate_fn lab_gate_deterministic, lab_gate_optional_lse, lab_gate_unaligned;
+lab_gate_fn lab_gate_linear, lab_gate_permuted, lab_gate_shifted, lab_gate_causal;
+lab_gate_fn lab_gate_fresh;
+lab_gate_fn lab_gate_merged, lab_gate_batch;
+lab_gate_fn lab_gate_spelled, lab_gate_shown, lab_gate_sinks, lab_gate_neutral, lab_gate_prefixed;
 
 #endif /* LAB_GATES_H */

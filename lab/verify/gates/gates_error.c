@@ -53,36 +53,36 @@ void lab_gate_finite(const lab_check *check, lab_verdict *verdict)
                          lab_plural(check->expect->count));
 }
 
+/* Turns a pass of @verdict into a skip if every judged row of @expect is tied: the budgets of tied
+ * rows are so large that passing proves little. */
+static void judge_untied(lab_verdict *verdict, const lab_expect *expect)
+{
+    int64_t judged = 0, tied = 0;
+    for (int64_t i = 0; i < expect->count; i++) {
+        judged += isfinite(expect->o_budget[i]);
+        tied += isfinite(expect->o_budget[i]) && expect->tied[i];
+    }
+    if (verdict->outcome == LAB_PASS && tied > 0 && tied == judged)
+        lab_verdict_skip(verdict, "rounding decides which key of a row is the heaviest");
+}
+
 void lab_gate_error(const lab_check *check, lab_verdict *verdict)
 {
-    const lab_expect *expect = check->expect;
-    const heed_problem *problem = &check->values->problem;
-    double o[HEED_DIM_MAX];
     lab_worst worst = { 0 };
     for (int r = 0; r < 2; r++)
-        for (int64_t i = 0; i < expect->count; i++) {
-            lab_run_row(&check->runs[r], problem, expect->rows[i], o);
-            double error = lab_row_distance(o, expect->o + i * expect->dim, expect->dim);
-            lab_worst_add(&worst, expect->rows[i], error, expect->o_budget[i]);
-        }
-    lab_judge_worst(verdict, problem, &worst, "row error");
-    lab_judge_untied(verdict, expect);
-    lab_note_left_out(verdict, expect);
+        lab_worst_add_errors(&worst, check, &check->runs[r], true, false);
+    lab_judge_worst(verdict, &check->values->problem, &worst, "row error");
+    judge_untied(verdict, check->expect);
+    lab_note_left_out(verdict, check->expect);
 }
 
 void lab_gate_lse(const lab_check *check, lab_verdict *verdict)
 {
-    const lab_expect *expect = check->expect;
     lab_worst worst = { 0 };
     for (int r = 0; r < 2; r++)
-        for (int64_t i = 0; i < expect->count && check->runs[r].lse; i++) {
-            double lse = (double)check->runs[r].lse[expect->rows[i]];
-            if (isfinite(expect->lse[i]))
-                lab_worst_add(&worst, expect->rows[i], fabs(lse - expect->lse[i]),
-                              expect->lse_budget[i]);
-        }
+        lab_worst_add_errors(&worst, check, &check->runs[r], false, true);
     lab_judge_worst(verdict, &check->values->problem, &worst, "LSE error");
-    lab_note_left_out(verdict, expect);
+    lab_note_left_out(verdict, check->expect);
 }
 
 /* With exact inputs every live logit is 0, and exp(LSE) is the number of live keys. The mean of a

@@ -9,9 +9,9 @@
  */
 #include "base/plural.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/operands.h"
 #include "lab/verify/sample.h"
-#include "lab/verify/variant.h"
 
 /* The number of calls for a small problem, and for one of more than SMALL_FLOPS operations. */
 #define CALLS 12
@@ -197,7 +197,7 @@ void lab_gate_fresh(const lab_check *check, lab_verdict *verdict)
     heed_buffers data = lab_values_buffers(check->values);
     lab_sample *sample;
     for (int role = LAB_Q; role < LAB_VECTORS; role++)
-        if (!lab_variant_splits(&check->values->block[role].view, true)) {
+        if (!lab_view_splits(&check->values->block[role].view, true)) {
             lab_verdict_skip(verdict, "vectors overlap in memory");
             return;
         }

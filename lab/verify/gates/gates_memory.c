@@ -1,7 +1,6 @@
 /*
  * gates_memory.c - gates for writes to memory, determinism and alignment
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,10 +80,10 @@ void lab_gate_written(const lab_check *check, lab_verdict *verdict)
 }
 
 /* Runs the kernel once more, as @how says; false, with a verdict, if it did not run. */
-static bool run_again(lab_run *run, const lab_check *check, const lab_running *running,
-                      const char *how, lab_verdict *verdict)
+static bool run_again(lab_run *run, const lab_check *check, lab_layout layout, const char *how,
+                      lab_verdict *verdict)
 {
-    heed_status status = lab_run_create(run, check, running);
+    heed_status status = lab_run_create(run, check, check->values, layout);
     if (status != HEED_OK)
         lab_verdict_skip_status(verdict, status);
     else if (run->status != HEED_OK)
@@ -97,11 +96,11 @@ static bool run_again(lab_run *run, const lab_check *check, const lab_running *r
 static void judge_again(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
-    const lab_running running = { check->values, LAB_EDGE_START, 1, true };
+    const lab_layout layout = { .edge = LAB_EDGE_START, .sign = 1, .lse = true };
     lab_run run;
     int64_t row;
     lab_trace_step(check->trace, "once more");
-    bool ran = run_again(&run, check, &running, "once more", verdict);
+    bool ran = run_again(&run, check, layout, "once more", verdict);
     if (ran && lab_run_equal(problem, &check->runs[1], &run, &row))
         lab_verdict_pass(verdict, -1, "two runs of equal alignment are equal to the bit");
     else if (ran)
@@ -124,22 +123,6 @@ void lab_gate_deterministic(const lab_check *check, lab_verdict *verdict)
         lab_verdict_fail(verdict, -1, "two runs differ: %s", lab_row_print(problem, row).text);
 }
 
-/* Adds the errors of @run: of O, and of the LSE if it was requested. */
-static void add_errors(lab_worst *worst, const lab_check *check, const lab_run *run)
-{
-    const lab_expect *expect = check->expect;
-    double o[HEED_DIM_MAX];
-    for (int64_t i = 0; i < expect->count; i++) {
-        lab_run_row(run, &check->values->problem, expect->rows[i], o);
-        double error = lab_row_distance(o, expect->o + i * expect->dim, expect->dim);
-        lab_worst_add(worst, expect->rows[i], error, expect->o_budget[i]);
-        if (run->lse && isfinite(expect->lse[i]))
-            lab_worst_add(worst, expect->rows[i],
-                          fabs((double)run->lse[expect->rows[i]] - expect->lse[i]),
-                          expect->lse_budget[i]);
-    }
-}
-
 /* Bits are compared if the kernel claims to be deterministic, but not with unusual values, where
  * the bits of a NaN may differ. */
 static bool has_equal_bits(const lab_check *check, const lab_run *run)
@@ -154,12 +137,12 @@ static void judge_errors_without(const lab_check *check, const lab_run *run, lab
 {
     lab_worst with = { 0 }, without = { 0 };
     lab_verdict said = *verdict;
-    add_errors(&with, check, &check->runs[0]);
+    lab_worst_add_errors(&with, check, &check->runs[0], true, true);
     if (with.ratio > 1 || !lab_judge_classes(check, &check->runs[0], &said)) {
         lab_verdict_skip(verdict, "it is wrong with the LSE, too");
         return;
     }
-    add_errors(&without, check, run);
+    lab_worst_add_errors(&without, check, run, true, true);
     if (lab_judge_classes(check, run, verdict))
         lab_judge_worst(verdict, &check->values->problem, &without, "error without LSE");
 }
@@ -181,10 +164,10 @@ static void judge_without(const lab_check *check, const lab_run *run, lab_verdic
 
 void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
 {
-    const lab_running running = { check->values, LAB_EDGE_END, 1, false };
+    const lab_layout layout = { .edge = LAB_EDGE_END, .sign = 1, .lse = false };
     lab_run run;
     lab_trace_step(check->trace, "without LSE");
-    if (run_again(&run, check, &running, "without LSE", verdict))
+    if (run_again(&run, check, layout, "without LSE", verdict))
         judge_without(check, &run, verdict);
     lab_run_destroy(&run);
 }
@@ -194,9 +177,9 @@ void lab_gate_optional_lse(const lab_check *check, lab_verdict *verdict)
 static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edge, const char *how,
                           lab_verdict *verdict)
 {
-    const lab_running running = { check->values, edge, 1, true };
+    const lab_layout layout = { .edge = edge, .sign = 1, .lse = true };
     lab_run run;
-    bool well = run_again(&run, check, &running, how, verdict);
+    bool well = run_again(&run, check, layout, how, verdict);
     if (check->runs[0].missing[0]) /* another gate reports that */
         run.missing[0] = '\0';
     if (well && (run.spoiled[0] || run.changed[0] || run.missing[0])) {
@@ -206,7 +189,7 @@ static bool add_unaligned(lab_worst *worst, const lab_check *check, lab_edge edg
                                           : run.missing);
         well = false;
     } else if (well) {
-        add_errors(worst, check, &run);
+        lab_worst_add_errors(worst, check, &run, true, true);
         well = worst->ratio > 1 || lab_judge_classes(check, &run, verdict);
     }
     lab_run_destroy(&run);

@@ -9,9 +9,9 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
-#include "lab/verify/variant.h"
 
 /* ---------------------------------------------------------------------------------------------- */
 /* Other problems on the same values                                                              */
@@ -34,16 +34,6 @@ static heed_status take_values(lab_values *values, const heed_problem *problem,
     return status;
 }
 
-/* Adds the distance of row @row of @run from the first run of the check. */
-static void add_difference(lab_worst *worst, const lab_check *check, const lab_run *run,
-                           int64_t row, double o_allowed, double lse_allowed)
-{
-    lab_worst_add_runs(worst, &check->values->problem, run, &check->runs[0], row, o_allowed);
-    double lse = (double)run->lse[row], first = (double)check->runs[0].lse[row];
-    if (isfinite(first) || isfinite(lse))
-        lab_worst_add(worst, row, fabs(lse - first), lse_allowed);
-}
-
 /* Both sides may be off by their budgets, which are nearly equal. */
 #define SIDES 3
 
@@ -53,8 +43,8 @@ static void add_differences(lab_worst *worst, const lab_check *check, const lab_
 {
     for (int64_t i = 0; i < expect->count; i++)
         if (expect->lse[i] != -INFINITY || check->sampling.own)
-            add_difference(worst, check, run, expect->rows[i], SIDES * expect->o_budget[i],
-                           SIDES * expect->lse_budget[i]);
+            lab_worst_add_pair(worst, &check->values->problem, run, &check->runs[0], expect, i,
+                               SIDES);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -399,14 +389,6 @@ void lab_gate_sinks(const lab_check *check, lab_verdict *verdict)
 /* Neutral                                                                                        */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void clear(const lab_block *block)
-{
-    const lab_view *view = &block->view;
-    for (int64_t n = 0; n < lab_view_vectors(view); n++)
-        for (int64_t c = 0; c < view->dim; c++)
-            lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + c, 0);
-}
-
 void lab_gate_neutral(const lab_check *check, lab_verdict *verdict)
 {
     const heed_problem *problem = &check->values->problem;
@@ -422,21 +404,14 @@ void lab_gate_neutral(const lab_check *check, lab_verdict *verdict)
     if (status == HEED_OK)
         status = take_values(&pair[1].values, &other, check->values);
     if (status == HEED_OK) {
-        clear(&pair[0].values.block[LAB_BIAS]);
-        clear(&pair[0].values.block[LAB_SLOPES]);
+        lab_block_set(&pair[0].values.block[LAB_BIAS], 0);
+        lab_block_set(&pair[0].values.block[LAB_SLOPES], 0);
     }
     if (lab_variants_run(check, pair, 2, status, verdict)) {
         const lab_expect *expect = pair[1].expect;
         lab_worst worst = { 0 };
-        for (int64_t i = 0; i < expect->count; i++) {
-            int64_t row = expect->rows[i];
-            lab_worst_add_runs(&worst, problem, &pair[0].run, &pair[1].run, row,
-                               SIDES * expect->o_budget[i]);
-            if (isfinite(expect->lse[i]))
-                lab_worst_add(&worst, row,
-                              fabs((double)pair[0].run.lse[row] - (double)pair[1].run.lse[row]),
-                              SIDES * expect->lse_budget[i]);
-        }
+        for (int64_t i = 0; i < expect->count; i++)
+            lab_worst_add_pair(&worst, problem, &pair[0].run, &pair[1].run, expect, i, SIDES);
         lab_judge_worst(verdict, problem, &worst, "difference");
     }
     lab_variants_destroy(pair, 2);

@@ -7,9 +7,9 @@
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/reference.h"
-#include "lab/verify/variant.h"
 
 /* Random streams of the gates. */
 enum {
@@ -142,21 +142,6 @@ static const char *order_of_keys(const heed_problem *problem)
                                                     : NULL;
 }
 
-/* Adds the differences of @run from the first run of the check. Each is within its budget of the
- * expected output, so they differ by at most twice the budget. */
-static void add_differences(lab_worst *worst, const lab_check *check, const lab_run *run)
-{
-    const lab_expect *expect = check->expect;
-    for (int64_t i = 0; i < expect->count; i++) {
-        int64_t row = expect->rows[i];
-        lab_worst_add_runs(worst, &check->values->problem, &check->runs[0], run, row,
-                           2 * expect->o_budget[i]);
-        double lse = (double)run->lse[row], first = (double)check->runs[0].lse[row];
-        if (isfinite(expect->lse[i]))
-            lab_worst_add(worst, row, fabs(lse - first), 2 * expect->lse_budget[i]);
-    }
-}
-
 /* The budgets of rows outside the sample are unknown. This multiple of the worst sampled budget,
  * relative to the row's size, is enough for any correct kernel. */
 #define COARSE 8.0
@@ -228,9 +213,9 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "%s", order_of_keys(&check->values->problem));
         return;
     }
-    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true) ||
-        !lab_variant_splits(&check->values->block[LAB_BIAS].view, true) ||
-        !lab_variant_splits(&check->values->block[LAB_SHOWN].view, true)) {
+    if (!lab_view_splits(&k->view, true) || !lab_view_splits(&v->view, true) ||
+        !lab_view_splits(&check->values->block[LAB_BIAS].view, true) ||
+        !lab_view_splits(&check->values->block[LAB_SHOWN].view, true)) {
         lab_verdict_skip(verdict, "keys share memory");
         return;
     }
@@ -246,7 +231,9 @@ void lab_gate_permuted(const lab_check *check, lab_verdict *verdict)
     }
     if (lab_variants_run(check, &other, 1, status, verdict)) {
         lab_worst worst = { 0 };
-        add_differences(&worst, check, &other.run);
+        for (int64_t i = 0; i < check->expect->count; i++)
+            lab_worst_add_pair(&worst, &check->values->problem, &check->runs[0], &other.run,
+                               check->expect, i, 2);
         add_coarsely(&worst, check, &other.run);
         lab_judge_worst(verdict, &check->values->problem, &worst, "difference");
     }
@@ -322,7 +309,7 @@ void lab_gate_shifted(const lab_check *check, lab_verdict *verdict)
                                                  : "sinks");
         return;
     }
-    if (!lab_variant_splits(&q->view, false) || !lab_variant_splits(&k->view, false)) {
+    if (!lab_view_splits(&q->view, false) || !lab_view_splits(&k->view, false)) {
         lab_verdict_skip(verdict, "vectors overlap in memory");
         return;
     }
@@ -396,7 +383,7 @@ void lab_gate_causal(const lab_check *check, lab_verdict *verdict)
         lab_verdict_skip(verdict, "every query sees every key");
         return;
     }
-    if (!lab_variant_splits(&k->view, true) || !lab_variant_splits(&v->view, true)) {
+    if (!lab_view_splits(&k->view, true) || !lab_view_splits(&v->view, true)) {
         lab_verdict_skip(verdict, "keys share memory");
         return;
     }

@@ -6,18 +6,13 @@
 
 #include "lab/base/mask.h"
 #include "lab/tensor/convert.h"
+#include "lab/verify/gates/gates.h"
 #include "lab/verify/reference/products.h"
 #include "lab/verify/reference/reference.h"
-#include "lab/verify/variant.h"
 
 /* ---------------------------------------------------------------------------------------------- */
 /* Merged                                                                                         */
 /* ---------------------------------------------------------------------------------------------- */
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* split() for a problem with positions other than in the mask. One half is aligned top left, the
  * other bottom right; positions agree only if there are as many keys as queries. */
@@ -70,7 +65,7 @@ static int64_t split(const heed_problem *whole, heed_problem half[2])
     } else if (whole->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT && keys == queries) {
         half[0].mask = HEED_MASK_CAUSAL_TOP_LEFT;
     } else if (whole->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT) {
-        at = least(at, lab_visible(whole, 0).end); /* all of the first half is seen by all */
+        at = lab_least(at, lab_visible(whole, 0).end); /* all of the first half is seen by all */
         half[0].mask = HEED_MASK_NONE;
     }
     half[0].seq_k = at;
@@ -89,7 +84,7 @@ static bool sees_half(const lab_check *check, int64_t row, int64_t at)
     const lab_block *block = &check->values->block[LAB_LENGTHS];
     int64_t length = (int64_t)lab_data_get(HEED_DATA_I32, block->region.data,
                                            lab_view_at(&block->view, place.batch, 0, 0));
-    return place.query + length - problem->seq_q + 1 >= least(length, at);
+    return place.query + length - problem->seq_q + 1 >= lab_least(length, at);
 }
 
 /* The weight of a half with @lse in a whole with @lse_whole. */

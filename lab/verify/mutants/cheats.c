@@ -10,18 +10,17 @@
 #include "lab/verify/mutants/steps.h"
 
 /* Computes, and stores the result. */
-static void compute(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers)
+static void compute(mutant_memory *m)
 {
-    mutant_plain(problem, buffers);
-    mutant_remember(memory, problem, buffers);
+    mutant_plain(m->problem, m->buffers);
+    mutant_remember(m);
 }
 
 /* Returns the result of the last call if the inputs look the same. */
-static void answer(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers,
-                   bool same)
+static void answer(mutant_memory *m, bool same)
 {
-    if (!same || !mutant_recall(memory, problem, buffers))
-        compute(memory, problem, buffers);
+    if (!same || !mutant_recall(m))
+        compute(m);
 }
 
 static bool same_place(const heed_buffers *a, const heed_buffers *b)
@@ -29,10 +28,9 @@ static bool same_place(const heed_buffers *a, const heed_buffers *b)
     return a->q == b->q && a->k == b->k && a->v == b->v;
 }
 
-static void by_pointer(mutant_memory *memory, const heed_problem *problem,
-                       const heed_buffers *buffers)
+static void by_pointer(mutant_memory *m)
 {
-    answer(memory, problem, buffers, same_place(&memory->last, buffers));
+    answer(m, same_place(&m->last, m->buffers));
 }
 
 /* A hash of every @step-th element of Q, K and V. */
@@ -52,77 +50,70 @@ static uint64_t print_of(const heed_problem *problem, const heed_buffers *buffer
     return print;
 }
 
-static void by_print(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
+static void by_print(mutant_memory *m)
 {
-    uint64_t print = print_of(problem, buffers, 1);
-    answer(memory, problem, buffers, print == memory->print);
-    memory->print = print;
+    uint64_t print = print_of(m->problem, m->buffers, 1);
+    answer(m, print == m->print);
+    m->print = print;
 }
 
 /* Compares shapes only, not values. */
-static void by_shape(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
+static void by_shape(mutant_memory *m)
 {
-    answer(memory, problem, buffers, true);
+    answer(m, true);
 }
 
-static void first_call_alone(mutant_memory *memory, const heed_problem *problem,
-                             const heed_buffers *buffers)
+static void first_call_alone(mutant_memory *m)
 {
-    answer(memory, problem, buffers, memory->since > 0);
+    answer(m, m->since > 0);
 }
 
 /* Does nothing after the first call: the result is still there. */
-static void first_call_only(mutant_memory *memory, const heed_problem *problem,
-                            const heed_buffers *buffers)
+static void first_call_only(mutant_memory *m)
 {
-    if (memory->since == 0)
-        mutant_plain(problem, buffers);
+    if (m->since == 0)
+        mutant_plain(m->problem, m->buffers);
 }
 
-static void after_warm_up(mutant_memory *memory, const heed_problem *problem,
-                          const heed_buffers *buffers)
+static void after_warm_up(mutant_memory *m)
 {
-    answer(memory, problem, buffers, memory->since >= 8);
+    answer(m, m->since >= 8);
 }
 
 /* Every other call. */
-static void by_turns(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
+static void by_turns(mutant_memory *m)
 {
-    answer(memory, problem, buffers, memory->since % 2 == 1);
+    answer(m, m->since % 2 == 1);
 }
 
 /* Computes with the tensor memory->role of the first call, and the others of this one. */
-static void keep(mutant_memory *memory, const heed_problem *problem, const heed_buffers *buffers)
+static void keep(mutant_memory *m)
 {
-    const lab_role role = memory->role;
-    lab_view view = lab_view_of(problem, role);
+    const lab_role role = m->role;
+    lab_view view = lab_view_of(m->problem, role);
     size_t bytes = lab_view_bytes(&view);
-    heed_buffers old = *buffers;
-    if (memory->since == 0 || !memory->o) {
-        free(memory->o);
-        memory->o = malloc(bytes);
-        if (memory->o)
-            memcpy(memory->o, lab_buffers_get(buffers, role), bytes);
+    heed_buffers old = *m->buffers;
+    if (m->since == 0 || !m->o) {
+        free(m->o);
+        m->o = malloc(bytes);
+        if (m->o)
+            memcpy(m->o, lab_buffers_get(m->buffers, role), bytes);
     }
-    if (memory->o)
-        lab_buffers_set(&old, role, memory->o);
-    mutant_plain(problem, &old);
+    if (m->o)
+        lab_buffers_set(&old, role, m->o);
+    mutant_plain(m->problem, &old);
 }
 
 /* Marks its workspace once it holds the result, and looks for the mark. */
 #define MARK UINT64_C(0x6865656420776173)
 
-static void in_workspace(mutant_memory *memory, const heed_problem *problem,
-                         const heed_buffers *buffers)
+static void in_workspace(mutant_memory *m)
 {
     uint64_t mark;
-    memcpy(&mark, buffers->workspace, sizeof mark);
-    answer(memory, problem, buffers, mark == MARK);
+    memcpy(&mark, m->buffers->workspace, sizeof mark);
+    answer(m, mark == MARK);
     mark = MARK;
-    memcpy(buffers->workspace, &mark, sizeof mark);
+    memcpy(m->buffers->workspace, &mark, sizeof mark);
 }
 
 /* Skips rows that seem to be computed already: those that are not zero. */
@@ -135,93 +126,84 @@ static void rows_done(const heed_problem *problem, const heed_buffers *buffers)
 }
 
 /* One of the copies that a benchmark rotates through is enough. */
-static void one_of_three(mutant_memory *memory, const heed_problem *problem,
-                         const heed_buffers *buffers)
+static void one_of_three(mutant_memory *m)
 {
-    answer(memory, problem, buffers, memory->since % 3 != 0);
+    answer(m, m->since % 3 != 0);
 }
 
 /* The last bit of the first element encodes the call. */
-static void last_bit(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
+static void last_bit(mutant_memory *m)
 {
-    mutant_plain(problem, buffers);
-    *(unsigned char *)buffers->o ^= (unsigned char)(memory->calls & 1);
+    mutant_plain(m->problem, m->buffers);
+    *(unsigned char *)m->buffers->o ^= (unsigned char)(m->calls & 1);
 }
 
 /* A kernel is checked with the LSE, and timed without. */
-static void without_lse(mutant_memory *memory, const heed_problem *problem,
-                        const heed_buffers *buffers)
+static void without_lse(mutant_memory *m)
 {
-    (void)memory;
-    mutant_plain(problem, buffers);
-    if (!buffers->lse)
-        memset(buffers->o, 0, (size_t)problem->dim_v * heed_type_size(problem->type));
+    mutant_plain(m->problem, m->buffers);
+    if (!m->buffers->lse)
+        memset(m->buffers->o, 0, (size_t)m->problem->dim_v * heed_type_size(m->problem->type));
 }
 
 /* As a benchmark calls: the same tensors again, and no LSE. */
-static void again_without_lse(mutant_memory *memory, const heed_problem *problem,
-                              const heed_buffers *buffers)
+static void again_without_lse(mutant_memory *m)
 {
-    answer(memory, problem, buffers, !buffers->lse && same_place(&memory->last, buffers));
+    answer(m, !m->buffers->lse && same_place(&m->last, m->buffers));
 }
 
 /* The same, but only after the first call: a kernel is checked first. */
-static void warm_without_lse(mutant_memory *memory, const heed_problem *problem,
-                             const heed_buffers *buffers)
+static void warm_without_lse(mutant_memory *m)
 {
-    answer(memory, problem, buffers, memory->since > 0 && !buffers->lse);
+    answer(m, m->since > 0 && !m->buffers->lse);
 }
 
 /* Computes with the data at the addresses of the first call, like a captured graph whose addresses
  * were not updated. */
-static void first_addresses(mutant_memory *memory, const heed_problem *problem,
-                            const heed_buffers *buffers)
+static void first_addresses(mutant_memory *m)
 {
-    heed_buffers first = *buffers;
-    if (memory->since == 0)
-        memory->last = *buffers;
-    first.q = memory->last.q;
-    first.k = memory->last.k;
-    mutant_plain(problem, &first);
+    heed_buffers first = *m->buffers;
+    if (m->since == 0)
+        m->last = *m->buffers;
+    first.q = m->last.q;
+    first.k = m->last.k;
+    mutant_plain(m->problem, &first);
 }
 
 /* Packs its keys into the workspace in the first call, and never again. */
-static void packed_once(mutant_memory *memory, const heed_problem *problem,
-                        const heed_buffers *buffers)
+static void packed_once(mutant_memory *m)
 {
-    lab_view k = lab_view_of(problem, LAB_K);
+    lab_view k = lab_view_of(m->problem, LAB_K);
     size_t bytes = (size_t)lab_view_extent(&k) * heed_type_size(k.type);
-    heed_buffers packed = *buffers;
-    if (bytes > buffers->workspace_size) { /* a problem that it is not tuned for */
-        mutant_plain(problem, buffers);
+    heed_buffers packed = *m->buffers;
+    if (bytes > m->buffers->workspace_size) { /* a m->problem that it is not tuned for */
+        mutant_plain(m->problem, m->buffers);
         return;
     }
-    if (memory->since == 0 || memory->last.workspace != buffers->workspace)
-        memcpy(buffers->workspace, buffers->k, bytes);
-    memory->last.workspace = buffers->workspace;
-    packed.k = buffers->workspace;
-    mutant_plain(problem, &packed);
+    if (m->since == 0 || m->last.workspace != m->buffers->workspace)
+        memcpy(m->buffers->workspace, m->buffers->k, bytes);
+    m->last.workspace = m->buffers->workspace;
+    packed.k = m->buffers->workspace;
+    mutant_plain(m->problem, &packed);
 }
 
 /* A pipeline that is never drained: every call but the first uses the queries of the previous
  * one. */
-static void one_call_behind(mutant_memory *memory, const heed_problem *problem,
-                            const heed_buffers *buffers)
+static void one_call_behind(mutant_memory *m)
 {
-    lab_view q = lab_view_of(problem, LAB_Q);
+    lab_view q = lab_view_of(m->problem, LAB_Q);
     size_t bytes = (size_t)lab_view_extent(&q) * heed_type_size(q.type);
-    heed_buffers behind = *buffers;
+    heed_buffers behind = *m->buffers;
     void *kept = malloc(bytes);
     if (!kept) {
-        mutant_plain(problem, buffers);
+        mutant_plain(m->problem, m->buffers);
         return;
     }
-    memcpy(kept, buffers->q, bytes);
-    behind.q = memory->since > 0 && memory->o ? memory->o : kept;
-    mutant_plain(problem, &behind);
-    free(memory->o);
-    memory->o = kept;
+    memcpy(kept, m->buffers->q, bytes);
+    behind.q = m->since > 0 && m->o ? m->o : kept;
+    mutant_plain(m->problem, &behind);
+    free(m->o);
+    m->o = kept;
 }
 
 /* True if the byte at @address is readable: writing it to a pipe shows that. */
@@ -237,17 +219,16 @@ static bool is_readable(const void *address)
 }
 
 /* Computes only while O lies against a wall, which it does only in verification. */
-static void while_watched(mutant_memory *memory, const heed_problem *problem,
-                          const heed_buffers *buffers)
+static void while_watched(mutant_memory *m)
 {
     enum {
         PAGE = 4096
     };
-    lab_view o = lab_view_of(problem, LAB_O);
-    const char *first = buffers->o;
+    lab_view o = lab_view_of(m->problem, LAB_O);
+    const char *first = m->buffers->o;
     const char *last = first + (size_t)(lab_view_extent(&o)) * heed_type_size(o.type) - 1;
     bool watched = !is_readable(first - PAGE) || !is_readable(last + PAGE);
-    answer(memory, problem, buffers, !watched);
+    answer(m, !watched);
 }
 
 /* The first element of Q in heed verify without --seed. */

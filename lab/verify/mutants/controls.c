@@ -66,16 +66,14 @@ static void round_weights(mutant_row *r)
 
 static void rounded_weights(mutant_row *r)
 {
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     round_weights(r);
     mutant_weighted_sum(r, sum);
 }
 
 static void rounded_softmax(mutant_row *r)
 {
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     for (int64_t j = 0; j < r->keys && sum != 0; j++)
         r->s[j] /= sum;
     round_weights(r);
@@ -241,21 +239,19 @@ static void rows_backwards(const heed_problem *problem, const heed_buffers *buff
 /* ---------------------------------------------------------------------------------------------- */
 
 /* A kernel may remember facts about the problem: here, the order that was faster when tried. */
-static void tuned_at_first(mutant_memory *memory, const heed_problem *problem,
-                           const heed_buffers *buffers)
+static void tuned_at_first(mutant_memory *m)
 {
-    if (memory->since == 0) {
-        mutant_run_all(problem, buffers, mutant_reversed_row);
-        memory->print = (uint64_t)(problem->seq_k % 2);
+    if (m->since == 0) {
+        mutant_run_all(m->problem, m->buffers, mutant_reversed_row);
+        m->print = (uint64_t)(m->problem->seq_k % 2);
     }
-    mutant_run_all(problem, buffers, memory->print ? mutant_reversed_row : mutant_plain_row);
+    mutant_run_all(m->problem, m->buffers, m->print ? mutant_reversed_row : mutant_plain_row);
 }
 
 /* Terms of atomic sums come in any order, and the kernel declares that. */
-static void any_order(mutant_memory *memory, const heed_problem *problem,
-                      const heed_buffers *buffers)
+static void any_order(mutant_memory *m)
 {
-    mutant_run_all(problem, buffers, memory->calls % 2 ? mutant_reversed_row : mutant_plain_row);
+    mutant_run_all(m->problem, m->buffers, m->calls % 2 ? mutant_reversed_row : mutant_plain_row);
 }
 
 typedef struct share {
@@ -285,7 +281,7 @@ static void two_threads(const heed_problem *problem, const heed_buffers *buffers
 }
 
 /* clang-format off */
-const lab_control lab_controls[] = {
+const lab_mutant lab_controls[] = {
     { .name = "plain", .does = "three plain passes", .behaviour.run = mutant_plain },
     { .name = "reversed", .does = "sums from the last key to the first", .behaviour.row = mutant_reversed_row },
     { .name = "by-address-said", .does = "sums in an order that depends on addresses, and says so",

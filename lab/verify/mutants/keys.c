@@ -67,63 +67,33 @@ static void short_index(mutant_row *r)
 
 #define WINDOW 32
 
-/* Gives weight 0 to the keys for which @skip is true, as sparse kernels do. */
-static void sparse(mutant_row *r, bool (*skip)(const mutant_row *r, int64_t j, float high))
+/* Keys of weight 0, as in sparse kernels. */
+static float local_window(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    float high = mutant_highest(r->s, r->keys);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = skip(r, j, high) ? -INFINITY : r->s[j];
-    mutant_finish(r);
+    return j + WINDOW < r->keys ? -INFINITY : r->s[j];
 }
 
-static bool is_far(const mutant_row *r, int64_t j, float high)
+static float light_keys(const mutant_row *r, int64_t j)
 {
-    (void)high;
-    return j + WINDOW < r->keys;
+    return r->s[j] < r->high - 5 ? -INFINITY : r->s[j];
 }
 
-static void local_window(mutant_row *r)
-{
-    sparse(r, is_far);
-}
-
-static bool is_light(const mutant_row *r, int64_t j, float high)
-{
-    return r->s[j] < high - 5;
-}
-
-static void light_keys(mutant_row *r)
-{
-    sparse(r, is_light);
-}
-
-/* Every other key, as if two adjacent keys were equal. */
-static bool is_odd(const mutant_row *r, int64_t j, float high)
-{
-    (void)r;
-    (void)high;
-    return j % 2 == 1;
-}
-
-static void every_other_key(mutant_row *r)
-{
-    sparse(r, is_odd);
-    r->lse += 0.69314718F;
-}
-
-static bool is_below_mean(const mutant_row *r, int64_t j, float high)
+static float better_half(const mutant_row *r, int64_t j)
 {
     float sum = 0;
-    (void)high;
     for (int64_t i = 0; i < r->keys; i++)
         sum += isfinite(r->s[i]) ? r->s[i] : 0;
-    return r->keys > 2 && r->s[j] < sum / (float)r->keys - 1;
+    return r->keys > 2 && r->s[j] < sum / (float)r->keys - 1 ? -INFINITY : r->s[j];
 }
 
-static void better_half(mutant_row *r)
+/* As if two adjacent keys were equal. */
+static void every_other_key(mutant_row *r)
 {
-    sparse(r, is_below_mean);
+    mutant_logits(r);
+    for (int64_t j = 1; j < r->keys; j += 2)
+        r->s[j] = -INFINITY;
+    mutant_finish(r);
+    r->lse += 0.69314718F;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -148,8 +118,7 @@ static void shifted_groups(mutant_row *r)
 
 static void values_of_another_head(mutant_row *r)
 {
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     r->kv_head = (r->kv_head + 1) % r->problem->heads_kv;
     mutant_weighted_sum(r, sum);
 }
@@ -182,8 +151,7 @@ static void keys_of_the_first_element(mutant_row *r)
  * values of the previous one. */
 static void late_values(mutant_row *r)
 {
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     for (int64_t c = 0; c < r->problem->dim_v; c++) {
         r->o[c] = 0;
         for (int64_t j = 0; j < r->keys; j++)
@@ -246,13 +214,13 @@ const lab_mutant lab_mutants_keys[] = {
       .spec = SPEC, .inputs = "normal", .gate = "lse" },
     { .name = "16-bit-keys", .does = "drops the keys beyond 65535", .behaviour.row = short_index,
       .spec = "b1 h1 s1/65700 d2/8 f32", .inputs = "impulse", .gate = "error" },
-    { .name = "local-window", .does = "reads the last 32 keys only", .behaviour.row = local_window,
+    { .name = "local-window", .does = "reads the last 32 keys only", .behaviour.logit = local_window,
       .spec = "b1 h1 s64 d24 f16 causal", .inputs = "normal", .gate = "error" },
-    { .name = "light-keys", .does = "drops keys of small weight", .behaviour.row = light_keys,
+    { .name = "light-keys", .does = "drops keys of small weight", .behaviour.logit = light_keys,
       .spec = "b1 h1 s8/300 d64 f16", .inputs = "normal", .gate = "error" },
     { .name = "every-other-key", .does = "counts every other key twice", .behaviour.row = every_other_key,
       .spec = "b1 h1 s8/512 d32 f16", .inputs = "normal", .gate = "error" },
-    { .name = "better-half", .does = "drops keys whose logits are below the average", .behaviour.row = better_half,
+    { .name = "better-half", .does = "drops keys whose logits are below the average", .behaviour.logit = better_half,
       .spec = "b1 h1 s8/128 d32 f16", .inputs = "normal", .gate = "error" },
     { .name = "interleaved-heads", .does = "maps grouped heads by modulo instead of division", .behaviour.row = interleaved_heads,
       .spec = "b1 h4/2 s20 d24 f32", .inputs = "normal", .gate = "error" },

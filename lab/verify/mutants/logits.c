@@ -3,18 +3,9 @@
  */
 #include "lab/verify/mutants/steps.h"
 
-static void mean(mutant_row *r)
+static float halved(const mutant_row *r, int64_t j)
 {
-    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
-    mutant_finish(r);
-}
-
-static void halved(mutant_row *r)
-{
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] *= 0.5F;
-    mutant_finish(r);
+    return r->s[j] * 0.5F;
 }
 
 static void scale_of_dim_v(heed_problem *problem)
@@ -41,20 +32,14 @@ static void short_dot(mutant_row *r)
     mutant_mistaken_row(r, &cut);
 }
 
-static void biased(mutant_row *r)
+static float biased(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] += 0.001F * (float)j;
-    mutant_finish(r);
+    return r->s[j] + 0.001F * (float)j;
 }
 
-static void capped(mutant_row *r)
+static float capped(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = fminf(r->s[j], 12);
-    mutant_finish(r);
+    return fminf(r->s[j], 12);
 }
 
 /* Elements of K in eight bits, three of them significand. */
@@ -65,14 +50,12 @@ static float in_eight_bits(float x)
     return ldexpf(roundf(fraction * 16) / 16, exponent);
 }
 
-static void eight_bit_keys(mutant_row *r)
+static float eight_bit_keys(const mutant_row *r, int64_t j)
 {
-    for (int64_t j = 0; j < r->keys; j++) {
-        r->s[j] = 0;
-        for (int64_t c = 0; c < r->problem->dim_qk; c++)
-            r->s[j] += r->problem->scale * mutant_q_at(r, c) * in_eight_bits(mutant_k_at(r, j, c));
-    }
-    mutant_finish(r);
+    float sum = 0;
+    for (int64_t c = 0; c < r->problem->dim_qk; c++)
+        sum += r->problem->scale * mutant_q_at(r, c) * in_eight_bits(mutant_k_at(r, j, c));
+    return sum;
 }
 
 /* Products of f32 with ten bits of significand, as on tensor cores. */
@@ -81,23 +64,17 @@ static float in_ten_bits(float x)
     return (float)lab_element_round(HEED_F16, (double)x);
 }
 
-static void ten_bit_products(mutant_row *r)
+static float ten_bit_products(const mutant_row *r, int64_t j)
 {
-    for (int64_t j = 0; j < r->keys; j++) {
-        r->s[j] = 0;
-        for (int64_t c = 0; c < r->problem->dim_qk; c++)
-            r->s[j] += in_ten_bits(mutant_q_at(r, c)) * in_ten_bits(mutant_k_at(r, j, c));
-        r->s[j] *= r->problem->scale;
-    }
-    mutant_finish(r);
+    float sum = 0;
+    for (int64_t c = 0; c < r->problem->dim_qk; c++)
+        sum += in_ten_bits(mutant_q_at(r, c)) * in_ten_bits(mutant_k_at(r, j, c));
+    return r->problem->scale * sum;
 }
 
-static void rounded_logits(mutant_row *r)
+static float rounded_logits(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = (float)lab_element_round(r->problem->type, (double)r->s[j]);
-    mutant_finish(r);
+    return (float)lab_element_round(r->problem->type, (double)r->s[j]);
 }
 
 /* Sums the products of a logit in f16 without permission, with the LSE of the right logits. */
@@ -130,11 +107,11 @@ static void query_before(mutant_row *r)
 
 /* clang-format off */
 const lab_mutant lab_mutants_logits[] = {
-    { .name = "mean-of-values", .does = "averages V, whatever Q and K are", .behaviour.row = mean,
+    { .name = "mean-of-values", .does = "averages V, whatever Q and K are", .behaviour.row = mutant_mean_row,
       .spec = "b1 h1 s4/16384 d64 bf16", .inputs = "needle", .gate = "error" },
-    { .name = "mean-of-values-normal", .does = "the same, with values among which long sequences hide it", .behaviour.row = mean,
+    { .name = "mean-of-values-normal", .does = "the same, with values among which long sequences hide it", .behaviour.row = mutant_mean_row,
       .spec = "b1 h1 s1/8192 d64 bf16", .inputs = "normal", .gate = "error" },
-    { .name = "half-the-logits", .does = "halves the logits", .behaviour.row = halved,
+    { .name = "half-the-logits", .does = "halves the logits", .behaviour.logit = halved,
       .spec = "b1 h1 s1/8192 d64 bf16", .inputs = "normal", .gate = "error" },
     { .name = "scale-of-values", .does = "scales by the head dim of V", .behaviour.misread = scale_of_dim_v,
       .spec = "b1 h2 s30 d24/40 bf16", .inputs = "normal", .gate = "error" },
@@ -144,15 +121,15 @@ const lab_mutant lab_mutants_logits[] = {
       .spec = "b1 h2 s30 d24 f32 scale=-0.2", .inputs = "needle", .gate = "error" },
     { .name = "short-dot", .does = "drops the tail of the head dim", .behaviour.row = short_dot,
       .spec = "b1 h2 s30 d65 f16", .inputs = "normal", .gate = "error" },
-    { .name = "position-bias", .does = "prefers late keys", .behaviour.row = biased,
+    { .name = "position-bias", .does = "prefers late keys", .behaviour.logit = biased,
       .spec = SPEC, .inputs = "normal", .gate = "permuted" },
-    { .name = "capped-logits", .does = "caps the logits at 12", .behaviour.row = capped,
+    { .name = "capped-logits", .does = "caps the logits at 12", .behaviour.logit = capped,
       .spec = SPEC, .inputs = "normal", .gate = "shifted" },
-    { .name = "8-bit-keys", .does = "rounds K to eight bits", .behaviour.row = eight_bit_keys,
+    { .name = "8-bit-keys", .does = "rounds K to eight bits", .behaviour.logit = eight_bit_keys,
       .spec = "b1 h2 s40 d64 bf16", .inputs = "normal", .gate = "error" },
-    { .name = "10-bit-products", .does = "multiplies f32 in TF32 without permission", .behaviour.row = ten_bit_products,
+    { .name = "10-bit-products", .does = "multiplies f32 in TF32 without permission", .behaviour.logit = ten_bit_products,
       .spec = "b1 h2 s40 d64 f32", .inputs = "normal", .gate = "error" },
-    { .name = "rounded-logits", .does = "rounds the logits to bf16", .behaviour.row = rounded_logits,
+    { .name = "rounded-logits", .does = "rounds the logits to bf16", .behaviour.logit = rounded_logits,
       .spec = "b1 h2 s40 d64 bf16", .inputs = "large", .gate = "lse" },
     { .name = "half-dot", .does = "sums the products of a logit in f16 without permission", .behaviour.row = half_dot,
       .spec = "b1 h2 s40 d64 f16", .inputs = "normal", .gate = "error" },
@@ -160,9 +137,9 @@ const lab_mutant lab_mutants_logits[] = {
       .spec = SPEC, .inputs = "needle", .gate = "error" },
 
     /* The same where half-precision accumulation is permitted. */
-    { .name = "mean-of-values-acc16", .does = "averages V, whatever Q and K are", .behaviour.row = mean,
+    { .name = "mean-of-values-acc16", .does = "averages V, whatever Q and K are", .behaviour.row = mutant_mean_row,
       .spec = "b1 h1 s4/16384 d64 f16 acc=f16", .inputs = "needle", .gate = "error" },
-    { .name = "half-the-logits-acc16", .does = "halves the logits", .behaviour.row = halved,
+    { .name = "half-the-logits-acc16", .does = "halves the logits", .behaviour.logit = halved,
       .spec = "b1 h1 s1/8192 d64 f16 acc=f16", .inputs = "normal", .gate = "error" },
     { .name = "short-dot-acc16", .does = "drops the tail of the head dim", .behaviour.row = short_dot,
       .spec = "b1 h2 s30 d65 f16 acc=f16", .inputs = "normal", .gate = "error" },

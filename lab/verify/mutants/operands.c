@@ -191,16 +191,12 @@ static void bias_of_first_query(heed_problem *problem)
 }
 
 /* Adds the bias of a hidden pair to its logit of -infinity. */
-static void bias_of_hidden(mutant_row *r)
+static float bias_of_hidden(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++) {
-        const lab_view *bias = &r->logits->view[LAB_BIAS];
-        int64_t at = lab_view_pair(bias, r->row.batch, r->row.head, r->row.query, r->first + j);
-        if (!mutant_shows(r, j))
-            r->s[j] += (float)lab_data_get(bias->kind, r->buffers->bias, at);
-    }
-    mutant_finish(r);
+    const lab_view *bias = &r->logits->view[LAB_BIAS];
+    int64_t at = lab_view_pair(bias, r->row.batch, r->row.head, r->row.query, r->first + j);
+    double more = mutant_shows(r, j) ? 0 : lab_data_get(bias->kind, r->buffers->bias, at);
+    return r->s[j] + (float)more;
 }
 
 static float slope_at(const mutant_row *r, int64_t head)
@@ -210,27 +206,17 @@ static float slope_at(const mutant_row *r, int64_t head)
                                lab_view_pair(&view, r->row.batch, head, 0, 0));
 }
 
-/* Logits without ALiBi, plus @slope times the key's index or, if @relative, its distance. */
-static void with_slopes(mutant_row *r, float slope, bool relative)
-{
-    int64_t position = lab_position(r->problem, r->row.query);
-    for (int64_t j = 0; j < r->keys; j++) {
-        int64_t key = r->first + j, distance = position > key ? position - key : key - position;
-        r->s[j] = r->problem->scale * mutant_dot(r, j) -
-                  slope * (float)(relative ? -key : distance);
-    }
-    mutant_finish(r);
-}
-
 /* slope * j, as in FlashAttention-2 under a causal mask: the same O, but another LSE. */
-static void alibi_of_key(mutant_row *r)
+static float alibi_of_key(const mutant_row *r, int64_t j)
 {
-    with_slopes(r, slope_at(r, r->row.head), true);
+    return r->problem->scale * mutant_dot(r, j) + slope_at(r, r->row.head) * (float)(r->first + j);
 }
 
-static void slope_of_next_head(mutant_row *r)
+static float slope_of_next_head(const mutant_row *r, int64_t j)
 {
-    with_slopes(r, slope_at(r, (r->row.head + 1) % r->problem->heads_q), false);
+    int64_t distance = lab_position(r->problem, r->row.query) - (r->first + j);
+    float slope = slope_at(r, (r->row.head + 1) % r->problem->heads_q);
+    return r->problem->scale * mutant_dot(r, j) - slope * fabsf((float)distance);
 }
 
 /* Distances as if masks were aligned top left, though they are not. */
@@ -244,12 +230,9 @@ static void score_left_out(heed_problem *problem)
     problem->score[0] = '\0';
 }
 
-static void score_in_half(mutant_row *r)
+static float score_in_half(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = (float)lab_element_round(HEED_F16, (double)r->s[j]);
-    mutant_finish(r);
+    return (float)lab_element_round(HEED_F16, (double)r->s[j]);
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -267,16 +250,13 @@ static void visible_left_out(heed_problem *problem)
 }
 
 /* Bit 31 of a word is taken as its first key. */
-static void reversed_bits(mutant_row *r)
+static float reversed_bits(const mutant_row *r, int64_t j)
 {
     const lab_view *shown = &r->logits->view[LAB_SHOWN];
     const uint32_t *words = r->buffers->shown;
-    for (int64_t j = 0; j < r->keys; j++) {
-        int64_t at = lab_view_pair(shown, r->row.batch, r->row.head, r->row.query, r->first + j);
-        bool seen = words[at / 32] >> (31 - at % 32) & 1;
-        r->s[j] = seen ? r->problem->scale * mutant_dot(r, j) : -INFINITY;
-    }
-    mutant_finish(r);
+    int64_t at = lab_view_pair(shown, r->row.batch, r->row.head, r->row.query, r->first + j);
+    bool seen = words[at / 32] >> (31 - at % 32) & 1;
+    return seen ? r->problem->scale * mutant_dot(r, j) : -INFINITY;
 }
 
 /* The key at the start of the row is hidden, too. */
@@ -307,8 +287,7 @@ static void tile_by_its_ends(mutant_row *r)
 static void hidden_values(mutant_row *r)
 {
     static const lab_logits nothing;
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     r->logits = &nothing;
     mutant_weighted_sum(r, sum);
 }
@@ -351,17 +330,15 @@ static void sink_of_empty_row(mutant_row *r)
 /* ---------------------------------------------------------------------------------------------- */
 
 /* A mask of bytes is read as if its keys were reversed; one of bits is right. */
-static void reversed_bytes(mutant_row *r)
+static float reversed_bytes(const mutant_row *r, int64_t j)
 {
     lab_view shown = lab_view_of(r->problem, LAB_SHOWN);
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys && shown.kind == HEED_DATA_BYTES; j++) {
-        int64_t at = lab_view_pair(&shown, r->row.batch, r->row.head, r->row.query,
-                                   lab_keys(r->problem) - 1 - r->first - j);
-        bool seen = lab_data_get(shown.kind, r->buffers->shown, at) != 0;
-        r->s[j] = seen ? r->problem->scale * mutant_dot(r, j) : -INFINITY;
-    }
-    mutant_finish(r);
+    int64_t at = lab_view_pair(&shown, r->row.batch, r->row.head, r->row.query,
+                               lab_keys(r->problem) - 1 - r->first - j);
+    if (shown.kind != HEED_DATA_BYTES)
+        return r->s[j];
+    bool seen = lab_data_get(shown.kind, r->buffers->shown, at) != 0;
+    return seen ? r->problem->scale * mutant_dot(r, j) : -INFINITY;
 }
 
 /* Without sinks it adds one of 0, as in the softmax that adds 1 to its denominator. */
@@ -374,26 +351,13 @@ static void sink_of_none(mutant_row *r)
     mutant_weighted_sum(r, sum + more);
 }
 
-/* All keys have the same weight. */
-static void keys_alike(mutant_row *r)
-{
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = 0;
-    mutant_finish(r);
-}
-
 /* A bias of 0 hides its pair, as if it were a mask. */
-static void zero_hides(mutant_row *r)
+static float zero_hides(const mutant_row *r, int64_t j)
 {
     lab_view bias = lab_view_of(r->problem, LAB_BIAS);
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys && bias.kind; j++) {
-        int64_t at = lab_view_pair(&bias, r->row.batch, r->row.head, r->row.query, r->first + j);
-        if (lab_data_get(bias.kind, r->buffers->bias, at) == 0)
-            r->s[j] = -INFINITY;
-    }
-    mutant_finish(r);
+    int64_t at = lab_view_pair(&bias, r->row.batch, r->row.head, r->row.query, r->first + j);
+    bool hides = bias.kind && lab_data_get(bias.kind, r->buffers->bias, at) == 0;
+    return hides ? -INFINITY : r->s[j];
 }
 
 #define SPEC "b1 h2 s40 d24 f32 "
@@ -416,17 +380,17 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "bias=f16", .inputs = "normal", .gate = "error" },
     { .name = "bias-of-first-query", .does = "has the bias of the first query in all", .behaviour.misread = bias_of_first_query,
       .spec = SPEC "bias=bf16:hq", .inputs = "normal", .gate = "error" },
-    { .name = "bias-of-hidden", .does = "adds the bias of hidden pairs", .behaviour.row = bias_of_hidden,
+    { .name = "bias-of-hidden", .does = "adds the bias of hidden pairs", .behaviour.logit = bias_of_hidden,
       .spec = SPEC "bias=f32 shown=bytes", .inputs = "masked", .gate = "finite" },
-    { .name = "alibi-of-key", .does = "uses the slope times the key's index as ALiBi", .behaviour.row = alibi_of_key,
+    { .name = "alibi-of-key", .does = "uses the slope times the key's index as ALiBi", .behaviour.logit = alibi_of_key,
       .spec = SPEC "alibi causal", .inputs = "normal", .gate = "lse" },
-    { .name = "slope-of-next-head", .does = "has the slope of the next head", .behaviour.row = slope_of_next_head,
+    { .name = "slope-of-next-head", .does = "has the slope of the next head", .behaviour.logit = slope_of_next_head,
       .spec = SPEC "alibi", .inputs = "normal", .gate = "error" },
     { .name = "alibi-other-corner", .does = "counts distances from the top left corner", .behaviour.misread = alibi_other_corner,
       .spec = "b1 h2 s20/40 d24 f32 alibi align=br", .inputs = "normal", .gate = "error" },
     { .name = "score-left-out", .does = "leaves the expression of logits out", .behaviour.misread = score_left_out,
       .spec = SPEC "score=s-0.1*abs(p-k)", .inputs = "normal", .gate = "error" },
-    { .name = "score-in-half", .does = "computes the expression in float16", .behaviour.row = score_in_half,
+    { .name = "score-in-half", .does = "computes the expression in float16", .behaviour.logit = score_in_half,
       .spec = SPEC "score=1.5*s-0.1*abs(p-k)", .inputs = "normal", .gate = "error" },
     { .name = "mask-left-out", .does = "leaves the mask out", .behaviour.misread = mask_left_out,
       .spec = SPEC "shown=bytes:h", .inputs = "normal", .gate = "error" },
@@ -434,9 +398,9 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = SPEC "visible=(q+k)%7!=3", .inputs = "normal", .gate = "error" },
     { .name = "tile-by-its-ends", .does = "skips tiles whose first and last key are hidden", .behaviour.row = tile_by_its_ends,
       .spec = SPEC "visible=(q+k)%5!=0", .inputs = "normal", .gate = "error" },
-    { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.row = reversed_bits,
+    { .name = "reversed-bits", .does = "reads the bits of a word from the highest on", .behaviour.logit = reversed_bits,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "error" },
-    { .name = "keys-alike-in-doubt", .does = "returns the mean of V where steps of an expression are in doubt", .behaviour.row = keys_alike,
+    { .name = "keys-alike-in-doubt", .does = "returns the mean of V where steps of an expression are in doubt", .behaviour.row = mutant_mean_row,
       .spec = "b1 h2 s64 d32 f32 score=s-floor(float(k)*0.1)", .inputs = "normal", .gate = "error" },
     { .name = "length-more", .does = "sees a key past the end", .behaviour.run = length_more,
       .spec = "b3 h2 s4/40 d8 f32 lengths", .inputs = "normal", .gate = "error" },
@@ -468,11 +432,11 @@ const lab_mutant lab_mutants_operands[] = {
       .spec = "b1 h2 s40/12 d24 f32 causal=br sinks", .inputs = "normal", .gate = "finite" },
     { .name = "expressions-left-out", .does = "ignores expressions; words are right", .behaviour.misread = score_left_out,
       .spec = SPEC "softcap=2", .inputs = "normal", .gate = "spelled" },
-    { .name = "reversed-bytes", .does = "reads masks of bytes from the last key on; bits are right", .behaviour.row = reversed_bytes,
+    { .name = "reversed-bytes", .does = "reads masks of bytes from the last key on; bits are right", .behaviour.logit = reversed_bytes,
       .spec = SPEC "shown=bits", .inputs = "normal", .gate = "shown" },
     { .name = "sink-of-none", .does = "has a sink of 0 where the problem has none", .behaviour.row = sink_of_none,
       .spec = SPEC "sinks score=0.9*s", .inputs = "normal", .gate = "sinks" },
-    { .name = "zero-hides", .does = "treats keys with a bias of 0 as hidden", .behaviour.row = zero_hides,
+    { .name = "zero-hides", .does = "treats keys with a bias of 0 as hidden", .behaviour.logit = zero_hides,
       .spec = SPEC "bias=f32", .inputs = "normal", .gate = "neutral" },
     { .name = NULL },
 };

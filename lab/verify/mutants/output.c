@@ -6,8 +6,7 @@
 /* Sums in f16, from key @by on. */
 static void sum_in_f16(mutant_row *r)
 {
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     for (int64_t c = 0; c < r->problem->dim_v; c++) {
         double o = 0;
         for (int64_t j = 0; j < r->keys; j++) {
@@ -54,52 +53,40 @@ static void bf16_products(mutant_row *r)
             r->o[c] += bf16(r->s[j]) / sum * bf16(mutant_v_at(r, j, c));
 }
 
-static void f32_in_bf16(mutant_row *r)
+static float f32_in_bf16(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = (float)lab_element_round(HEED_BF16, (double)r->o[c]);
+    return (float)lab_element_round(HEED_BF16, (double)r->o[c]);
 }
 
 /* Rounded towards zero rather than to nearest, at every step of 16 keys. */
-static void truncated_sums(mutant_row *r)
+static float truncated_sums(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++) {
-        uint32_t bits;
-        memcpy(&bits, &r->o[c], sizeof bits);
-        bits &= r->problem->type == HEED_BF16 ? 0xffff0000 : 0xffffe000;
-        memcpy(&r->o[c], &bits, sizeof bits);
-        r->o[c] -= r->o[c] * 0x1p-8F;
-    }
+    uint32_t bits;
+    float o = r->o[c];
+    memcpy(&bits, &o, sizeof bits);
+    bits &= r->problem->type == HEED_BF16 ? 0xffff0000 : 0xffffe000;
+    memcpy(&o, &bits, sizeof bits);
+    return o - o * 0x1p-8F;
 }
 
-static void flushed_to_zero(mutant_row *r)
+static float flushed_to_zero(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = fabsf(r->o[c]) < 0x1p-14F ? 0 : r->o[c];
+    return fabsf(r->o[c]) < 0x1p-14F ? 0 : r->o[c];
 }
 
-static void times(mutant_row *r)
+static float times(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] *= r->by;
+    return r->o[c] * r->by;
 }
 
-static void all_nan(mutant_row *r)
+static float all_nan(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = NAN;
+    return r->o[c] * NAN;
 }
 
-static void bent(mutant_row *r)
+static float bent(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] -= 0.01F * r->o[c] * r->o[c];
+    return r->o[c] - 0.01F * r->o[c] * r->o[c];
 }
 
 /* V in four bits where that seems lossless: eighths up to 1. */
@@ -118,8 +105,7 @@ static void four_bit_values(mutant_row *r)
         mutant_plain_row(r);
         return;
     }
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     for (int64_t c = 0; c < r->problem->dim_v; c++) {
         r->o[c] = 0;
         for (int64_t j = 0; j < r->keys; j++)
@@ -135,29 +121,24 @@ static void batch_dependent(mutant_row *r)
     mutant_mistaken_row(r, &other);
 }
 
-static void lazy_without_lse(mutant_row *r)
+static float lazy_without_lse(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v && !r->buffers->lse; c++)
-        r->o[c] *= 1 + 0x1p-20F;
+    return r->o[c] * (r->buffers->lse ? 1 : 1 + 0x1p-20F);
 }
 
 /* Divides by the sum of the weights before they are rounded to bf16: the errors do not cancel. */
 static void unlike_sums(mutant_row *r)
 {
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     for (int64_t j = 0; j < r->keys; j++)
         r->s[j] = (float)lab_element_round(HEED_BF16, (double)r->s[j] * 0.998);
     mutant_weighted_sum(r, sum);
 }
 
 /* Columns from the 64th on repeat the first 64: a register that was not cleared. */
-static void columns_twice(mutant_row *r)
+static float columns_twice(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 64; c < r->problem->dim_v; c++)
-        r->o[c] = r->o[c - 64];
+    return r->o[c < 64 ? c : c - 64];
 }
 
 static void swapped_columns(mutant_row *r)
@@ -183,33 +164,33 @@ const lab_mutant lab_mutants_output[] = {
       .spec = "b1 h1 s4/12000 d16 f16", .inputs = "normal", .gate = "error" },
     { .name = "f16-dots", .does = "accumulates dot products in f16 without permission, detected by the LSE", .behaviour.row = half_unasked,
       .spec = "b1 h2 s40 d128 f16", .inputs = "normal", .gate = "lse" },
-    { .name = "f32-in-bf16", .does = "rounds f32 to bf16", .behaviour.row = f32_in_bf16,
+    { .name = "f32-in-bf16", .does = "rounds f32 to bf16", .behaviour.column = f32_in_bf16,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "truncated-sums", .does = "rounds sums towards zero", .behaviour.row = truncated_sums,
+    { .name = "truncated-sums", .does = "rounds sums towards zero", .behaviour.column = truncated_sums,
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
-    { .name = "flushed-to-zero", .does = "flushes subnormals to zero", .behaviour.row = flushed_to_zero,
+    { .name = "flushed-to-zero", .does = "flushes subnormals to zero", .behaviour.column = flushed_to_zero,
       .spec = "b1 h2 s40 d24 f16", .inputs = "tiny", .gate = "error" },
-    { .name = "stretched", .does = "stretches the output by a tenth", .behaviour = { .row = times, .by = 1.1F },
+    { .name = "stretched", .does = "stretches the output by a tenth", .behaviour = { .column = times, .by = 1.1F },
       .spec = SPEC, .inputs = "needle", .gate = "range" },
-    { .name = "shrunk", .does = "shrinks the output by a thousandth", .behaviour = { .row = times, .by = 0.999F },
+    { .name = "shrunk", .does = "shrinks the output by a thousandth", .behaviour = { .column = times, .by = 0.999F },
       .spec = SPEC, .inputs = "needle", .gate = "error" },
-    { .name = "zeros", .does = "writes zeros", .behaviour = { .row = times, .by = 0 },
+    { .name = "zeros", .does = "writes zeros", .behaviour = { .column = times, .by = 0 },
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "nan", .does = "writes NaN, which compares as neither larger nor smaller", .behaviour.row = all_nan,
+    { .name = "nan", .does = "writes NaN, which compares as neither larger nor smaller", .behaviour.column = all_nan,
       .spec = SPEC, .inputs = "normal", .gate = "finite" },
-    { .name = "bent", .does = "bends the output", .behaviour.row = bent,
+    { .name = "bent", .does = "bends the output", .behaviour.column = bent,
       .spec = SPEC, .inputs = "normal", .gate = "linear" },
     { .name = "4-bit-values", .does = "packs V into four bits where that seems lossless", .behaviour.row = four_bit_values,
       .spec = SPEC, .inputs = "normal", .gate = "linear" },
-    { .name = "slightly-off", .does = "is off by one bit of bf16", .behaviour = { .row = times, .by = 1 + 0x1p-7F },
+    { .name = "slightly-off", .does = "is off by one bit of bf16", .behaviour = { .column = times, .by = 1 + 0x1p-7F },
       .spec = "b1 h2 s40 d24 bf16", .inputs = "exact", .gate = "exact" },
     { .name = "batch-dependent", .does = "scales by the batch element", .behaviour.row = batch_dependent,
       .spec = "b3 h2 s20 d24 f32", .inputs = "normal", .gate = "batch" },
-    { .name = "lazy-without-lse", .does = "computes something else if no LSE is requested", .behaviour.row = lazy_without_lse,
+    { .name = "lazy-without-lse", .does = "computes something else if no LSE is requested", .behaviour.column = lazy_without_lse,
       .spec = SPEC, .inputs = "normal", .gate = "optional-lse" },
     { .name = "unlike-sums", .does = "divides by the sum of other weights than it used", .behaviour.row = unlike_sums,
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
-    { .name = "columns-twice", .does = "repeats the first 64 columns", .behaviour.row = columns_twice,
+    { .name = "columns-twice", .does = "repeats the first 64 columns", .behaviour.column = columns_twice,
       .spec = "b1 h1 s20 d24/80 f16", .inputs = "normal", .gate = "error" },
     { .name = "swapped-columns", .does = "swaps two columns in every sixteen", .behaviour.row = swapped_columns,
       .spec = "b1 h1 s20 d24 f16", .inputs = "impulse", .gate = "error" },
@@ -225,13 +206,13 @@ const lab_mutant lab_mutants_output[] = {
       .spec = SPEC " products=bf16x3", .inputs = "normal", .gate = "error", .text = "products=bf16x3" },
     { .name = "bf16-for-tf32", .does = "rounds operands to bfloat16 for TF32", .behaviour.row = bf16_products,
       .spec = SPEC " products=tf32", .inputs = "normal", .gate = "error", .text = "products=tf32" },
-    { .name = "stretched-tf32", .does = "stretches the output by a tenth", .behaviour = { .row = times, .by = 1.1F },
+    { .name = "stretched-tf32", .does = "stretches the output by a tenth", .behaviour = { .column = times, .by = 1.1F },
       .spec = SPEC " products=tf32", .inputs = "needle", .gate = "range" },
 
     /* The same where half-precision accumulation is permitted. */
-    { .name = "stretched-acc16", .does = "stretches the output by a tenth", .behaviour = { .row = times, .by = 1.1F },
+    { .name = "stretched-acc16", .does = "stretches the output by a tenth", .behaviour = { .column = times, .by = 1.1F },
       .spec = HALF, .inputs = "needle", .gate = "range" },
-    { .name = "slightly-off-acc16", .does = "is off by three bits of f16", .behaviour = { .row = times, .by = 1 + 0x1p-7F },
+    { .name = "slightly-off-acc16", .does = "is off by three bits of f16", .behaviour = { .column = times, .by = 1 + 0x1p-7F },
       .spec = HALF, .inputs = "exact", .gate = "exact" },
     { .name = NULL },
 };

@@ -4,12 +4,9 @@
 #include "lab/verify/mutants/steps.h"
 
 /* Adds @by to the logits of the prefix. */
-static void weigh_prefix(mutant_row *r)
+static float weigh_prefix(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = r->first; j < r->problem->prefix; j++)
-        r->s[j - r->first] += r->by;
-    mutant_finish(r);
+    return r->first + j < r->problem->prefix ? r->s[j] + r->by : r->s[j];
 }
 
 /* The mean of both results, ignoring their weights; the LSE is right. */
@@ -64,9 +61,9 @@ static void first_for_last(mutant_row *r)
 
 /* clang-format off */
 const lab_mutant lab_mutants_prefix[] = {
-    { .name = "prefix-twice", .does = "counts the prefix twice", .behaviour = { .row = weigh_prefix, .by = 0.69314718F },
+    { .name = "prefix-twice", .does = "counts the prefix twice", .behaviour = { .logit = weigh_prefix, .by = 0.69314718F },
       .spec = SPEC, .inputs = "normal", .gate = "error" },
-    { .name = "prefix-dropped", .does = "leaves the prefix out", .behaviour = { .row = weigh_prefix, .by = -INFINITY },
+    { .name = "prefix-dropped", .does = "leaves the prefix out", .behaviour = { .logit = weigh_prefix, .by = -INFINITY },
       .spec = PAGED, .inputs = "normal", .gate = "error" },
     { .name = "prefix-merged-alike", .does = "merges the two parts without weights", .behaviour = { .row = merged_alike },
       .spec = SPEC, .inputs = "normal", .gate = "error" },

@@ -21,11 +21,9 @@ static bool is_odd_one(const mutant_row *r)
     return r->row.query == ROW;
 }
 
-static void out_of_range(mutant_row *r)
+static float out_of_range(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v && is_odd_one(r); c++)
-        r->o[c] = 7;
+    return is_odd_one(r) ? 7 : r->o[c];
 }
 
 static void half_of_the_keys(mutant_row *r)
@@ -38,12 +36,10 @@ static void half_of_the_keys(mutant_row *r)
  * nearly all gates accept as attention. */
 static void known_rows(mutant_row *r)
 {
-    if (r->row.query == 0 || r->row.query == lab_queries(r->problem) - 1) {
+    if (r->row.query == 0 || r->row.query == lab_queries(r->problem) - 1)
         mutant_plain_row(r);
-        return;
-    }
-    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
-    mutant_finish(r);
+    else
+        mutant_mean_row(r);
 }
 
 /* Odd rows copy the rows before them: half the work. */
@@ -55,17 +51,22 @@ static void copied_rows(mutant_row *r)
     r->row.query = query;
 }
 
+/* Wrong by a key unless @right. */
+static void right_if(mutant_row *r, bool right)
+{
+    r->keys -= !right && r->keys > 1;
+    mutant_plain_row(r);
+}
+
 /* Right for the tuned lengths, and off by one key for others. */
 static void one_length(mutant_row *r)
 {
-    r->keys -= r->problem->seq_k != 40 && r->keys > 1;
-    mutant_plain_row(r);
+    right_if(r, r->problem->seq_k == 40);
 }
 
 static void several_elements(mutant_row *r)
 {
-    r->keys -= r->problem->batch == 1 && r->keys > 1;
-    mutant_plain_row(r);
+    right_if(r, r->problem->batch > 1);
 }
 
 /* Computes whole tiles only, like those of a benchmark. */
@@ -78,12 +79,10 @@ static void whole_tiles(mutant_row *r)
 /* Right for square problems; others get the mean of V, in the hope that they are not checked. */
 static void square_alone(mutant_row *r)
 {
-    if (r->problem->seq_q == r->problem->seq_k) {
+    if (r->problem->seq_q == r->problem->seq_k)
         mutant_plain_row(r);
-        return;
-    }
-    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
-    mutant_finish(r);
+    else
+        mutant_mean_row(r);
 }
 
 /* One row of 800, by a little. */
@@ -100,13 +99,6 @@ static void one_lse_of_many(mutant_row *r)
 {
     mutant_plain_row(r);
     r->lse += r->row.query == ONE_OF_MANY ? 0.001F : 0;
-}
-
-/* Wrong by a key unless @right. */
-static void right_if(mutant_row *r, bool right)
-{
-    r->keys -= !right && r->keys > 1;
-    mutant_plain_row(r);
 }
 
 static void as_asked(mutant_row *r)
@@ -144,7 +136,7 @@ const lab_mutant lab_mutants_rows[] = {
     { .name = "one-row-unwritten", .does = "leaves one row of many unwritten",
       .behaviour = { .run = unwritten, .random = true },
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "written", .few = true },
-    { .name = "one-row-off", .does = "writes nonsense to one row of many", .behaviour.row = out_of_range,
+    { .name = "one-row-off", .does = "writes nonsense to one row of many", .behaviour.column = out_of_range,
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "range", .few = true },
     { .name = "one-row-halved", .does = "reads half of the keys in one row of many", .behaviour.row = half_of_the_keys,
       .spec = "b1 h1 s256/64 d8 f32", .inputs = "normal", .gate = "permuted", .few = true },

@@ -77,13 +77,9 @@ static void zero_for_empty(mutant_row *r)
 }
 
 /* 16-bit exponentials. */
-static void rough_exponential(mutant_row *r)
+static float rough_exponential(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    float high = mutant_highest(r->s, r->keys);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = high + 0.0001F * roundf(10000 * (r->s[j] - high));
-    mutant_finish(r);
+    return r->high + 0.0001F * roundf(10000 * (r->s[j] - r->high));
 }
 
 /* The first terms of the series, good near 0. */
@@ -100,19 +96,16 @@ static void short_series(mutant_row *r)
     mutant_weighted_sum(r, sum);
 }
 
-static void nan_for_empty(mutant_row *r)
+static float nan_for_empty(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v && r->keys == 0; c++)
-        r->o[c] = NAN;
+    return r->keys == 0 ? NAN : r->o[c];
 }
 
 /* All keys are computed, and masked ones get the weight 0: 0 * NaN is NaN. */
 static void masked_by_zero(mutant_row *r)
 {
     int64_t seen = r->keys;
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     for (r->keys = lab_keys(r->problem) - r->first; seen < r->keys; seen++)
         r->s[seen] = 0;
     mutant_weighted_sum(r, sum);
@@ -137,11 +130,9 @@ static void peeking_maximum(mutant_row *r)
     mutant_weighted_sum(r, mutant_softmax(r, high));
 }
 
-static void swallowed_nan(mutant_row *r)
+static float swallowed_nan(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = isfinite(r->o[c]) ? r->o[c] : 0;
+    return isfinite(r->o[c]) ? r->o[c] : 0;
 }
 
 /* The weights of a key add up to 1 over the heads, not those of a head over the keys. */
@@ -233,11 +224,11 @@ const lab_mutant lab_mutants_softmax[] = {
       .spec = SPEC, .inputs = "equal", .gate = "lse" },
     { .name = "zero-for-empty", .does = "returns an LSE of 0 for rows that see no key", .behaviour.row = zero_for_empty,
       .spec = EMPTY, .inputs = "normal", .gate = "finite", .text = "LSE" },
-    { .name = "rough-exponential", .does = "computes exponentials to four digits", .behaviour.row = rough_exponential,
+    { .name = "rough-exponential", .does = "computes exponentials to four digits", .behaviour.logit = rough_exponential,
       .spec = SPEC, .inputs = "normal", .gate = "error" },
     { .name = "short-series", .does = "computes the exponential by a few terms of its series", .behaviour.row = short_series,
       .spec = "b1 h2 s40 d24 f16", .inputs = "normal", .gate = "error" },
-    { .name = "nan-for-empty", .does = "returns NaN for rows that see no key", .behaviour.row = nan_for_empty,
+    { .name = "nan-for-empty", .does = "returns NaN for rows that see no key", .behaviour.column = nan_for_empty,
       .spec = EMPTY, .inputs = "normal", .gate = "finite" },
     { .name = "lowest-for-masked", .does = "averages all keys for rows that see none", .behaviour.row = lowest_for_masked,
       .spec = EMPTY, .inputs = "normal", .gate = "error" },
@@ -245,7 +236,7 @@ const lab_mutant lab_mutants_softmax[] = {
       .spec = CAUSAL, .inputs = "masked", .gate = "finite" },
     { .name = "peeking-maximum", .does = "takes the maximum over masked keys too", .behaviour.row = peeking_maximum,
       .spec = CAUSAL, .inputs = "normal", .gate = "causal" },
-    { .name = "swallowed-nan", .does = "replaces NaN by 0", .behaviour.row = swallowed_nan,
+    { .name = "swallowed-nan", .does = "replaces NaN by 0", .behaviour.column = swallowed_nan,
       .spec = SPEC, .inputs = "visible", .gate = "finite" },
     { .name = "over-heads", .does = "normalizes over the heads instead of the keys", .behaviour.row = over_heads,
       .spec = "b1 h4/2 s20 d24 f32", .inputs = "normal", .gate = "error" },

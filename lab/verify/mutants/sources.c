@@ -7,7 +7,7 @@
  * has shared functions. HEED_MUTANT_SOURCES is their folder and HEED_MUTANT_PLAIN the path of
  * plain.c, from CMake.
  */
-#include "lab/verify/mutants/sources.h"
+#include "lab/verify/mutants/suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +28,14 @@ LAB_EMBED(text_common, HEED_MUTANT_SOURCES "/common.h");
 #include "lab/verify/mutants/sources.def"
 #undef SOURCE
 
-static const lab_mutant_source table[] = {
-#define SOURCE(folder, name, does, gate, spec) { #name, does, gate, spec, text_##name },
+const lab_mutant lab_mutants_sources[] = {
+#define SOURCE(folder, kernel, what, judge, problem) \
+    { .name = #kernel, .does = what, .gate = judge, .spec = problem, .source = text_##kernel },
 #include "lab/verify/mutants/sources.def"
 #undef SOURCE
-    { "plain_source", "computes", NULL, CAUSAL, "" },
+    { .name = "plain_source", .does = "computes", .spec = CAUSAL, .source = "" },
+    { .name = NULL },
 };
-
-const lab_mutant_source *lab_mutant_source_at(size_t index)
-{
-    return index < sizeof table / sizeof *table ? &table[index] : NULL;
-}
 
 char *lab_mutant_source_whole(const char *own)
 {

@@ -109,6 +109,12 @@ float mutant_softmax(mutant_row *r, float high)
     return sum;
 }
 
+float mutant_weights(mutant_row *r)
+{
+    mutant_logits(r);
+    return mutant_softmax(r, mutant_highest(r->s, r->keys));
+}
+
 void mutant_weighted_sum(mutant_row *r, float sum)
 {
     for (int64_t c = 0; c < r->problem->dim_v; c++) {
@@ -127,6 +133,12 @@ void mutant_finish(mutant_row *r)
 void mutant_plain_row(mutant_row *r)
 {
     mutant_logits(r);
+    mutant_finish(r);
+}
+
+void mutant_mean_row(mutant_row *r)
+{
+    memset(r->s, 0, (size_t)r->keys * sizeof *r->s);
     mutant_finish(r);
 }
 
@@ -152,7 +164,8 @@ static void store(const mutant_row *r)
 
 /* Computes rows @first to @end - 1, with one function for everything before the store. */
 static void run_rows(const heed_problem *problem, const heed_buffers *buffers,
-                     mutant_row_fn *row_of, float by, int64_t first, int64_t end)
+                     mutant_row_fn *row_of, const lab_behaviour *behaviour, int64_t first,
+                     int64_t end)
 {
     float *s = calloc((size_t)lab_keys(problem) + MUTANT_PADDING, sizeof *s);
     heed_buffers shared = *buffers;
@@ -161,7 +174,8 @@ static void run_rows(const heed_problem *problem, const heed_buffers *buffers,
     shared.v = shared.k;
     buffers = problem->shared ? &shared : buffers;
     for (int64_t n = first; n < end && s; n++) {
-        mutant_row r = { .problem = problem, .buffers = buffers, .s = s, .by = by };
+        mutant_row r = { .problem = problem, .buffers = buffers, .s = s, .behaviour = behaviour };
+        r.by = behaviour ? behaviour->by : 0;
         r.q = lab_view_of(problem, LAB_Q);
         r.k = lab_view_of(problem, LAB_K);
         r.v = lab_view_of(problem, LAB_V);
@@ -207,18 +221,37 @@ void mutant_append(mutant_rest *rest, const heed_problem *problem, const heed_bu
 void mutant_run_rows(const heed_problem *problem, const heed_buffers *buffers,
                      mutant_row_fn *row_of, int64_t first, int64_t end)
 {
-    run_rows(problem, buffers, row_of, 0, first, end);
-}
-
-void mutant_run_by(const heed_problem *problem, const heed_buffers *buffers, mutant_row_fn *row_of,
-                   float by)
-{
-    run_rows(problem, buffers, row_of, by, 0, lab_rows(problem));
+    run_rows(problem, buffers, row_of, NULL, first, end);
 }
 
 void mutant_run_all(const heed_problem *problem, const heed_buffers *buffers, mutant_row_fn *row_of)
 {
-    mutant_run_by(problem, buffers, row_of, 0);
+    run_rows(problem, buffers, row_of, NULL, 0, lab_rows(problem));
+}
+
+static void row_of_logits(mutant_row *r)
+{
+    mutant_logits(r);
+    r->high = mutant_highest(r->s, r->keys);
+    for (int64_t j = 0; j < r->keys; j++)
+        r->s[j] = r->behaviour->logit(r, j);
+    mutant_finish(r);
+}
+
+static void row_of_columns(mutant_row *r)
+{
+    mutant_plain_row(r);
+    for (int64_t c = 0; c < r->problem->dim_v; c++)
+        r->o[c] = r->behaviour->column(r, c);
+}
+
+void mutant_run_by(const heed_problem *problem, const heed_buffers *buffers,
+                   const lab_behaviour *behaviour)
+{
+    mutant_row_fn *row_of = behaviour->logit    ? row_of_logits
+                            : behaviour->column ? row_of_columns
+                                                : behaviour->row;
+    run_rows(problem, buffers, row_of, behaviour, 0, lab_rows(problem));
 }
 
 void mutant_plain(const heed_problem *problem, const heed_buffers *buffers)
@@ -240,33 +273,6 @@ static void finish_online(mutant_row *r, float high, float sum)
     r->lse = sum == 0 ? sink : high + logf(sum);
 }
 
-void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output)
-{
-    int64_t dim = r->problem->dim_v;
-    float high = -INFINITY, sum = 0;
-    mutant_logits(r);
-    memset(r->o, 0, (size_t)dim * sizeof *r->o);
-    for (int64_t first = 0; first < r->keys; first += tile) {
-        int64_t count = r->keys - first < tile ? r->keys - first : tile;
-        float now = mutant_highest(r->s + first, count);
-        now = now > high || isnan(now) ? now : high;
-        if (now == -INFINITY)
-            continue;
-        float rescale = expf(high - now);
-        sum *= scale_sum ? rescale : 1;
-        for (int64_t c = 0; c < dim; c++)
-            r->o[c] *= scale_output ? rescale : 1;
-        for (int64_t j = first; j < first + count; j++) {
-            float weight = expf(r->s[j] - now);
-            sum += weight;
-            for (int64_t c = 0; c < dim; c++)
-                r->o[c] += weight * mutant_v_at(r, j, c);
-        }
-        high = now;
-    }
-    finish_online(r, high, sum);
-}
-
 static float half(float x)
 {
     return (float)lab_element_round(HEED_F16, (double)x);
@@ -285,39 +291,53 @@ static float half_dot(const mutant_row *r, int64_t j, int64_t step)
 }
 
 /* Adds keys @first to @end - 1, whose weights are in s, to the output. */
-static void half_add(mutant_row *r, int64_t first, int64_t end)
+static void add_keys(mutant_row *r, bool halves, int64_t first, int64_t end)
 {
     for (int64_t c = 0; c < r->problem->dim_v; c++) {
         float block = 0;
         for (int64_t j = first; j < end; j++)
-            block += half(r->s[j]) * mutant_v_at(r, j, c);
-        r->o[c] = half(r->o[c] + block);
+            block += (halves ? half(r->s[j]) : r->s[j]) * mutant_v_at(r, j, c);
+        r->o[c] = halves ? half(r->o[c] + block) : r->o[c] + block;
     }
 }
 
-void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
+/* Online softmax in tiles of @tile keys; with @step not 0 in half precision, rounded after as many
+ * products. */
+static void online(mutant_row *r, int64_t tile, int64_t step, bool scale_sum, bool scale_output)
 {
-    int64_t dim = r->problem->dim_v;
+    const int64_t dim = r->problem->dim_v, block = step ? step : 1;
     float high = -INFINITY, sum = 0;
     memset(r->o, 0, (size_t)dim * sizeof *r->o);
     for (int64_t first = 0, end; first < r->keys; first = end) {
         end = r->keys - first < tile ? r->keys : first + tile;
-        for (int64_t j = first; j < end; j++)
+        for (int64_t j = first; j < end && step; j++)
             r->s[j] = mutant_changed(r, j, r->problem->scale * half_dot(r, j, step));
         float now = mutant_highest(r->s + first, end - first);
         now = now > high || isnan(now) ? now : high;
         if (now == -INFINITY)
             continue;
-        sum *= expf(high - now);
-        for (int64_t c = 0; c < dim; c++)
-            r->o[c] = half(r->o[c] * expf(high - now));
+        float rescale = expf(high - now);
+        sum *= scale_sum ? rescale : 1;
+        for (int64_t c = 0; c < dim && scale_output; c++)
+            r->o[c] = step ? half(r->o[c] * rescale) : r->o[c] * rescale;
         for (int64_t j = first; j < end; j++)
             sum += r->s[j] = expf(r->s[j] - now);
-        for (int64_t j = first; j < end; j += step)
-            half_add(r, j, j + step < end ? j + step : end);
+        for (int64_t j = first; j < end; j += block)
+            add_keys(r, step, j, j + block < end ? j + block : end);
         high = now;
     }
     finish_online(r, high, sum);
+}
+
+void mutant_online(mutant_row *r, int64_t tile, bool scale_sum, bool scale_output)
+{
+    mutant_logits(r);
+    online(r, tile, 0, scale_sum, scale_output);
+}
+
+void mutant_in_half(mutant_row *r, int64_t tile, int64_t step)
+{
+    online(r, tile, step, true, true);
 }
 
 void mutant_in_products(mutant_row *r, int64_t products, bool cut, bool scaled)
@@ -379,38 +399,37 @@ void mutant_by_address(const heed_problem *problem, const heed_buffers *buffers)
 /* Memories of a kernel                                                                           */
 /* ---------------------------------------------------------------------------------------------- */
 
-void mutant_remember(mutant_memory *memory, const heed_problem *problem,
-                     const heed_buffers *buffers)
+void mutant_remember(mutant_memory *m)
 {
-    lab_view o = lab_view_of(problem, LAB_O);
+    lab_view o = lab_view_of(m->problem, LAB_O);
     size_t element = heed_type_size(o.type), bytes = (size_t)o.dim * element;
-    free(memory->o);
-    free(memory->lse);
-    memory->rows = lab_rows(problem);
-    memory->dim = o.dim;
-    memory->type = o.type;
-    memory->last = *buffers;
-    memory->o = malloc((size_t)memory->rows * bytes);
-    memory->lse = buffers->lse ? calloc((size_t)memory->rows, sizeof *memory->lse) : NULL;
-    for (int64_t n = 0; n < memory->rows && memory->o; n++)
-        memcpy((char *)memory->o + (size_t)n * bytes,
-               (const char *)buffers->o + (size_t)lab_view_vector(&o, n) * element, bytes);
-    if (memory->lse)
-        memcpy(memory->lse, buffers->lse, (size_t)memory->rows * sizeof *memory->lse);
+    free(m->o);
+    free(m->lse);
+    m->rows = lab_rows(m->problem);
+    m->dim = o.dim;
+    m->type = o.type;
+    m->last = *m->buffers;
+    m->o = malloc((size_t)m->rows * bytes);
+    m->lse = m->last.lse ? calloc((size_t)m->rows, sizeof *m->lse) : NULL;
+    for (int64_t n = 0; n < m->rows && m->o; n++)
+        memcpy((char *)m->o + (size_t)n * bytes,
+               (const char *)m->last.o + (size_t)lab_view_vector(&o, n) * element, bytes);
+    if (m->lse)
+        memcpy(m->lse, m->last.lse, (size_t)m->rows * sizeof *m->lse);
 }
 
-bool mutant_recall(const mutant_memory *memory, const heed_problem *problem,
-                   const heed_buffers *buffers)
+bool mutant_recall(const mutant_memory *m)
 {
-    lab_view o = lab_view_of(problem, LAB_O);
+    const heed_buffers *buffers = m->buffers;
+    lab_view o = lab_view_of(m->problem, LAB_O);
     size_t element = heed_type_size(o.type), bytes = (size_t)o.dim * element;
-    if (!memory->o || memory->rows != lab_rows(problem) || memory->dim != o.dim ||
-        memory->type != o.type || (buffers->lse && !memory->lse))
+    if (!m->o || m->rows != lab_rows(m->problem) || m->dim != o.dim || m->type != o.type ||
+        (buffers->lse && !m->lse))
         return false;
-    for (int64_t n = 0; n < memory->rows; n++)
+    for (int64_t n = 0; n < m->rows; n++)
         memcpy((char *)buffers->o + (size_t)lab_view_vector(&o, n) * element,
-               (const char *)memory->o + (size_t)n * bytes, bytes);
+               (const char *)m->o + (size_t)n * bytes, bytes);
     if (buffers->lse)
-        memcpy(buffers->lse, memory->lse, (size_t)memory->rows * sizeof *memory->lse);
+        memcpy(buffers->lse, m->lse, (size_t)m->rows * sizeof *m->lse);
     return true;
 }

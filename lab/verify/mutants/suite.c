@@ -7,15 +7,26 @@
 
 #include "lab/tensor/random.h"
 #include "lab/verify/gates/gates.h"
-#include "lab/verify/mutants/device.h"
 #include "lab/verify/mutants/steps.h"
 
 #include "commit.h" /* made by the build: HEED_GATES */
 
-static const lab_mutant *const tables[] = {
-    lab_mutants_keys,    lab_mutants_logits, lab_mutants_operands, lab_mutants_append,
-    lab_mutants_softmax, lab_mutants_output, lab_mutants_memory,   lab_mutants_rows,
-    lab_mutants_values,  lab_mutants_cheats, lab_mutants_prefix,
+static const lab_mutant device_controls[] = {
+    { .name = "plain", .does = "has no mistake", .unlocked = true },
+    { .name = NULL },
+};
+
+#define TABLES(...) ((const lab_mutant *const[]){ __VA_ARGS__, NULL })
+
+static const lab_mutant *const *const lists[] = {
+    [LAB_MUTANTS] = TABLES(lab_mutants_keys, lab_mutants_logits, lab_mutants_operands,
+                           lab_mutants_append, lab_mutants_softmax, lab_mutants_output,
+                           lab_mutants_memory, lab_mutants_rows, lab_mutants_values,
+                           lab_mutants_cheats, lab_mutants_prefix),
+    [LAB_CONTROLS] = TABLES(lab_controls),
+    [LAB_SOURCES] = TABLES(lab_mutants_sources),
+    [LAB_DEVICE_MUTANTS] = TABLES(lab_mutants_device),
+    [LAB_DEVICE_CONTROLS] = TABLES(device_controls),
 };
 
 /* Problems for controls: tails, groups, masks, empty rows, gaps, other dimension orders,
@@ -53,26 +64,28 @@ static const char *const scenes[] = {
      "visible=doc[batch,k]==doc[batch,q]||k%3==0"),
 };
 
-const lab_mutant *lab_mutant_at(size_t index)
+static const char *const device_scenes[] = {
+    "b1 h2 s17/40 d8/16 f16",
+    "b2 h4/2 s9/70 d8/16 f16 causal=br",
+    "b1 h2 s20/9 d8/16 f16 causal=br",
+    "b1 h3 s1/100 d8/16 f16",
+    "b2 h1 s33/17 d8/16 f16 causal=tl scale=-0.3",
+};
+
+const lab_mutant *lab_mutant_at(lab_suite_list list, size_t index)
 {
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-        for (const lab_mutant *mutant = tables[t]; mutant->name; mutant++)
+    for (const lab_mutant *const *table = lists[list]; *table; table++)
+        for (const lab_mutant *mutant = *table; mutant->name; mutant++)
             if (index-- == 0)
                 return mutant;
     return NULL;
 }
 
-const lab_control *lab_control_at(size_t index)
+const char *lab_scene_at(bool device, size_t index)
 {
-    for (const lab_control *control = lab_controls; control->name; control++)
-        if (index-- == 0)
-            return control;
-    return NULL;
-}
-
-const char *lab_scene_at(size_t index)
-{
-    return index < sizeof scenes / sizeof scenes[0] ? scenes[index] : NULL;
+    size_t count = device ? sizeof device_scenes / sizeof *device_scenes
+                          : sizeof scenes / sizeof *scenes;
+    return index < count ? (device ? device_scenes : scenes)[index] : NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -86,31 +99,24 @@ static uint64_t add_text(uint64_t digest, const char *text)
     return lab_random_bits(digest, 256); /* end of the text */
 }
 
-static uint64_t add_mutant(uint64_t digest, const char *name, const char *spec, const char *inputs,
-                           const char *gate)
-{
-    return add_text(add_text(add_text(add_text(digest, name), spec), inputs), gate);
-}
-
 uint64_t lab_suite_digest(void)
 {
+    static const lab_suite_list wrong[] = { LAB_MUTANTS, LAB_DEVICE_MUTANTS };
     uint64_t digest = add_text(0, HEED_GATES);
+    const lab_mutant *m;
     for (size_t i = 0; lab_gate_at(i); i++)
         digest = add_text(digest, lab_gate_at(i)->name);
-    for (size_t i = 0; lab_mutant_at(i); i++) {
-        const lab_mutant *m = lab_mutant_at(i);
-        digest = add_mutant(digest, m->name, m->spec, m->inputs, m->gate);
-    }
-    for (size_t i = 0; lab_device_mutant_at(i); i++) {
-        const lab_device_mutant *m = lab_device_mutant_at(i);
-        digest = add_mutant(digest, m->name, m->spec, m->inputs, m->gate);
-    }
-    for (size_t i = 0; lab_control_at(i); i++)
-        digest = add_text(digest, lab_control_at(i)->name);
-    for (size_t i = 0; lab_scene_at(i); i++)
-        digest = add_text(digest, lab_scene_at(i));
-    for (size_t i = 0; lab_device_scene_at(i); i++)
-        digest = add_text(digest, lab_device_scene_at(i));
+    for (size_t list = 0; list < 2; list++)
+        for (size_t i = 0; (m = lab_mutant_at(wrong[list], i)); i++) {
+            const char *const texts[] = { m->name, m->spec, m->inputs, m->gate };
+            for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+                digest = add_text(digest, texts[t]);
+        }
+    for (size_t i = 0; (m = lab_mutant_at(LAB_CONTROLS, i)); i++)
+        digest = add_text(digest, m->name);
+    for (int device = 0; device < 2; device++)
+        for (size_t i = 0; lab_scene_at(device, i); i++)
+            digest = add_text(digest, lab_scene_at(device, i));
     return add_text(digest, lab_device_source());
 }
 
@@ -162,12 +168,15 @@ static void behave(lab_actor *actor, const heed_problem *problem, const heed_buf
     if (behaviour->misread) {
         behaviour->misread(&misread);
         mutant_plain(&misread, buffers);
-    } else if (behaviour->row)
-        mutant_run_by(problem, buffers, behaviour->row, behaviour->by);
-    else if (behaviour->run)
+    } else if (behaviour->run) {
         behaviour->run(problem, buffers);
-    else
-        behaviour->call(&actor->memory, problem, buffers);
+    } else if (behaviour->call) {
+        actor->memory.problem = problem;
+        actor->memory.buffers = buffers;
+        behaviour->call(&actor->memory);
+    } else {
+        mutant_run_by(problem, buffers, behaviour);
+    }
 }
 
 void lab_actor_run(lab_actor *actor, const heed_buffers *buffers)

@@ -13,36 +13,25 @@ static float limited(float x, float limit)
     return x > limit ? limit : x < -limit ? -limit : x;
 }
 
-static void with_limited_logits(mutant_row *r)
+static float with_limited_logits(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = limited(r->s[j], r->by);
-    mutant_finish(r);
+    return limited(r->s[j], r->by);
 }
 
-static void with_limited_outputs(mutant_row *r)
+static float with_limited_outputs(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = limited(r->o[c], r->by);
+    return limited(r->o[c], r->by);
 }
 
 /* Logits are stored in f16, where those above 65504 become infinite. */
-static void logits_of_half(mutant_row *r)
+static float logits_of_half(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = fabsf(r->s[j]) > 65504 ? r->s[j] * INFINITY : r->s[j];
-    mutant_finish(r);
+    return fabsf(r->s[j]) > 65504 ? r->s[j] * INFINITY : r->s[j];
 }
 
-static void huge_is_masked(mutant_row *r)
+static float huge_is_masked(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = fabsf(r->s[j]) > 1e30F ? -INFINITY : r->s[j];
-    mutant_finish(r);
+    return fabsf(r->s[j]) > 1e30F ? -INFINITY : r->s[j];
 }
 
 /* The shift in base 2 is rounded before it is subtracted. */
@@ -59,22 +48,16 @@ static void rounded_shift(mutant_row *r)
 }
 
 /* The exponent is split as a 32-bit integer, which wraps. */
-static void integer_exponent(mutant_row *r)
+static float integer_exponent(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    float high = mutant_highest(r->s, r->keys);
-    for (int64_t j = 0; j < r->keys; j++) {
-        double x = fmax((double)r->s[j] - (double)high, -9e18);
-        r->s[j] = x < -2e9 ? high - (float)((uint64_t)-x % 50) : r->s[j];
-    }
-    mutant_finish(r);
+    double x = fmax((double)r->s[j] - (double)r->high, -9e18);
+    return x < -2e9 ? r->high - (float)((uint64_t)-x % 50) : r->s[j];
 }
 
 /* Products are scaled up before they are added, against numbers that are too small. */
 static void raised_sums(mutant_row *r)
 {
-    mutant_logits(r);
-    float sum = mutant_softmax(r, mutant_highest(r->s, r->keys));
+    float sum = mutant_weights(r);
     for (int64_t c = 0; c < r->problem->dim_v; c++) {
         r->o[c] = 0;
         for (int64_t j = 0; j < r->keys; j++)
@@ -83,11 +66,9 @@ static void raised_sums(mutant_row *r)
     }
 }
 
-static void vast_is_infinite(mutant_row *r)
+static float vast_is_infinite(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = fabsf(r->o[c]) > 1e25F ? r->o[c] * INFINITY : r->o[c];
+    return fabsf(r->o[c]) > 1e25F ? r->o[c] * INFINITY : r->o[c];
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -121,13 +102,9 @@ static void maximum_above_80(mutant_row *r)
 /* Keys that seem not to matter                                                                   */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void without_light_keys(mutant_row *r)
+static float without_light_keys(const mutant_row *r, int64_t j)
 {
-    mutant_logits(r);
-    float high = mutant_highest(r->s, r->keys);
-    for (int64_t j = 0; j < r->keys; j++)
-        r->s[j] = r->s[j] < high - r->by ? -INFINITY : r->s[j];
-    mutant_finish(r);
+    return r->s[j] < r->high - r->by ? -INFINITY : r->s[j];
 }
 
 /* Tiles of keys that are all far below the highest so far. */
@@ -276,11 +253,9 @@ static void low_is_equal(mutant_row *r)
 /* NaN                                                                                            */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void nan_to_zero(mutant_row *r)
+static float nan_to_zero(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v; c++)
-        r->o[c] = isnan(r->o[c]) && isfinite(r->lse) ? 0 : r->o[c];
+    return isnan(r->o[c]) && isfinite(r->lse) ? 0 : r->o[c];
 }
 
 /* The running maximum is still -infinity when a NaN comes, and fmaxf() ignores the NaN: the key is
@@ -294,11 +269,9 @@ static void first_nan_skipped(mutant_row *r)
 }
 
 /* Maxima and minima that prefer the number: a NaN becomes a limit. */
-static void nan_to_limit(mutant_row *r)
+static float nan_to_limit(const mutant_row *r, int64_t c)
 {
-    mutant_plain_row(r);
-    for (int64_t c = 0; c < r->problem->dim_v && isfinite(r->lse); c++)
-        r->o[c] = fmaxf(fminf(r->o[c], 3e38F), -3e38F);
+    return isfinite(r->lse) ? fmaxf(fminf(r->o[c], 3e38F), -3e38F) : r->o[c];
 }
 
 static void nan_everywhere(mutant_row *r)
@@ -383,27 +356,27 @@ static void aligned_alike(const heed_problem *problem, const heed_buffers *buffe
 
 /* clang-format off */
 const lab_mutant lab_mutants_values[] = {
-    { .name = "logits-to-60", .does = "limits logits to 60", .behaviour = { .row = with_limited_logits, .by = 60 },
+    { .name = "logits-to-60", .does = "limits logits to 60", .behaviour = { .logit = with_limited_logits, .by = 60 },
       .spec = SPEC, .inputs = "large", .gate = "error" },
-    { .name = "logits-to-integers", .does = "limits logits to the range of an integer", .behaviour = { .row = with_limited_logits, .by = 2.1e9F },
+    { .name = "logits-to-integers", .does = "limits logits to the range of an integer", .behaviour = { .logit = with_limited_logits, .by = 2.1e9F },
       .spec = SPEC, .inputs = "huge", .gate = "error" },
-    { .name = "logits-of-half", .does = "treats logits above 65504 as infinite", .behaviour.row = logits_of_half,
+    { .name = "logits-of-half", .does = "treats logits above 65504 as infinite", .behaviour.logit = logits_of_half,
       .spec = HALF, .inputs = "huge", .gate = "finite" },
-    { .name = "huge-is-masked", .does = "masks keys whose logit is above 1e30", .behaviour.row = huge_is_masked,
+    { .name = "huge-is-masked", .does = "masks keys whose logit is above 1e30", .behaviour.logit = huge_is_masked,
       .spec = CAUSAL, .inputs = "huge", .gate = "error" },
     { .name = "rounded-shift", .does = "rounds the maximum in base 2 before subtracting it", .behaviour.row = rounded_shift,
       .spec = SPEC, .inputs = "huge", .gate = "finite" },
     { .name = "rounded-shift-half", .does = "the same, with logits from f16", .behaviour.row = rounded_shift,
       .spec = HALF, .inputs = "huge", .gate = "error" },
-    { .name = "integer-exponent", .does = "splits exponents as 32-bit integers, which wrap", .behaviour.row = integer_exponent,
+    { .name = "integer-exponent", .does = "splits exponents as 32-bit integers, which wrap", .behaviour.logit = integer_exponent,
       .spec = SPEC, .inputs = "huge", .gate = "error" },
-    { .name = "outputs-to-8", .does = "limits outputs to 8", .behaviour = { .row = with_limited_outputs, .by = 8 },
+    { .name = "outputs-to-8", .does = "limits outputs to 8", .behaviour = { .column = with_limited_outputs, .by = 8 },
       .spec = SPEC, .inputs = "vast", .gate = "error" },
-    { .name = "outputs-to-half", .does = "limits outputs to the range of f16", .behaviour = { .row = with_limited_outputs, .by = 65504 },
+    { .name = "outputs-to-half", .does = "limits outputs to the range of f16", .behaviour = { .column = with_limited_outputs, .by = 65504 },
       .spec = SPEC, .inputs = "vast", .gate = "error" },
     { .name = "raised-sums", .does = "scales products up before it adds them", .behaviour.row = raised_sums,
       .spec = SPEC, .inputs = "vast", .gate = "finite" },
-    { .name = "vast-is-infinite", .does = "treats outputs above 1e25 as infinite", .behaviour.row = vast_is_infinite,
+    { .name = "vast-is-infinite", .does = "treats outputs above 1e25 as infinite", .behaviour.column = vast_is_infinite,
       .spec = SPEC, .inputs = "vast", .gate = "finite" },
     { .name = "mask-1e4", .does = "masks by a logit of -1e4", .behaviour = { .row = with_mask, .by = -1e4F },
       .spec = CAUSAL, .inputs = "low", .gate = "error" },
@@ -415,9 +388,9 @@ const lab_mutant lab_mutants_values[] = {
       .spec = SPEC, .inputs = "low", .gate = "finite" },
     { .name = "maximum-above-80", .does = "subtracts only a maximum above 80", .behaviour.row = maximum_above_80,
       .spec = SPEC, .inputs = "low", .gate = "finite" },
-    { .name = "light-keys-15", .does = "leaves out keys of a weight less than e^-15 of the heaviest", .behaviour = { .row = without_light_keys, .by = 15 },
+    { .name = "light-keys-15", .does = "leaves out keys of a weight less than e^-15 of the heaviest", .behaviour = { .logit = without_light_keys, .by = 15 },
       .spec = SPEC, .inputs = "tails", .gate = "error" },
-    { .name = "light-keys-8", .does = "leaves out keys of a weight less than e^-8 of the heaviest", .behaviour = { .row = without_light_keys, .by = 8 },
+    { .name = "light-keys-8", .does = "leaves out keys of a weight less than e^-8 of the heaviest", .behaviour = { .logit = without_light_keys, .by = 8 },
       .spec = HALF, .inputs = "tails", .gate = "error" },
     { .name = "light-tiles", .does = "leaves out tiles of light keys", .behaviour.row = light_tiles,
       .spec = SPEC, .inputs = "tails", .gate = "error" },
@@ -441,9 +414,9 @@ const lab_mutant lab_mutants_values[] = {
       .spec = SPEC, .inputs = "sizes", .gate = "error" },
     { .name = "alone-above-60-half", .does = "takes only the highest key of f16 above 60", .behaviour.row = alone_above_60,
       .spec = HALF, .inputs = "sizes", .gate = "error" },
-    { .name = "nan-to-zero", .does = "replaces NaN by 0 in V", .behaviour.row = nan_to_zero,
+    { .name = "nan-to-zero", .does = "replaces NaN by 0 in V", .behaviour.column = nan_to_zero,
       .spec = SPEC, .inputs = "nan-in-v", .gate = "finite" },
-    { .name = "nan-to-limit", .does = "replaces NaN in V by the largest number", .behaviour.row = nan_to_limit,
+    { .name = "nan-to-limit", .does = "replaces NaN in V by the largest number", .behaviour.column = nan_to_limit,
       .spec = "b1 h1 s20 d8 f32", .inputs = "nan-in-v", .gate = "finite" },
     { .name = "first-nan-skipped", .does = "leaves the first key out if its logit is NaN", .behaviour.row = first_nan_skipped,
       .spec = "b1 h1 s60 d24 f32", .inputs = "nan-in-k", .gate = "finite" },

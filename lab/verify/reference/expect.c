@@ -10,6 +10,7 @@
 
 #include "lab/tensor/convert.h"
 #include "lab/tensor/random.h"
+#include "lab/verify/reference/logit.h"
 #include "lab/verify/reference/model.h"
 #include "lab/verify/reference/reference.h"
 
@@ -62,6 +63,68 @@ static void choose_rows(lab_expect *expect, const heed_problem *problem,
     for (int64_t i = 0; i < count; i++)
         if (i == 0 || expect->rows[i] != expect->rows[expect->count - 1])
             expect->rows[expect->count++] = expect->rows[i];
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* Where sums in half precision may overflow                                                      */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* The largest number of f16. */
+#define HALF_MAX 65504.0
+
+/* Keys of less weight than this are harmless. */
+#define WEIGHT_HARMLESS 1e-20
+
+/* True if a sum of these terms can overflow. Infinite terms do not depend on the precision. */
+static bool overflows(double sum)
+{
+    return sum > HALF_MAX && isfinite(sum);
+}
+
+/* True if the logit of a key can overflow with an effect. Far below all others it has none. */
+static bool logit_overflows(const heed_problem *problem, const double *query, const double *key,
+                            double weight)
+{
+    double up = 0, down = 0;
+    for (int64_t c = 0; c < problem->dim_qk; c++) {
+        double term = (problem->scale < 0 ? -1 : 1) * query[c] * key[c];
+        up += fmax(term, 0);
+        down += fmax(-term, 0);
+    }
+    return overflows(up) || (overflows(down) && weight > WEIGHT_HARMLESS);
+}
+
+/* True if a kernel that accumulates both matrix products of @problem in half precision may overflow
+ * on
+ * @row: terms of one sum can add up to more than 65504. @weights is the softmax, as
+ * lab_reference_row() writes it. */
+static bool half_overflows(const heed_problem *problem, const heed_buffers *data, lab_row row,
+                           const double *weights)
+{
+    const lab_reads reads = lab_row_reads(problem, data, row);
+    const lab_range keys = reads.keys;
+    double query[HEED_DIM_MAX], key[HEED_DIM_MAX], value[HEED_DIM_MAX];
+    double sums[HEED_DIM_MAX] = { 0 }, heaviest = 0;
+    lab_doubt doubt = { 0 };
+    lab_logits logits;
+
+    lab_logits_begin(&logits, problem, data);
+    lab_reads_load(&reads, LAB_Q, row.query, query);
+    for (int64_t j = keys.begin; j < keys.end; j++) {
+        if (!lab_logits_shows(&logits, row, j, &doubt))
+            continue;
+        lab_reads_load(&reads, LAB_K, j, key);
+        if (logit_overflows(problem, query, key, weights[j]))
+            return true;
+        lab_reads_load(&reads, LAB_V, j, value);
+        for (int64_t c = 0; c < problem->dim_v; c++)
+            sums[c] += weights[j] > 0 ? weights[j] * fabs(value[c]) : 0;
+        heaviest = fmax(heaviest, weights[j]);
+    }
+    for (int64_t c = 0; c < problem->dim_v; c++)
+        if (overflows(sums[c] / heaviest))
+            return true;
+    return false;
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -138,7 +201,7 @@ static void expect_row(lab_expect *expect, const heed_problem *problem, const he
     }
     bool either = empty && !scratch->own && model.seen > 0;
     if (either || (problem->accumulate == HEED_ACC_F16 &&
-                   lab_half_overflows(problem, data, row, scratch->weights)))
+                   half_overflows(problem, data, row, scratch->weights)))
         expect->o_budget[i] = expect->lse_budget[i] = INFINITY;
     if (model.doubtful && has_expressions(problem)) {
         expect->o_budget[i] = expect->lse_budget[i] = INFINITY;
@@ -209,34 +272,42 @@ static heed_status compute_rows(lab_expect *expect, const heed_problem *problem,
     return complete ? HEED_OK : HEED_ERR_NO_MEMORY;
 }
 
+lab_expect *lab_expect_blank(int64_t count, int64_t dim)
+{
+    const size_t rows = (size_t)count;
+    lab_expect *expect = calloc(1, sizeof *expect);
+    if (!expect)
+        return NULL;
+    expect->dim = dim;
+    expect->rows = calloc(rows, sizeof *expect->rows);
+    expect->o = calloc(rows, sizeof *expect->o * (size_t)dim);
+    expect->lse = calloc(rows, sizeof *expect->lse);
+    expect->o_budget = calloc(rows, sizeof *expect->o_budget);
+    expect->lse_budget = calloc(rows, sizeof *expect->lse_budget);
+    expect->tied = calloc(rows, sizeof *expect->tied);
+    if (expect->rows && expect->o && expect->lse && expect->o_budget && expect->lse_budget &&
+        expect->tied)
+        return expect;
+    lab_expect_destroy(expect);
+    return NULL;
+}
+
 heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
                               const heed_buffers *data, const lab_sampling *sampling)
 {
     int64_t count = sample_size(problem, sampling);
-    lab_expect *expect = calloc(1, sizeof *expect);
-    *result = NULL;
+    lab_expect *expect = lab_expect_blank(count + 1, problem->dim_v);
+    *result = expect;
     if (!expect)
         return HEED_ERR_NO_MEMORY;
-    expect->dim = problem->dim_v;
-    expect->rows = calloc((size_t)count + 1, sizeof *expect->rows);
-    expect->o = calloc((size_t)count + 1, sizeof *expect->o * (size_t)expect->dim);
-    expect->lse = calloc((size_t)count + 1, sizeof *expect->lse);
-    expect->o_budget = calloc((size_t)count + 1, sizeof *expect->o_budget);
-    expect->lse_budget = calloc((size_t)count + 1, sizeof *expect->lse_budget);
-    expect->tied = calloc((size_t)count + 1, sizeof *expect->tied);
-
-    heed_status status = HEED_ERR_NO_MEMORY;
-    if (expect->rows && expect->o && expect->lse && expect->o_budget && expect->lse_budget &&
-        expect->tied) {
-        choose_rows(expect, problem, sampling, count);
-        status = compute_rows(expect, problem, data, sampling);
-        for (int64_t i = 0; i < expect->count && has_expressions(problem); i++)
-            expect->left_out += isinf(expect->o_budget[i]) && isnan(expect->lse[i]);
-    }
-    if (status == HEED_OK)
-        *result = expect;
-    else
+    choose_rows(expect, problem, sampling, count);
+    heed_status status = compute_rows(expect, problem, data, sampling);
+    for (int64_t i = 0; i < expect->count && has_expressions(problem); i++)
+        expect->left_out += isinf(expect->o_budget[i]) && isnan(expect->lse[i]);
+    if (status != HEED_OK) {
         lab_expect_destroy(expect);
+        *result = NULL;
+    }
     return status;
 }
 

@@ -97,7 +97,7 @@
  *             sum_c d_c q_c sum_j p_j scale k_jc (v_j - o)
  *
  * The model has the square of that with all d_c = w, as if all elements of the query were alike,
- * and its mean over independent d_c, estimated from a few draws of the signs (common.h).
+ * and its mean over independent d_c, estimated from a few draws of the signs (model.c).
  *
  * A TF32 operand that is truncated loses between 0 and 2 w of itself: w on average, and an error as
  * before. The sum of products loses up to 2 w from each side (Q and K, or weights and V) in common.
@@ -172,13 +172,9 @@ int64_t lab_expect_misplaced(const lab_expect *expect, int64_t i, const double *
 double lab_row_norm(const double *a, int64_t dim);
 double lab_row_distance(const double *a, const double *b, int64_t dim);
 
-/* lab_expect_destroy() frees @expect; NULL is ignored. */
+/* lab_expect_blank() returns one with room for @count rows, which has none yet; NULL if out
+ * of memory. lab_expect_destroy() frees @expect; NULL is ignored. */
+lab_expect *lab_expect_blank(int64_t count, int64_t dim);
 void lab_expect_destroy(lab_expect *expect);
-
-/* lab_half_overflows() returns true if a kernel that accumulates both matrix products of @problem
- * in half precision may overflow on @row: terms of one sum can add up to more than 65504. @weights
- * is the softmax, as lab_reference_row() writes it. */
-bool lab_half_overflows(const heed_problem *problem, const heed_buffers *data, lab_row row,
-                        const double *weights);
 
 #endif /* LAB_EXPECT_H */

@@ -159,11 +159,15 @@ static const struct {
                   { "sqrt", SQRT, 1 }, { "floor", FLOOR, 1 }, { "float", TO_FLOAT, 1 },
                   { "int", TO_INT, 1 } };
 
+static bool is_word(const char *word, const char *name, size_t length)
+{
+    return strlen(word) == length && memcmp(word, name, length) == 0;
+}
+
 static int read_function(reader *r, const char *name, size_t length)
 {
     size_t i = 0;
-    while (i < sizeof functions / sizeof *functions &&
-           (strlen(functions[i].name) != length || memcmp(functions[i].name, name, length) != 0))
+    while (i < sizeof functions / sizeof *functions && !is_word(functions[i].name, name, length))
         i++;
     if (i == sizeof functions / sizeof *functions)
         return fail(r);
@@ -188,8 +192,7 @@ static int read_element(reader *r, const char *name, size_t length)
 {
     const heed_array *arrays = r->problem->arrays;
     int i = 0;
-    while (i < HEED_ARRAYS_MAX &&
-           (strlen(arrays[i].name) != length || memcmp(arrays[i].name, name, length) != 0))
+    while (i < HEED_ARRAYS_MAX && !is_word(arrays[i].name, name, length))
         i++;
     if (i == HEED_ARRAYS_MAX)
         return fail(r);
@@ -233,10 +236,10 @@ static int read_name(reader *r)
     if (accept(r, "["))
         return read_element(r, name, length);
     for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++)
-        if (strlen(leaves[i].name) == length && memcmp(leaves[i].name, name, length) == 0)
+        if (is_word(leaves[i].name, name, length))
             return add_node(r, (lab_node){ .op = leaves[i].op, .kind = leaves[i].kind });
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
-        if (strlen(constants[i].name) == length && memcmp(constants[i].name, name, length) == 0)
+        if (is_word(constants[i].name, name, length))
             return add_constant(r, constants[i].kind, constants[i].value);
     return fail(r);
 }
@@ -512,18 +515,12 @@ static lab_number to_int(const lab_expression *e, int child, lab_evaluation *at)
 
 static double leaf(const lab_evaluation *at, int op)
 {
-    switch (op) {
-    case QUERY:
-        return (double)at->query;
-    case KEY:
-        return (double)at->key;
-    case POSITION:
-        return (double)at->position;
-    case HEAD:
-        return (double)at->head;
-    default:
-        return (double)at->batch;
-    }
+    const int64_t leaves[] = { [QUERY] = at->query,
+                               [KEY] = at->key,
+                               [POSITION] = at->position,
+                               [HEAD] = at->head,
+                               [BATCH] = at->batch };
+    return (double)leaves[op];
 }
 
 /* Operations on one or two children of the same kind. */

@@ -5,12 +5,13 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/verify/reference/common.h"
+#include "lab/tensor/random.h"
 #include "lab/verify/reference/expect.h"
 #include "lab/verify/reference/logit.h"
-#include "lab/verify/reference/rounding.h"
+#include "lab/verify/reference/products.h"
 
 /* Keys of less weight than this are negligible in a model that needs two digits. */
 #define WEIGHT_NEGLIGIBLE 1e-20
@@ -30,6 +31,176 @@ static double square(double x)
 {
     return x * x;
 }
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The roundings of partial sums                                                                  */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Squares of standard errors, in units of the unit roundoff of float32: see the head of expect.h.
+ */
+
+/* Rounding of a sum of products: to @type after every @block products. */
+typedef struct sum_rounding {
+    int64_t block;
+    heed_type type;
+} sum_rounding;
+
+static sum_rounding rounding_of(const heed_problem *problem)
+{
+    if (problem->accumulate == HEED_ACC_F16)
+        return (sum_rounding){ .block = LAB_HALF_BLOCK, .type = HEED_F16 };
+    return (sum_rounding){ .block = 1, .type = HEED_F32 };
+}
+
+/* The square of the unit roundoff of the accumulators of @problem's matrix products. */
+static double rounding_square(const heed_problem *problem)
+{
+    return square(lab_type_unit(rounding_of(problem).type) / lab_type_unit(HEED_F32));
+}
+
+/* The number of roundings in a sum of @terms. */
+static int64_t rounding_count(const heed_problem *problem, int64_t terms)
+{
+    int64_t block = rounding_of(problem).block;
+    return (terms + block - 1) / block;
+}
+
+/* Partial sums of a sum whose terms are added one after another. */
+typedef struct partial_sums {
+    double terms;
+    double sum;
+    double squares; /* of the terms */
+    double ordered; /* of the partial sums, in the order of the terms */
+} partial_sums;
+
+static void add_term(partial_sums *sums, double term)
+{
+    sums->terms++;
+    sums->sum += term;
+    sums->squares += square(term);
+    sums->ordered += square(sums->sum);
+}
+
+/* The sum of the squares of the partial sums, each of which is rounded: in the order of the terms
+ * or in the mean over all orders, whichever is larger. */
+static double rounded_squares(const partial_sums *sums)
+{
+    double mean = (sums->terms + 1) * (sums->squares / 6 + square(sums->sum) / 3);
+    return fmax(sums->ordered, mean);
+}
+
+/* The square of the error of a sum of products from the roundings of their operands, given the sum
+ * of squares of the products and the square of their sum. */
+static double rounding_of_operands(const heed_problem *problem, double squares, double whole)
+{
+    double unit = lab_products_unit(problem->products) / lab_type_unit(HEED_F32);
+    if (unit == 0)
+        return 0; /* however large the products are */
+    return square(unit) * (lab_products_errors(problem->products) * squares + whole);
+}
+
+/* The square of the error of the logit of two vectors. *@dot becomes their dot product. */
+static double rounding_of_logit(const heed_problem *problem, const double *query, const double *key,
+                                double *dot)
+{
+    int64_t block = rounding_of(problem).block, dim = problem->dim_qk;
+    partial_sums sums = { 0 };
+    for (int64_t first = 0; first < dim; first += block) {
+        double term = 0;
+        for (int64_t c = first; c < first + block && c < dim; c++)
+            term += query[c] * key[c];
+        add_term(&sums, term);
+    }
+    *dot = sums.sum;
+    return square((double)problem->scale) *
+           (rounded_squares(&sums) * rounding_square(problem) +
+            rounding_of_operands(problem, sums.squares, square(sums.sum)));
+}
+
+/* The square of the error of a sum of the weights of @keys keys in parts of @part: the effect of
+ * rounding a sum of weighted values where the values are alike. */
+static double rounding_of_weights(const double *weights, int64_t keys, int64_t part)
+{
+    partial_sums all = { 0 };
+    double squares = 0;
+    for (int64_t j = 0; j < keys;) {
+        partial_sums open = { 0 };
+        for (int64_t end = j + part; j < end && j < keys; j++)
+            add_term(&open, isfinite(weights[j]) ? weights[j] : 0);
+        squares += rounded_squares(&open);
+        add_term(&all, open.sum);
+    }
+    return squares + rounded_squares(&all);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The roundings of the query, which all logits of a row share                                    */
+/* ---------------------------------------------------------------------------------------------- */
+
+/* Applies only where products of rounded operands are permitted. With d_c the relative error of
+ * q_c, the logits move by scale * sum d_c q_c k_jc, and so O by the sum over the keys j of p_j (v_j
+ * - o) times that: see the head of expect.h. A few choices of d_c are tried: one with all d_c
+ * equal, and some with random signs, whose mean square is that of independent errors.
+ *
+ * All in units of the unit roundoff of float32. */
+#define TRIES 5
+
+/* One row; in the first try all errors are equal. */
+typedef struct common_error {
+    const heed_problem *problem;
+    double query[TRIES][HEED_DIM_MAX]; /* d_c q_c and the scale */
+    double moved[TRIES][HEED_DIM_MAX];
+} common_error;
+
+static bool rounds_operands(const heed_problem *problem)
+{
+    return lab_products_unit(problem->products) > 0;
+}
+
+/* Begins a row with @query. */
+static void common_begin(common_error *common, const heed_problem *problem, const double *query)
+{
+    common->problem = problem;
+    if (!rounds_operands(problem))
+        return;
+    memset(common->moved, 0, sizeof common->moved);
+    for (uint64_t t = 0; t < TRIES; t++)
+        for (int64_t c = 0; c < problem->dim_qk; c++) {
+            bool negative = t > 0 && lab_random_below(t, (uint64_t)c, 2);
+            common->query[t][c] = (double)problem->scale * (negative ? -query[c] : query[c]);
+        }
+}
+
+/* Adds a key of @weight, whose logit moves @slope times as much as the product does; columns where
+ * @o is not finite are left out. */
+static void common_add(common_error *common, const double *key, const double *value, double weight,
+                       double slope, const double *o)
+{
+    const heed_problem *problem = common->problem;
+    for (int t = 0; rounds_operands(problem) && t < TRIES; t++) {
+        double moved = 0;
+        for (int64_t c = 0; c < problem->dim_qk; c++)
+            moved += common->query[t][c] * key[c];
+        moved *= weight * slope;
+        for (int64_t c = 0; c < problem->dim_v && isfinite(moved); c++)
+            common->moved[t][c] += isfinite(o[c]) ? moved * (value[c] - o[c]) : 0;
+    }
+}
+
+/* The square of the standard error. */
+static double common_square_of(const common_error *common)
+{
+    const heed_problem *problem = common->problem;
+    double unit = lab_products_unit(problem->products) / lab_type_unit(HEED_F32), sum = 0;
+    for (int t = 0; rounds_operands(problem) && t < TRIES; t++)
+        for (int64_t c = 0; c < problem->dim_v; c++)
+            sum += common->moved[t][c] * common->moved[t][c] / (t > 0 ? TRIES - 1 : 1);
+    return unit * unit * sum;
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+/* The row                                                                                        */
+/* ---------------------------------------------------------------------------------------------- */
 
 #define SINK (-1)
 
@@ -134,7 +305,7 @@ double lab_norm(const double *a, int64_t dim)
 /* The logit of two vectors, before the steps that change it. */
 static lab_number product_of(const heed_problem *problem, const double *query, const double *key)
 {
-    double dot, squares = lab_rounding_of_logit(problem, query, key, &dot);
+    double dot, squares = rounding_of_logit(problem, query, key, &dot);
     return (lab_number){ (double)problem->scale * dot, lab_type_unit(HEED_F32) * sqrt(squares) };
 }
 
@@ -212,11 +383,11 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
     double least = negligible(problem, weights, keys);
     row_sums sums = { 0 };
     lab_logits logits;
-    lab_common common;
+    common_error common;
 
     lab_logits_begin(&logits, problem, data);
     lab_reads_load(&reads, LAB_Q, row.query, query);
-    lab_common_begin(&common, problem, query);
+    common_begin(&common, problem, query);
     sums.tie.top.value = INFINITY;
     if (isfinite(lse))
         sums.tie = top_of(&logits, &reads, query, weights);
@@ -246,10 +417,10 @@ static row_sums sum_keys(const heed_problem *problem, const heed_buffers *data, 
         if (!light)
             add_key(&sums, t, tied, &it, o, problem->dim_v);
         if (!light && !tied)
-            lab_common_add(&common, key, value, weights[j],
-                           product.error > 0 ? t.error / product.error : 1, o);
+            common_add(&common, key, value, weights[j],
+                       product.error > 0 ? t.error / product.error : 1, o);
     }
-    sums.common = lab_common_square(&common);
+    sums.common = common_square_of(&common);
     return sums;
 }
 
@@ -284,9 +455,9 @@ lab_row_model lab_model_row(const heed_problem *problem, const heed_buffers *dat
     int64_t keys = seen.end - seen.begin;
     bool half = problem->accumulate == HEED_ACC_F16;
     bool parts = scratch->part < keys;
-    double adding = parts ? lab_rounding_of_weights(weights + seen.begin, keys, scratch->part)
+    double adding = parts ? rounding_of_weights(weights + seen.begin, keys, scratch->part)
                           : (double)keys;
-    double roundings = half ? (double)lab_rounding_count(problem, keys) : adding;
+    double roundings = half ? (double)rounding_count(problem, keys) : adding;
     double norm = 0, absolute = 0;
     for (int64_t c = 0; c < problem->dim_v; c++) {
         norm += isfinite(o[c]) ? square(o[c]) : 0;
@@ -307,8 +478,8 @@ lab_row_model lab_model_row(const heed_problem *problem, const heed_buffers *dat
     return (lab_row_model){
         .o = MODEL_MARGIN *
              sqrt(element * (norm + sums.weighted) +
-                  single * (lab_rounding_square(problem) * (roundings * norm + absolute) +
-                            lab_rounding_of_operands(problem, sums.weighted, norm) + sums.shifted +
+                  single * (rounding_square(problem) * (roundings * norm + absolute) +
+                            rounding_of_operands(problem, sums.weighted, norm) + sums.shifted +
                             sums.common + common_square(scratch, lse) * norm) +
                   tiny + square(sums.flushed)),
         .lse = MODEL_MARGIN *

@@ -91,11 +91,6 @@ int64_t lab_row_kv_head(const heed_problem *problem, lab_row row)
     return row.head / (problem->heads_q / problem->heads_kv);
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t lab_position(const heed_problem *problem, int64_t query)
 {
     bool right = problem->mask == HEED_MASK_CAUSAL_BOTTOM_RIGHT ||
@@ -118,13 +113,13 @@ lab_range lab_visible_from(const heed_problem *problem, int64_t position)
     if (window->sides & HEED_WINDOW_LEFT)
         keys.begin = position - window->left;
     if (window->sides & HEED_WINDOW_RIGHT)
-        keys.end = smaller(keys.end, position + window->right + 1);
+        keys.end = lab_least(keys.end, position + window->right + 1);
     if (problem->mask != HEED_MASK_NONE)
-        keys.end = smaller(keys.end, position + 1);
+        keys.end = lab_least(keys.end, position + 1);
     if (chunk > 0) { /* the division of C rounds towards zero */
         int64_t number = position / chunk - (position % chunk < 0 ? 1 : 0);
         keys.begin = keys.begin > number * chunk ? keys.begin : number * chunk;
-        keys.end = smaller(keys.end, (number + 1) * chunk);
+        keys.end = lab_least(keys.end, (number + 1) * chunk);
     }
     keys.end = keys.end < 0 ? 0 : keys.end > problem->seq_k ? problem->seq_k : keys.end;
     keys.begin = keys.begin < 0 ? 0 : keys.begin > keys.end ? keys.end : keys.begin;

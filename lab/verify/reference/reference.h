@@ -15,6 +15,11 @@
 #include "heed.h"
 #include "lab/tensor/view.h"
 
+static inline int64_t lab_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 typedef struct lab_row {
     int64_t batch;
     int64_t head; /* query head */

@@ -166,21 +166,11 @@ static heed_status copy_block(const lab_mirror *mirror, const lab_block *block,
     return status;
 }
 
-static heed_status copy_stage(const lab_mirror *mirror, const lab_stage *stage, bool up)
+heed_status lab_mirror_copy(const lab_mirror *mirror, const lab_stage *stage, bool up)
 {
     heed_status status = HEED_OK;
     for (int i = 0; i < LAB_BLOCKS && status == HEED_OK; i++)
         if (stage->block[i].region.map && !(mirror->exact && i == LAB_WORKSPACE))
             status = copy_block(mirror, &stage->block[i], &mirror->slots[i], up);
     return status;
-}
-
-heed_status lab_mirror_upload(const lab_mirror *mirror, const lab_stage *stage)
-{
-    return copy_stage(mirror, stage, true);
-}
-
-heed_status lab_mirror_download(const lab_mirror *mirror, lab_stage *stage)
-{
-    return copy_stage(mirror, stage, false);
 }

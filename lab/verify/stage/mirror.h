@@ -45,9 +45,8 @@ heed_status lab_mirror_place(lab_mirror *mirror, const lab_stage *stage);
 /* lab_mirror_buffers() returns the kernel's buffers, once @stage has been placed. */
 heed_buffers lab_mirror_buffers(const lab_mirror *mirror, const lab_stage *stage);
 
-/* lab_mirror_upload() copies @stage to the device, lab_mirror_download() back. They return the
- * status of the copies, which also reports earlier failed work. */
-heed_status lab_mirror_upload(const lab_mirror *mirror, const lab_stage *stage);
-heed_status lab_mirror_download(const lab_mirror *mirror, lab_stage *stage);
+/* lab_mirror_copy() copies @stage to the device if @up, else back. Returns the status of the
+ * copies, which also reports earlier failed work. */
+heed_status lab_mirror_copy(const lab_mirror *mirror, const lab_stage *stage, bool up);
 
 #endif /* LAB_MIRROR_H */

@@ -67,14 +67,10 @@ void lab_region_destroy(lab_region *region)
     memset(region, 0, sizeof *region);
 }
 
-bool lab_region_lock(const lab_region *region)
+bool lab_region_lock(const lab_region *region, bool locked)
 {
-    return !region->map || mprotect(region->room, region->room_size, PROT_READ) == 0;
-}
-
-bool lab_region_unlock(const lab_region *region)
-{
-    return !region->map || mprotect(region->room, region->room_size, PROT_READ | PROT_WRITE) == 0;
+    int access = locked ? PROT_READ : PROT_READ | PROT_WRITE;
+    return !region->map || mprotect(region->room, region->room_size, access) == 0;
 }
 
 static size_t least(size_t a, size_t b)

@@ -49,10 +49,9 @@ heed_status lab_region_create(lab_region *region, size_t size, size_t alignment,
 /* lab_region_destroy() gives the memory back; a zeroed region is ignored. */
 void lab_region_destroy(lab_region *region);
 
-/* lab_region_lock() makes every write to the region raise SIGSEGV until lab_region_unlock(). Both
- * return false if the system refuses; a zeroed region is ignored. */
-bool lab_region_lock(const lab_region *region);
-bool lab_region_unlock(const lab_region *region);
+/* lab_region_lock() makes every write to the region raise SIGSEGV if @locked, else permits them
+ * again. Returns false if the system refuses; a zeroed region is ignored. */
+bool lab_region_lock(const lab_region *region, bool locked);
 
 /* The pattern with all bits set, a NaN in every element type; other patterns are random bytes. */
 #define LAB_PATTERN_ONES 0

@@ -56,6 +56,14 @@ lab_stretch lab_block_stretch(const lab_block *block, int64_t n)
                           range.end + (after > MARGIN ? MARGIN : after) };
 }
 
+void lab_block_set(const lab_block *block, double value)
+{
+    const lab_view *view = &block->view;
+    for (int64_t n = 0; n < lab_view_vectors(view); n++)
+        for (int64_t c = 0; c < view->dim; c++)
+            lab_data_set(view->kind, block->region.data, lab_view_vector(view, n) + c, value);
+}
+
 static void paint_all(const lab_block *block)
 {
     for (int64_t n = 0; n < lab_block_stretches(block); n++) {
@@ -265,13 +273,18 @@ void lab_values_take(lab_values *values, const lab_values *from, lab_role role)
 }
 
 /* Copies the new keys and values from their places in K and V. */
+static void derive_blocks(const heed_problem *problem, const heed_buffers *data,
+                          const lab_block *blocks)
+{
+    for (int role = LAB_K_NEW; role <= LAB_V_NEW; role++)
+        if (blocks[role].region.map)
+            lab_append_derive(problem, data, (lab_role)role, blocks[role].region.data);
+}
+
 static void derive_new(lab_values *values)
 {
     const heed_buffers data = lab_values_buffers(values);
-    for (int role = LAB_K_NEW; role <= LAB_V_NEW; role++)
-        if (values->block[role].region.map)
-            lab_append_derive(&values->problem, &data, (lab_role)role,
-                              values->block[role].region.data);
+    derive_blocks(&values->problem, &data, values->block);
     lab_append_return(&values->problem, &data);
 }
 
@@ -428,10 +441,7 @@ void lab_stage_renew(lab_stage *stage, const lab_values *values)
     for (int role = LAB_K; role <= LAB_V; role++)
         if (stage->block[role].region.map)
             copy_vectors(&stage->block[role], &values->block[role], (part){ 0 });
-    for (int role = LAB_K_NEW; role <= LAB_V_NEW; role++)
-        if (stage->block[role].region.map)
-            lab_append_derive(&stage->problem, &data, (lab_role)role,
-                              stage->block[role].region.data);
+    derive_blocks(&stage->problem, &data, stage->block);
     lab_append_blank(&stage->problem, &data);
 }
 
@@ -465,12 +475,9 @@ bool lab_stage_writes(const lab_stage *stage, int index)
 bool lab_stage_lock(const lab_stage *stage, bool locked)
 {
     bool done = true;
-    for (int role = LAB_Q; role < LAB_INPUTS; role++) {
-        const lab_region *region = &stage->block[role].region;
-        if (lab_stage_writes(stage, role))
-            continue;
-        done = (locked ? lab_region_lock(region) : lab_region_unlock(region)) && done;
-    }
+    for (int role = LAB_Q; role < LAB_INPUTS; role++)
+        if (!lab_stage_writes(stage, role))
+            done = lab_region_lock(&stage->block[role].region, locked) && done;
     return done;
 }
 
@@ -547,11 +554,4 @@ bool lab_stage_spoiled(const lab_stage *stage, bool inputs, char *text, size_t s
             return true;
     }
     return false;
-}
-
-const char *lab_block_name(int index)
-{
-    if (index == LAB_LSE)
-        return "LSE";
-    return index == LAB_WORKSPACE ? "workspace" : lab_role_name((lab_role)index);
 }

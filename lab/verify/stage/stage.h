@@ -41,6 +41,9 @@ typedef struct lab_stretch {
 int64_t lab_block_stretches(const lab_block *block);
 lab_stretch lab_block_stretch(const lab_block *block, int64_t n);
 
+/* lab_block_set() sets all elements to @value. */
+void lab_block_set(const lab_block *block, double value);
+
 typedef struct lab_values {
     heed_problem problem;        /* normalized */
     lab_block block[LAB_INPUTS]; /* absent ones are zeroed */
@@ -81,11 +84,6 @@ void lab_values_destroy(lab_values *values);
 /* lab_values_data() returns the elements of an input. lab_values_buffers() returns them all. */
 void *lab_values_data(const lab_values *values, lab_role role);
 heed_buffers lab_values_buffers(const lab_values *values);
-
-/* LSE and workspace come after the tensors of lab_role. */
-#define LAB_LSE LAB_ROLES
-#define LAB_WORKSPACE (LAB_ROLES + 1)
-#define LAB_BLOCKS (LAB_ROLES + 2)
 
 typedef struct lab_stage {
     heed_problem problem;
@@ -146,8 +144,5 @@ bool lab_stage_misses(const lab_stage *stage, const lab_values *values, char *te
  * return true with the place in @text, or false. */
 bool lab_stage_changed(const lab_stage *stage, const lab_values *values, char *text, size_t size);
 bool lab_stage_spoiled(const lab_stage *stage, bool inputs, char *text, size_t size);
-
-/* lab_block_name() is lab_role_name(), or returns "LSE" or "workspace". */
-const char *lab_block_name(int index);
 
 #endif /* LAB_STAGE_H */

@@ -10,6 +10,7 @@
 #include "contexts.h"
 #include "fake_cuda.h"
 #include "lab/bench/match.h"
+#include "lab/bench/pair.h"
 #include "problems.h"
 #include "src/cuda/kernels/args.cuh"
 
@@ -297,9 +298,9 @@ static void times_behind_another_kernel(void **state)
     assert_int_equal(right.behind, right.captured);
     lab_bench_row_free(&row);
     assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &calibration), HEED_OK);
-    assert_int_equal(calibration.outcome, LAB_BENCH_OK);
+    assert_int_equal(calibration.pair.outcome, LAB_BENCH_OK);
     assert_int_equal(right.behind, right.captured);
-    lab_duel_free(&calibration.duel);
+    lab_duel_free(&calibration.pair.duel);
     lab_behind_destroy(behind);
     lab_behind_destroy(NULL);
     answer_close(&right);
@@ -342,25 +343,25 @@ static void calibrates_by_replays(void **state)
     lab_bench_calibration row;
     answer_open(&right, &source);
     assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    if (row.outcome != LAB_BENCH_OK)
-        fail_msg("%s: %s", lab_bench_outcome_name(row.outcome), row.reason);
-    assert_true(row.copies > 1 && row.calls >= 1 && row.seconds > 0);
-    assert_true(row.duel.pairs >= LAB_COMPARE_PAIRS_MIN && row.detectable > 0);
-    lab_duel_free(&row.duel);
+    if (row.pair.outcome != LAB_BENCH_OK)
+        fail_msg("%s: %s", lab_bench_outcome_name(row.pair.outcome), row.pair.reason);
+    assert_true(row.pair.copies > 1 && row.pair.calls >= 1 && row.seconds > 0);
+    assert_true(row.pair.duel.pairs >= LAB_COMPARE_PAIRS_MIN && row.detectable > 0);
+    lab_duel_free(&row.pair.duel);
 
     right.last_honest = right.launches + 10;
     assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    assert_int_equal(row.outcome, LAB_BENCH_WRONG);
-    lab_duel_free(&row.duel);
+    assert_int_equal(row.pair.outcome, LAB_BENCH_WRONG);
+    lab_duel_free(&row.pair.duel);
     right.last_honest = 0;
     right.last_right = 1;
     assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    assert_int_equal(row.outcome, LAB_BENCH_WRONG);
-    lab_duel_free(&row.duel);
+    assert_int_equal(row.pair.outcome, LAB_BENCH_WRONG);
+    lab_duel_free(&row.pair.duel);
     bench.kernel = "fwd_any_sm80_naive__w3";
     assert_int_equal(lab_bench_calibrate_problem(&bench, &source, &row), HEED_OK);
-    assert_true(row.outcome == LAB_BENCH_REFUSED || row.outcome == LAB_BENCH_FAILED);
-    lab_duel_free(&row.duel);
+    assert_true(row.pair.outcome == LAB_BENCH_REFUSED || row.pair.outcome == LAB_BENCH_FAILED);
+    lab_duel_free(&row.pair.duel);
     answer_close(&right);
     heed_context_destroy(context);
     assert_int_equal(fake_cuda_live(fake), 0);

@@ -15,8 +15,8 @@
 #include "contexts.h"
 #include "hold.h"
 #include "lab/bench/process.h"
-#include "lab/trial/pages.h"
-#include "lab/verify/mutants/sources.h"
+#include "lab/trial/trial_parts.h"
+#include "lab/verify/mutants/suite.h"
 #include "problems.h"
 #include "trial_scene.h"
 
@@ -200,7 +200,7 @@ static void test_walls_are_told_by_device(void **state)
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const struct stat arena = { .st_dev = 1, .st_ino = 332837 };
     const unsigned long long base = 0x10000000;
-    lab_wire_set set = { .room[LAB_WIRE_Q] = { .start = 2 * page + 64, .size = 256 } };
+    lab_wire_set set = { .room[LAB_Q] = { .start = 2 * page + 64, .size = 256 } };
     char text[1024];
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

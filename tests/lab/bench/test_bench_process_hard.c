@@ -37,9 +37,9 @@ static const char *const specs[] = {
 static void run_rounding(const heed_problem *problem, const heed_buffers *buffers)
 {
     size_t i = 0;
-    while (strcmp(lab_control_at(i)->name, ROUNDING) != 0)
+    while (strcmp(lab_mutant_at(LAB_CONTROLS, i)->name, ROUNDING) != 0)
         i++;
-    lab_actor *actor = lab_actor_create(&lab_control_at(i)->behaviour);
+    lab_actor *actor = lab_actor_create(&lab_mutant_at(LAB_CONTROLS, i)->behaviour);
     lab_needs needs;
     assert_non_null(actor);
     const lab_subject subject = lab_actor_subject(actor);

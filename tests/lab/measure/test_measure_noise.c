@@ -116,7 +116,7 @@ static void detectable_difference(void **state)
         lab_series series = { .a = a, .b = b, .pairs = 160 };
         double difference, again;
         noise_draw(&recordings[i], 77, 160, 1, a, b);
-        assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
+        assert_int_equal(lab_power_detectable(&series, &rules, 1, &difference), HEED_OK);
         double found = share_found(&recordings[i], 160, 1 + difference, &rules);
         double less = share_found(&recordings[i], 160, 1 + 0.6 * difference, &rules);
         printf("%-18s %.2f %% is detected %.1f %% of the time, %.2f %% %.1f %%\n", noise_names[i],
@@ -124,7 +124,7 @@ static void detectable_difference(void **state)
         assert_true(difference > 0.01 && difference < 0.2);
         sum_found += found;
         sum_less += less;
-        assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &again), HEED_OK);
+        assert_int_equal(lab_power_detectable(&series, &rules, 1, &again), HEED_OK);
         assert_true(again == difference);
     }
     assert_true(sum_found > 0.9 * STEADY);
@@ -139,13 +139,13 @@ static void undetectable_difference(void **state)
     lab_series series = { .a = a, .b = b, .pairs = 100 };
     double difference;
     noise_draw(&recordings[TELLING], 3, 100, 1, a, b);
-    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
+    assert_int_equal(lab_power_detectable(&series, &rules, 1, &difference), HEED_OK);
     assert_true(difference > 0.1);
     series.pairs = LAB_COMPARE_PAIRS_MIN - 1;
-    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_OK);
+    assert_int_equal(lab_power_detectable(&series, &rules, 1, &difference), HEED_OK);
     assert_true(isinf(difference));
     series.pairs = 0;
-    assert_int_equal(lab_power_detectable(&series, &rules, 0, 1, &difference), HEED_ERR_INVALID);
+    assert_int_equal(lab_power_detectable(&series, &rules, 1, &difference), HEED_ERR_INVALID);
 }
 
 RUN_TESTS_WITHIN(read_recordings, NULL, same_kernel, planted_difference, planted_gain,

@@ -77,7 +77,6 @@ static char *make_document(lab_page_form form, const char *text)
     size_t size;
     FILE *stream = open_memstream(&said, &size);
     lab_page page;
-    lab_table *table = lab_table_create();
     lab_page_begin(&page, stream, form, text);
     lab_page_heading(&page, 2, "%s", text);
     lab_page_heading(&page, 3, "%s", text);
@@ -87,14 +86,14 @@ static char *make_document(lab_page_form form, const char *text)
     lab_page_item(&page, "%s", text);
     lab_page_warning(&page, "%s", text);
     lab_page_code(&page, "<i>`````\x1b");
-    lab_page_column(&page, table, text, LAB_LEFT);
-    lab_page_column(&page, table, "right", LAB_RIGHT);
+    lab_page_column(&page, text, LAB_LEFT);
+    lab_page_column(&page, "right", LAB_RIGHT);
     for (int style = LAB_PAGE_PLAIN; style <= LAB_PAGE_BOLD; style++)
-        lab_page_cell(&page, table, (lab_page_style)style, "%s", text);
-    lab_table_rule(table);
-    lab_page_cell(&page, table, LAB_PAGE_PLAIN, "%s", "");
-    lab_table_row_end(table);
-    lab_page_table(&page, table);
+        lab_page_cell(&page, (lab_page_style)style, "%s", text);
+    lab_table_rule(page.table);
+    lab_page_cell(&page, LAB_PAGE_PLAIN, "%s", "");
+    lab_table_row_end(page.table);
+    lab_page_table(&page);
     assert_true(lab_page_end(&page));
     fclose(stream);
     return said;

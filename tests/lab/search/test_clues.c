@@ -178,6 +178,8 @@ static unsigned of_recording(const char *name, double exp)
 {
     static char text[1 << 20];
     lab_clue counters[LAB_CLUE_COUNTERS];
+    double values[LAB_CLUE_COUNTERS];
+    size_t count = 0;
     lab_profile profile;
     lab_error error;
     char path[512];
@@ -186,7 +188,11 @@ static unsigned of_recording(const char *name, double exp)
     assert_int_equal(lab_profile_read(&profile, text, NULL, &error), HEED_OK);
     if (isnan(profile.value[LAB_METRIC_EXP]))
         profile.value[LAB_METRIC_EXP] = exp;
-    return of_counters(counters, lab_clues_of_profile(&profile, counters));
+    lab_counters_of_profile(&profile, values);
+    for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++)
+        if (!isnan(values[i]))
+            counters[count++] = (lab_clue){ lab_clue_counter(i), values[i] };
+    return of_counters(counters, count);
 }
 
 /* From recorded counters to the preferences of evolution. */

@@ -14,12 +14,11 @@
 
 static json_t *request_of(const lab_brief *brief)
 {
-    char *text = lab_brief_text(brief);
+    json_t *json = lab_brief_request(brief);
+    char *text = json_dumps(json, JSON_COMPACT);
     assert_non_null(text);
     assert_null(strchr(text, '\n'));
     assert_true(strlen(text) < 65536);
-    json_t *json = json_loads(text, 0, NULL);
-    assert_non_null(json);
     free(text);
     return json;
 }
@@ -115,11 +114,11 @@ static void test_long(void **state)
     assert_null(json_object_get(json, "other"));
     json_decref(json);
     memset(source, '\x01', LAB_PROPOSE_SOURCE); /* six times */
-    assert_null(lab_brief_text(&brief));
-    lab_proposer *proposer = lab_proposer_start("/bin/cat", NULL);
+    assert_null(lab_brief_request(&brief));
+    lab_peer *proposer = lab_peer_start("/bin/cat", NULL, NULL);
     assert_int_equal(lab_proposer_ask(proposer, &brief, 1, &proposal, &error), HEED_ERR_INVALID);
     assert_non_null(strstr(error.text, "too long"));
-    lab_proposer_end(proposer);
+    lab_peer_end(proposer);
     free(source);
 }
 
@@ -133,9 +132,9 @@ static heed_status ask_script(void **state, const char *reply, double seconds,
     const lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
     snprintf(script, sizeof script, "#!/bin/sh\nwhile read -r line; do\n%s\ndone\n", reply);
     scratch_script_write(state, "proposer.sh", script);
-    lab_proposer *proposer = lab_proposer_start(scratch_path(state, "proposer.sh", path), NULL);
+    lab_peer *proposer = lab_peer_start(scratch_path(state, "proposer.sh", path), NULL, NULL);
     heed_status status = lab_proposer_ask(proposer, &brief, seconds, proposal, error);
-    lab_proposer_end(proposer);
+    lab_peer_end(proposer);
     return status;
 }
 
@@ -178,7 +177,7 @@ static void test_regions(void **state)
     lab_error error;
     char path[1024];
     lab_proposer_find(HEED_PROPOSERS "/heed-propose-regions", path, sizeof path);
-    lab_proposer *proposer = lab_proposer_start(path, NULL);
+    lab_peer *proposer = lab_peer_start(path, NULL, NULL);
     lab_brief brief = propose_scene_brief(LAB_WAY_FREE);
     brief.history = history;
     brief.history_count = 0;
@@ -201,7 +200,7 @@ static void test_regions(void **state)
     assert_non_null(strstr(error.text, "all 6"));
     brief.origin = "int x;";
     assert_int_equal(lab_proposer_ask(proposer, &brief, 10, &last, &error), HEED_ERR_UNSUPPORTED);
-    lab_proposer_end(proposer);
+    lab_peer_end(proposer);
     for (int i = 0; i < CHOICES; i++)
         lab_proposal_free(&proposals[i]);
 }
@@ -222,7 +221,7 @@ static void test_findings(void **state)
     char path[1024];
     lab_error error;
     lab_proposer_find(HEED_PROPOSERS "/heed-propose-regions", path, sizeof path);
-    lab_proposer *proposer = lab_proposer_start(path, NULL);
+    lab_peer *proposer = lab_peer_start(path, NULL, NULL);
     lab_tried history[2];
     lab_proposal proposals[2];
     lab_brief brief = propose_scene_brief(LAB_WAY_FULL);
@@ -242,7 +241,7 @@ static void test_findings(void **state)
         history[i] = (lab_tried){ .name = proposals[i].name, .source = proposals[i].source };
         brief.history_count++;
     }
-    lab_proposer_end(proposer);
+    lab_peer_end(proposer);
     if (!seen[0] || !seen[1])
         fail_msg("%s%s", proposals[0].source, proposals[1].source);
     for (int i = 0; i < 2; i++)

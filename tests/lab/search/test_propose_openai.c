@@ -103,9 +103,9 @@ static heed_status ask_model(void **state, const char *url, lab_proposal *propos
              "tee '%s'\n",
              url, HEED_PROPOSERS, log, log);
     scratch_script_write(state, "model.sh", script);
-    lab_proposer *proposer = lab_proposer_start(scratch_path(state, "model.sh", path), NULL);
+    lab_peer *proposer = lab_peer_start(scratch_path(state, "model.sh", path), NULL, NULL);
     heed_status status = lab_proposer_ask(proposer, &brief, 20, proposal, error);
-    lab_proposer_end(proposer);
+    lab_peer_end(proposer);
     size_t length = scratch_read(log, all, size - 1);
     scratch_path(state, "all.txt.err", log);
     length += scratch_read(log, all + length, size - 1 - length);

@@ -123,16 +123,13 @@ static heed_status evaluate(void *data, const lab_point *point, int shape, int e
 static void breed_spilling(const lab_space *space, spilling *it)
 {
     for (int seed = 1; seed <= 20; seed++) {
-        const lab_evolution_options options = { .seed = (uint64_t)seed,
-                                                .islands = 1,
-                                                .calls = { .data = it, .findings = spill } };
+        const lab_evolution_calls calls = { .data = it, .findings = spill };
         const lab_evaluator evaluator = { .shapes = 1, .efforts = 1, .evaluate = evaluate };
         const lab_point start = { { 2, 1, 0, 1 } };
         const int64_t index = lab_space_index(space, &start);
-        lab_evolution *evolution;
+        lab_evolution *evolution = lab_evolution_create(space, (uint64_t)seed, &calls, &index, 1);
         lab_search *search;
-        assert_int_equal(lab_evolution_create(&evolution, space, &options, &index, 1, NULL),
-                         HEED_OK);
+        assert_non_null(evolution);
         const lab_search_options thirty = { .strategy = "evolution",
                                             .evolution = evolution,
                                             .trials = 30 };

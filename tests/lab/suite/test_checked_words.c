@@ -15,8 +15,7 @@
 #include <regex.h>
 
 #include "expect.h"
-#include "lab/suite/fill.h"
-#include "lab/suite/flatten.h"
+#include "lab/suite/text.h"
 #include "src/cuda/sources.h"
 
 /* The patterns of src/kernelbench/kernel_static_checker.py at commit 423217d, including those that
@@ -135,9 +134,9 @@ static void test_sources(void **state)
         kernels++;
     }
     assert_true(kernels > 5);
-    check("launch.cu", lab_text_launch());
-    check("maps.cu", lab_text_maps());
-    check("forward.cu", lab_text_forward());
+    check("launch.cu", lab_text_launch);
+    check("maps.cu", lab_text_maps);
+    check("forward.cu", lab_text_forward);
 }
 
 /* The patterns match what they are meant for, and no parts of words. */

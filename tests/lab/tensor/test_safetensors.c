@@ -45,13 +45,13 @@ static void reads_arrays(void **state)
     assert_string_equal(lab_safetensors_at(file, 1)->name, "b");
     assert_string_equal(lab_safetensors_at(file, 1)->dtype, "BF16");
     assert_null(lab_safetensors_at(file, 2));
-    assert_int_equal(lab_safetensors_read(file, "b", &tensor, NULL), HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "b", false, &tensor, NULL), HEED_OK);
     assert_int_equal(tensor.type, HEED_BF16);
     assert_int_equal(tensor.rank, 1);
     assert_int_equal(tensor.shape[0], 4);
     assert_memory_equal(tensor.data, bytes + size - 8, 8);
     lab_tensor_free(&tensor);
-    assert_int_equal(lab_safetensors_read(file, "a", &tensor, NULL), HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "a", false, &tensor, NULL), HEED_OK);
     assert_memory_equal(tensor.data, bytes + size - 24, 16);
     lab_tensor_free(&tensor);
     lab_safetensors_close(file);
@@ -69,7 +69,7 @@ static void reads_the_committed_capture(void **state)
     for (size_t i = 0; i < lab_safetensors_count(file); i++) {
         lab_tensor tensor;
         assert_int_equal(
-            lab_safetensors_read(file, lab_safetensors_at(file, i)->name, &tensor, &error),
+            lab_safetensors_read(file, lab_safetensors_at(file, i)->name, false, &tensor, &error),
             HEED_OK);
         lab_tensor_free(&tensor);
     }
@@ -91,15 +91,17 @@ static void knows_what_it_cannot_read(void **state)
     lab_error error = { "" };
     size_t size = build(bytes, header, 23);
     assert_int_equal(open_bytes(state, bytes, size, &file, &error), HEED_OK);
-    assert_int_equal(lab_safetensors_read(file, "i", &tensor, &error), HEED_ERR_UNSUPPORTED);
+    assert_int_equal(lab_safetensors_read(file, "i", false, &tensor, &error), HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "'i': dtype is I64"));
     assert_null(tensor.data);
-    assert_int_equal(lab_safetensors_read(file, "new", &tensor, &error), HEED_ERR_UNSUPPORTED);
-    assert_int_equal(lab_safetensors_read(file, "deep", &tensor, &error), HEED_ERR_UNSUPPORTED);
+    assert_int_equal(lab_safetensors_read(file, "new", false, &tensor, &error),
+                     HEED_ERR_UNSUPPORTED);
+    assert_int_equal(lab_safetensors_read(file, "deep", false, &tensor, &error),
+                     HEED_ERR_UNSUPPORTED);
     assert_non_null(strstr(error.text, "9 dimensions"));
-    assert_int_equal(lab_safetensors_read(file, "x", &tensor, &error), HEED_ERR_INVALID);
+    assert_int_equal(lab_safetensors_read(file, "x", false, &tensor, &error), HEED_ERR_INVALID);
     assert_non_null(strstr(error.text, "no array 'x'"));
-    assert_int_equal(lab_safetensors_read(file, "none", &tensor, &error), HEED_OK);
+    assert_int_equal(lab_safetensors_read(file, "none", false, &tensor, &error), HEED_OK);
     lab_tensor_free(&tensor);
     lab_safetensors_close(file);
 }
@@ -188,7 +190,7 @@ static void survives_any_flipped_bit(void **state)
         heed_status status = open_bytes(state, bytes, size, &file, &error);
         for (size_t i = 0; status == HEED_OK && i < lab_safetensors_count(file); i++) {
             lab_tensor tensor;
-            lab_safetensors_read(file, lab_safetensors_at(file, i)->name, &tensor, &error);
+            lab_safetensors_read(file, lab_safetensors_at(file, i)->name, false, &tensor, &error);
             lab_tensor_free(&tensor);
         }
         if (status != HEED_OK)
@@ -235,7 +237,7 @@ static void writes_what_it_reads(void **state)
     assert_int_equal(lab_safetensors_count(file), 4);
     for (int i = 0; i < 4; i++) {
         lab_tensor again;
-        assert_int_equal(lab_safetensors_read(file, names[i], &again, NULL), HEED_OK);
+        assert_int_equal(lab_safetensors_read(file, names[i], false, &again, NULL), HEED_OK);
         assert_int_equal(again.type, tensors[i].type);
         assert_memory_equal(again.shape, tensors[i].shape, sizeof again.shape);
         assert_memory_equal(again.data, tensors[i].data, lab_tensor_bytes(&again));

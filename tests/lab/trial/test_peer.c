@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "expect.h"
-#include "lab/trial/peer/find.h"
 #include "lab/trial/peer/peer.h"
 #include "scratch.h"
 #include "src/measure.h"
@@ -39,11 +38,10 @@ static void write_file(const char *name, mode_t mode, const char *text)
 static lab_peer *script(const char *body)
 {
     char text[2048];
-    lab_peer_command command = { .path = path };
 
     snprintf(text, sizeof text, "#!/bin/sh\ncd %s\n%s\n", folder, body);
     write_file("fake_peer", 0700, text);
-    lab_peer *peer = lab_peer_start(&command);
+    lab_peer *peer = lab_peer_start(path, NULL, NULL);
     assert_non_null(peer);
     return peer;
 }
@@ -137,21 +135,18 @@ static void test_refusals_are_replies(void **state)
 
 static void test_absent(void **state)
 {
-    lab_peer_command command = { .path = "/nonexistent/x_peer" };
-    lab_peer *peer = lab_peer_start(&command);
+    lab_peer *peer = lab_peer_start("/nonexistent/x_peer", NULL, NULL);
 
     assert_null(ask(peer, 1));
     expect_lost(peer, LAB_PEER_ABSENT, "/nonexistent/x_peer cannot be started: No such file");
-    command.interpreter = "no-such-python";
-    peer = lab_peer_start(&command);
+    peer = lab_peer_start("/nonexistent/x_peer", "no-such-python", NULL);
     expect_lost(peer, LAB_PEER_ABSENT, "no-such-python cannot be started");
 }
 
 static void test_interpreter(void **state)
 {
     write_file("fake_peer.py", 0600, SERVE "\n");
-    lab_peer_command command = { .path = path, .interpreter = "sh" };
-    lab_peer *peer = lab_peer_start(&command);
+    lab_peer *peer = lab_peer_start(path, "sh", NULL);
     json_t *reply = ask(peer, 10);
 
     assert_non_null(reply);
@@ -303,10 +298,8 @@ static bool now(void)
 
 static void test_interrupt(void **state)
 {
-    lab_peer_command command = { .path = path, .interrupted = now };
-
     lab_peer_end(script("read x; sleep 1000"));
-    lab_peer *peer = lab_peer_start(&command);
+    lab_peer *peer = lab_peer_start(path, NULL, now);
     int64_t start = heed_clock_ns();
     assert_null(ask(peer, 100));
     assert_true(heed_clock_ns() - start < 5000000000);

@@ -47,7 +47,7 @@ static lab_answer open_script(lab_rival *rival, const char *body)
     assert_in_range(length, 1, sizeof text - 1);
     scratch_write(found.path, text, (size_t)length);
     assert_int_equal(chmod(found.path, 0700), 0);
-    return lab_rival_open(rival, &found, 2, NULL);
+    return lab_rival_open(rival, &found, 2, "", NULL);
 }
 
 static void expect_reason(const lab_rival *rival, const char *words)
@@ -144,7 +144,7 @@ static void test_bad_check(void **state)
     assert_int_equal(open_script(&rival, "read x; hello; read x; ok; read x; ok; read x; ok"),
                      LAB_ANSWER_OK);
     assert_int_equal(lab_rival_prepare(&rival, &problem, &small_data, 1), LAB_ANSWER_OK);
-    assert_int_equal(lab_rival_check(&rival, o, sizeof o), LAB_ANSWER_ERROR);
+    assert_int_equal(lab_rival_check(&rival, NULL, 0, o, sizeof o), LAB_ANSWER_ERROR);
     expect_reason(&rival, "another size");
     lab_rival_close(&rival);
 }
@@ -281,13 +281,14 @@ static void run_naive(const char *spec)
                             lab_random_normal((uint64_t)t, i));
     }
     lab_rival_data data = { .q = tensors[0], .k = tensors[1], .v = tensors[2] };
-    assert_int_equal(lab_rival_open(&rival, &found, 2, NULL), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_open(&rival, &found, 2, "", NULL), LAB_ANSWER_OK);
     assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 3), LAB_ANSWER_OK);
     assert_int_equal(lab_rival_prepare(&rival, &problem, &data, 3), LAB_ANSWER_ERROR);
     assert_int_equal(lab_rival_run(&rival, 1, 4, 1, &seconds), LAB_ANSWER_OK);
     assert_true(seconds > 0 && seconds < 10);
     lab_rival_pause(&rival);
-    assert_int_equal(lab_rival_check(&rival, tensors[3], counts[3] * element), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_check(&rival, NULL, 0, tensors[3], counts[3] * element),
+                     LAB_ANSWER_OK);
 
     heed_buffers buffers = {
         .size = sizeof buffers, .q = tensors[0], .k = tensors[1], .v = tensors[2]
@@ -330,9 +331,9 @@ static void test_requests_out_of_order(void **state)
     float o[8];
     lab_rival rival;
 
-    assert_int_equal(lab_rival_open(&rival, &found, 1, NULL), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_open(&rival, &found, 1, "", NULL), LAB_ANSWER_OK);
     assert_int_equal(lab_rival_run(&rival, 0, 1, 1, &seconds), LAB_ANSWER_ERROR);
-    assert_int_equal(lab_rival_check(&rival, o, sizeof o), LAB_ANSWER_ERROR);
+    assert_int_equal(lab_rival_check(&rival, NULL, 0, o, sizeof o), LAB_ANSWER_ERROR);
     assert_int_equal(lab_rival_sgemm(&rival, 64, &flops), LAB_ANSWER_UNSUPPORTED);
     expect_reason(&rival, "naive has no ceiling");
     lab_rival_close(&rival);
@@ -357,7 +358,7 @@ static void test_unknown_words(void **state)
     lab_rival_data data = small_data;
     lab_rival rival;
 
-    assert_int_equal(lab_rival_open(&rival, &found, 1, NULL), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_open(&rival, &found, 1, "", NULL), LAB_ANSWER_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_t *request = json_pack(
             "{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:i, s:s, s:s, s:s, s:s}",
@@ -428,9 +429,9 @@ static void run_backend(lab_rival *rival, const char *backend, const heed_proble
     assert_int_equal(lab_rival_replay(rival, 5, 1, 2, 1, &seconds), LAB_ANSWER_OK);
     assert_true(seconds > 0 && seconds < 10);
     lab_rival_pause(rival);
-    assert_int_equal(lab_rival_check_rows(rival, rows, ROWS, o, sizeof o), LAB_ANSWER_OK);
+    assert_int_equal(lab_rival_check(rival, rows, ROWS, o, sizeof o), LAB_ANSWER_OK);
     expect_rows(problem, &buffers, rows, ROWS, o);
-    assert_int_equal(lab_rival_check_rows(rival, rows, 2, o, sizeof o), LAB_ANSWER_ERROR);
+    assert_int_equal(lab_rival_check(rival, rows, 2, o, sizeof o), LAB_ANSWER_ERROR);
     assert_int_equal(lab_rival_eager(rival, 7, 1, samples), LAB_ANSWER_OK);
     assert_true(samples[6] > 0 && samples[6] < 10);
     lab_rival_release(rival);
@@ -450,7 +451,7 @@ static void test_device(void **state)
     setenv("PYTHONPATH", HEED_SOURCE_DIR "/tests/peers/fake_torch", 1);
     setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     setenv("FAKE_TORCH_REFUSES", "math", 1);
-    lab_answer answer = lab_rival_open_device(&rival, &found, 1, "cuda:0", NULL);
+    lab_answer answer = lab_rival_open(&rival, &found, 1, "cuda:0", NULL);
     if (answer == LAB_ANSWER_UNSUPPORTED && strstr(rival.reason, "numpy")) {
         lab_rival_close(&rival);
         skip();
@@ -469,7 +470,7 @@ static void test_device(void **state)
 
     /* A peer without device support answers, but is not a rival here. */
     lab_found naive = { .name = "naive", .path = HEED_BUILD_DIR "/peers/naive_peer" };
-    answer = lab_rival_open_device(&rival, &naive, 1, "cuda:0", NULL);
+    answer = lab_rival_open(&rival, &naive, 1, "cuda:0", NULL);
     assert_int_equal(answer, LAB_ANSWER_UNSUPPORTED);
     expect_reason(&rival, "cuda:0");
     lab_rival_close(&rival);

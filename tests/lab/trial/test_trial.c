@@ -168,9 +168,9 @@ static void test_many_sets(void **state)
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     for (int i = 0; i < 4; i++) {
         sets[i] = scene_set(&scene, NULL, 0);
-        sets[i].span[LAB_WIRE_O] = (lab_span){ .room = o[i],
-                                               .room_size = sizeof o[i],
-                                               .size = sizeof o[i] };
+        sets[i].span[LAB_O] = (lab_span){ .room = o[i],
+                                          .room_size = sizeof o[i],
+                                          .size = sizeof o[i] };
     }
     assert_true(lab_trial_run(trial, sets, 4, 0, &outcome));
     for (int i = 0; i < 4; i++)
@@ -315,9 +315,7 @@ static void test_rooms_are_closed(void **state)
     lab_trial *trial;
     size_t size;
 
-    set.span[LAB_WIRE_O] = (lab_span){ .room = large,
-                                       .room_size = sizeof large,
-                                       .size = sizeof large };
+    set.span[LAB_O] = (lab_span){ .room = large, .room_size = sizeof large, .size = sizeof large };
     assert_true(lab_trial_open(&trial, &candidate, &patient, &outcome));
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     assert_true(lab_trial_run(trial, &set, 1, 0, &outcome));
@@ -379,9 +377,7 @@ static void test_too_large(void **state)
     assert_true(lab_trial_prepare(trial, &scene.problem, &size, &outcome));
     for (int i = 0; i < 64; i++) {
         sets[i] = set;
-        sets[i].span[LAB_WIRE_Q] = (lab_span){ .room = large,
-                                               .room_size = sizeof large,
-                                               .size = 256 };
+        sets[i].span[LAB_Q] = (lab_span){ .room = large, .room_size = sizeof large, .size = 256 };
     }
     assert_false(lab_trial_run(trial, sets, 64, 0, &outcome));
     assert_int_equal(outcome.verdict, LAB_TRIAL_UNSUPPORTED);

@@ -16,7 +16,7 @@
 
 #include "expect.h"
 #include "hold.h"
-#include "lab/trial/compile/compiler.h"
+#include "lab/trial/compile/compile.h"
 #include "lab/trial/compile/image.h"
 #include "scratch.h"
 #include "src/measure.h"

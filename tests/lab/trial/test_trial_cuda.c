@@ -210,19 +210,19 @@ static void test_outside(void **state)
     lab_trial *trial;
     size_t workspace;
 
-    set.span[LAB_WIRE_V] = (lab_span){ .room = room,
-                                       .room_size = sizeof room,
-                                       .size = DIM * sizeof *room };
-    set.span[LAB_WIRE_O] = (lab_span){ .room = room,
-                                       .room_size = sizeof room,
-                                       .size = DIM * sizeof *room };
+    set.span[LAB_V] = (lab_span){ .room = room,
+                                  .room_size = sizeof room,
+                                  .size = DIM * sizeof *room };
+    set.span[LAB_O] = (lab_span){ .room = room,
+                                  .room_size = sizeof room,
+                                  .size = DIM * sizeof *room };
     room[DIM] = 1;
     tell_fake("FAKE_CUDA_COPIES", "260");
     assert_true(lab_trial_open(&trial, &candidate, &limits, &outcome));
     assert_true(lab_trial_prepare(trial, &problem, &workspace, &outcome));
     assert_true(lab_trial_run(trial, &set, 1, 0, &outcome)); /* it wrote the value it had before */
     float other[DIM + 32] = { 0 };
-    set.span[LAB_WIRE_V].room = other;
+    set.span[LAB_V].room = other;
     assert_false(lab_trial_run(trial, &set, 1, 0, &outcome));
     assert_int_equal(outcome.verdict, LAB_TRIAL_WROTE_OUTSIDE);
     lab_trial_close(trial);
@@ -244,13 +244,12 @@ static void test_time(void **state)
     const lab_limits limits = { .arch = 90, .tensor_bytes = (size_t)8 << 20 };
     const size_t bytes = DIM * sizeof(float);
     int block = 0, moved = 0;
-    lab_calls calls = { .size = { [LAB_WIRE_Q] = bytes,
-                                  [LAB_WIRE_K] = bytes,
-                                  [LAB_WIRE_V] = bytes,
-                                  [LAB_WIRE_O] = bytes },
-                        .count = 8,
-                        .fill = fill,
-                        .data = &block };
+    lab_calls calls = {
+        .size = { [LAB_Q] = bytes, [LAB_K] = bytes, [LAB_V] = bytes, [LAB_O] = bytes },
+        .count = 8,
+        .fill = fill,
+        .data = &block
+    };
     const void *before = NULL;
     lab_trial *trial;
     size_t workspace;

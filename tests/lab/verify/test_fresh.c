@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lab/tensor/convert.h"
-#include "lab/tensor/fresh.h"
 #include "lab/tensor/random.h"
 
 enum {

@@ -23,7 +23,7 @@
 static size_t mutant_count(void)
 {
     size_t count = 0;
-    while (lab_mutant_at(count))
+    while (lab_mutant_at(LAB_MUTANTS, count))
         count++;
     return count;
 }
@@ -32,8 +32,8 @@ static const char *name_at(size_t index)
 {
     size_t mutants = mutant_count();
     if (index < mutants)
-        return lab_mutant_at(index)->name;
-    const lab_control *control = lab_control_at(index - mutants);
+        return lab_mutant_at(LAB_MUTANTS, index)->name;
+    const lab_mutant *control = lab_mutant_at(LAB_CONTROLS, index - mutants);
     return control ? control->name : NULL;
 }
 
@@ -44,11 +44,12 @@ static void test_the_suite_is_complete(void **state)
             if (strcmp(name_at(i), name_at(n)) == 0)
                 fail_msg("two kernels are called %s", name_at(i));
     for (size_t i = 0; i < mutant_count(); i++) {
-        const lab_mutant *m = lab_mutant_at(i);
+        const lab_mutant *m = lab_mutant_at(LAB_MUTANTS, i);
         assert_true(lab_gate_index(m->gate) < LAB_GATES);
         assert_non_null(lab_inputs_find(m->inputs));
         parsed(m->spec);
         assert_int_equal((m->behaviour.misread != NULL) + (m->behaviour.row != NULL) +
+                             (m->behaviour.logit != NULL) + (m->behaviour.column != NULL) +
                              (m->behaviour.run != NULL) + (m->behaviour.call != NULL),
                          1);
     }
@@ -84,7 +85,7 @@ static void test_a_gate_alone_kills(void **state)
             const lab_selftest_entry *entry = &result.entries[i];
             if (!entry->done || entry->meant)
                 continue;
-            print_message("survived %s: %s (%s)\n", lab_gate_at(g)->name, entry->name,
+            print_message("survived %s: %s (%s)\n", lab_gate_at(g)->name, entry->kernel->name,
                           entry->reason);
             survivors++;
         }
@@ -138,7 +139,7 @@ static void test_tied_rows_are_no_pass(void **state)
         lab_outcome outcome;
     } cases[] = { { "equal", LAB_SKIP }, { "normal", LAB_PASS }, { "sizes", LAB_PASS } };
     lab_verify_options options = lab_verify_standard();
-    lab_actor *actor = lab_actor_create(&lab_control_at(0)->behaviour);
+    lab_actor *actor = lab_actor_create(&lab_mutant_at(LAB_CONTROLS, 0)->behaviour);
     const lab_subject subject = lab_actor_subject(actor);
     size_t error = lab_gate_index("error");
     lab_report report;
@@ -236,12 +237,12 @@ static heed_status run_away(void *data, lab_stage *stage, heed_status *outcome)
     traveller *it = data;
     heed_status status = lab_mirror_place(&it->mirror, stage);
     if (status == HEED_OK)
-        status = lab_mirror_upload(&it->mirror, stage);
+        status = lab_mirror_copy(&it->mirror, stage, true);
     if (status != HEED_OK)
         return status;
     heed_buffers buffers = lab_mirror_buffers(&it->mirror, stage);
     *outcome = it->at_home.run(it->at_home.data, &buffers);
-    return lab_mirror_download(&it->mirror, stage);
+    return lab_mirror_copy(&it->mirror, stage, false);
 }
 
 static lab_subject depart(traveller *it, const lab_behaviour *behaviour, size_t away)
@@ -277,7 +278,7 @@ static void verify(const lab_subject *subject, const char *spec, const char *inp
 /* Host memory used like that of a device: all effects of a mutant must be visible in the stage. */
 static void verify_mutant(void *data, size_t index, lab_trace *trace, void *result)
 {
-    const lab_mutant *m = lab_mutant_at(index / AWAYS);
+    const lab_mutant *m = lab_mutant_at(LAB_MUTANTS, index / AWAYS);
     lab_verify_options options = lab_verify_standard();
     traveller it;
     options.seed = 2; /* one of the mutants recognizes the first */
@@ -326,7 +327,7 @@ static void test_mutants_are_killed_in_a_mirror(void **state)
     lab_ending *endings;
     lab_report *reports = isolate(verify_mutant, count, &endings);
     for (size_t i = 0; i < count; i++) {
-        const lab_mutant *m = lab_mutant_at(i / AWAYS);
+        const lab_mutant *m = lab_mutant_at(LAB_MUTANTS, i / AWAYS);
         bool exact = aways[i % AWAYS].exact;
         if (endings[i].how == LAB_CRASHED || reports[i].outcome == LAB_FAIL || m->endless ||
             m->nearby || (exact && strays(m)))
@@ -346,19 +347,19 @@ static void test_mutants_are_killed_in_a_mirror(void **state)
 
 static void verify_control(void *data, size_t index, lab_trace *trace, void *result)
 {
-    const lab_control *control = lab_control_at(index / SCENES);
+    const lab_mutant *control = lab_mutant_at(LAB_CONTROLS, index / SCENES);
     const lab_inputs *inputs = lab_inputs_at((index / SCENES + index % SCENES) % INPUTS);
     const lab_verify_options options = lab_verify_standard();
     traveller it;
     lab_subject subject = depart(&it, &control->behaviour, index / 3 % AWAYS);
-    verify(&subject, lab_scene_at(index % SCENES), inputs->name, &options, trace, result);
+    verify(&subject, lab_scene_at(false, index % SCENES), inputs->name, &options, trace, result);
     come_back(&it);
 }
 
 static void explain(size_t index, const lab_report *report, const lab_ending *ending)
 {
-    print_message("rejected: %s on '%s' %s\n", lab_control_at(index / SCENES)->name,
-                  lab_scene_at(index % SCENES), ending->text);
+    print_message("rejected: %s on '%s' %s\n", lab_mutant_at(LAB_CONTROLS, index / SCENES)->name,
+                  lab_scene_at(false, index % SCENES), ending->text);
     for (size_t g = 0; g < LAB_GATES; g++)
         if (report->verdicts[g].outcome == LAB_FAIL)
             print_message("    %s: %s\n", lab_gate_at(g)->name, report->verdicts[g].reason);
@@ -367,9 +368,9 @@ static void explain(size_t index, const lab_report *report, const lab_ending *en
 static void test_controls_are_accepted_in_a_mirror(void **state)
 {
     size_t controls = 0, rejected = 0;
-    while (lab_control_at(controls))
+    while (lab_mutant_at(LAB_CONTROLS, controls))
         controls++;
-    assert_null(lab_scene_at(SCENES));
+    assert_null(lab_scene_at(false, SCENES));
     assert_null(lab_inputs_at(INPUTS));
     size_t count = controls * SCENES;
     lab_ending *endings;

@@ -14,7 +14,7 @@
 #include "cuda/gpu.h"
 #include "cuda/jit.h"
 #include "emulated.h"
-#include "lab/verify/mutants/device.h"
+#include "lab/verify/mutants/suite.h"
 #include "lab/verify/selftest.h"
 
 /* -------------------------------------------------------------------------- */
@@ -43,10 +43,11 @@ static void test_they_compile(void **state)
     const heed_nvrtc *nvrtc;
     if (heed_nvrtc_get(&nvrtc) != HEED_OK)
         skip();
-    compile(0, lab_device_scene_at(0), 90);
-    compile(0, lab_device_scene_at(1), 80);
-    for (size_t i = 0; lab_device_mutant_at(i); i++)
-        compile(lab_device_mutant_at(i)->mistake, lab_device_mutant_at(i)->spec, 80);
+    compile(0, lab_scene_at(true, 0), 90);
+    compile(0, lab_scene_at(true, 1), 80);
+    for (size_t i = 0; lab_mutant_at(LAB_DEVICE_MUTANTS, i); i++)
+        compile(lab_mutant_at(LAB_DEVICE_MUTANTS, i)->mistake,
+                lab_mutant_at(LAB_DEVICE_MUTANTS, i)->spec, 80);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -126,14 +127,14 @@ static void explain(const lab_selftest_result *result)
 {
     for (size_t i = 0; i < result->entry_count; i++) {
         const lab_selftest_entry *entry = &result->entries[i];
-        if (entry->gate && !entry->failed)
-            print_message("survived: %s (%s)\n", entry->name, entry->reason);
-        else if (entry->gate && !entry->meant)
-            print_message("%s was not killed by %s, but: %s\n", entry->name, entry->gate,
-                          entry->reason);
-        else if (!entry->gate && entry->failed)
-            print_message("rejected: %s on %s, %s: %s\n", entry->name, entry->spec, entry->inputs,
-                          entry->reason);
+        if (entry->kernel->gate && !entry->failed)
+            print_message("survived: %s (%s)\n", entry->kernel->name, entry->reason);
+        else if (entry->kernel->gate && !entry->meant)
+            print_message("%s was not killed by %s, but: %s\n", entry->kernel->name,
+                          entry->kernel->gate, entry->reason);
+        else if (!entry->kernel->gate && entry->failed)
+            print_message("rejected: %s on %s, %s: %s\n", entry->kernel->name, entry->spec,
+                          entry->inputs, entry->reason);
     }
 }
 
@@ -167,8 +168,9 @@ static void test_as_meant(void **state)
             continue; /* there is no mutant with it */
         for (size_t i = 0; i < result.entry_count; i++) {
             const lab_selftest_entry *entry = &result.entries[i];
-            if (entry->done && !entry->meant && strcmp(entry->name, "no-barrier") != 0)
-                fail_msg("%s was not killed by %s: %s", entry->name, entry->gate, entry->reason);
+            if (entry->done && !entry->meant && strcmp(entry->kernel->name, "no-barrier") != 0)
+                fail_msg("%s was not killed by %s: %s", entry->kernel->name, entry->kernel->gate,
+                         entry->reason);
         }
         lab_selftest_free(&result);
     }

@@ -32,7 +32,7 @@ static void touch(lab_trace *trace, size_t offset)
                           .start = (uintptr_t)region.map,
                           .end = (uintptr_t)region.map + region.map_size,
                           .locked = true };
-    lab_region_lock(&region);
+    lab_region_lock(&region, true);
     ((volatile char *)region.data)[offset] = 1;
 }
 
@@ -170,7 +170,8 @@ static void test_several_children(void **state)
                                 .result_size = sizeof *results,
                                 .group = GROUP,
                                 .jobs = 3,
-                                .progress = count_done };
+                                .progress = count_done,
+                                .progress_data = &self };
     unsigned deadline_s = 1;
     do {
         isolation.deadline_s = deadline_s;
@@ -211,7 +212,8 @@ static void test_progress(void **state)
                                       .data = &some,
                                       .count = PIECES,
                                       .result_size = sizeof *results,
-                                      .progress = note_some };
+                                      .progress = note_some,
+                                      .progress_data = &some };
     assert_int_equal(lab_isolate(&isolation, results, endings), HEED_OK);
     assert_true(some);
 }

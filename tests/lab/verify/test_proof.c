@@ -24,7 +24,7 @@ static lab_proof proof_of(const char *spec, uint64_t seed)
     return proof;
 }
 
-static size_t list(const char *spec, uint64_t seed, lab_proof_case cases[LAB_PROOF_CASES])
+static size_t list(const char *spec, uint64_t seed, lab_verify_case cases[LAB_PROOF_CASES])
 {
     const lab_proof proof = proof_of(spec, seed);
     return lab_proof_list(&proof, cases);
@@ -36,7 +36,7 @@ static void test_all_kinds_are_tried(void **state)
     static const char *const specs[] = { SPEC, "b1 h1 s1/4096 d64 bf16", "b2 h4/2 s7 d1 f16",
                                          "b1 h1 s10 d8 f16 scale=1e-06" };
     for (int s = 0; s < 4; s++) {
-        lab_proof_case cases[LAB_PROOF_CASES];
+        lab_verify_case cases[LAB_PROOF_CASES];
         heed_problem problem = proof_of(specs[s], 1).problem;
         size_t count = list(specs[s], 1, cases);
         assert_int_equal(heed_problem_normalize(&problem, &problem), HEED_OK);
@@ -65,7 +65,7 @@ static void test_neighbours(void **state)
     for (int s = 0; s < 4; s++) {
         size_t count = 0, same = 0, scaled = 0, negative = 0, by_head = 0, few = 0;
         for (uint64_t seed = 1; seed <= 20; seed++) {
-            lab_proof_case cases[LAB_PROOF_CASES];
+            lab_verify_case cases[LAB_PROOF_CASES];
             size_t total = list(specs[s], seed, cases), short_ones = 0;
             for (size_t c = 0; c < total; c++) {
                 const heed_problem *near = &cases[c].problem, *whole = &cases[0].problem;
@@ -151,7 +151,7 @@ static void test_one_row_of_800_is_found(void **state)
         assert_non_null(strstr(error->reason, "query 611"));
     }
     /* Such a problem, at the head dim of real models, is compared completely. */
-    lab_proof_case cases[LAB_PROOF_CASES];
+    lab_verify_case cases[LAB_PROOF_CASES];
     size_t count = list("b1 h1 s800 d64 f32 causal", 1, cases);
     for (size_t i = 0; i < count; i++)
         assert_true(cases[i].work >= (int64_t)800 * 800 * 128);
@@ -232,16 +232,19 @@ static void test_refusals(void **state)
 static int runs_left = -1;   /* that find memory; negative: all */
 static atomic_int *refusals; /* of this process and its children, before runs find memory */
 
-heed_status __real_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
-heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running);
-heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_running *running)
+heed_status __real_lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                                  lab_layout layout);
+heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                                  lab_layout layout);
+heed_status __wrap_lab_run_create(lab_run *run, const lab_check *check, const lab_values *values,
+                                  lab_layout layout)
 {
     if (runs_left == 0 || (refusals && atomic_fetch_sub(refusals, 1) > 0)) {
         memset(run, 0, sizeof *run);
         return HEED_ERR_NO_MEMORY;
     }
     runs_left -= runs_left > 0;
-    return __real_lab_run_create(run, check, running);
+    return __real_lab_run_create(run, check, values, layout);
 }
 
 /* A gate that was left out for lack of memory does not count as passed. */
@@ -273,11 +276,11 @@ static int judged_with(int jobs, int shortages)
     const lab_subject subject = lab_actor_subject(actor);
     const lab_contender contender = { .threads = 1, .subject = &subject };
     const lab_proof proof = proof_of(SPEC, 1);
-    lab_campaign_case cases[2];
+    lab_verify_case cases[2];
     for (int i = 0; i < 2; i++)
-        cases[i] = (lab_campaign_case){ .problem = proof.problem,
-                                        .inputs = lab_inputs_at((size_t)i),
-                                        .gates = UINT32_MAX };
+        cases[i] = (lab_verify_case){ .problem = proof.problem,
+                                      .inputs = lab_inputs_at((size_t)i),
+                                      .gates = UINT32_MAX };
     const lab_campaign campaign = { .cases = cases,
                                     .case_count = 2,
                                     .contenders = &contender,

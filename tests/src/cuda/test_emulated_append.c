@@ -144,7 +144,7 @@ static void test_the_cache_is_written(void **state)
         const emulated_append *code = find(&a.problem);
         for (int role = 0; role < HEED_ALL_TENSORS; role++)
             if (role != HEED_ROLE_K && role != HEED_ROLE_V)
-                lab_region_lock(&a.tensors[role]);
+                lab_region_lock(&a.tensors[role], true);
         run(&a, specs[i].text, code, false);
         if (heed_cuda_append_wide(&a.problem) != specs[i].value)
             fail_msg("%s: %s", specs[i].text, specs[i].value ? "not wide" : "wide");
