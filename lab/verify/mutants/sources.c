@@ -4,7 +4,8 @@
  *
  * sources.def lists them. The assembler embeds the files of sources/ unchanged. Each is compiled
  * after the honest candidate plain.c, whose function is renamed to compute(), and common.h, which
- * has shared functions. HEED_MUTANT_SOURCES is their folder and HEED_MUTANT_PLAIN the path of
+ * has shared functions. ROOMS is the number of rooms of a set (wire.h), OUTPUT the first of those
+ * for outputs. HEED_MUTANT_SOURCES is their folder and HEED_MUTANT_PLAIN the path of
  * plain.c, from CMake.
  */
 #include "lab/verify/mutants/suite.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "lab/base/embed.h"
+#include "lab/tensor/view.h"
 
 #define SPEC "b1 h1 s16 d16 f32"
 #define CAUSAL "b1 h1 s16 d16 f32 causal"
@@ -40,11 +42,12 @@ const lab_mutant lab_mutants_sources[] = {
 char *lab_mutant_source_whole(const char *own)
 {
     bool calls = strstr(own, "heed_candidate_run"); /* or its constructor cheats */
-    size_t size = strlen(text_plain) + strlen(text_common) + strlen(own) + 100;
+    size_t size = strlen(text_plain) + strlen(text_common) + strlen(own) + 200;
     char *text = malloc(size);
     if (text)
-        snprintf(text, size, "#define _GNU_SOURCE\n%s%s\n%s\n%s",
-                 calls ? "#define heed_candidate_run compute\n" : "", text_plain,
+        snprintf(text, size,
+                 "#define _GNU_SOURCE\n#define ROOMS %d\n#define OUTPUT %d\n%s%s\n%s\n%s",
+                 LAB_BLOCKS, LAB_O, calls ? "#define heed_candidate_run compute\n" : "", text_plain,
                  calls ? text_common : "", own);
     return text;
 }
