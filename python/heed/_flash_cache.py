@@ -74,8 +74,8 @@ def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tens
     if wrong.any():
         b, n = wrong.nonzero()[0].tolist()
         raise InvalidError(
-            f"{name}: entry ({b}, {n}) is {int(table[b, n])}; it must be 0 to {pool.shape[0] - 1}, "
-            "the pages of k_cache"
+            f"{name}: entry ({b}, {n}) is {int(table[b, n])}; it must be "
+            f"{_values.span(0, pool.shape[0] - 1)}, the pages of k_cache"
         )
 
 
@@ -142,7 +142,9 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     except TypeError:
         raise type_error("cache_seqlens", given, "an int or a torch.Tensor") from None
     if not 0 <= count <= keys:
-        raise InvalidError(f"cache_seqlens: {count} is not in 0 to {keys}, the cache's keys; pass one that is")
+        raise InvalidError(
+            f"cache_seqlens: {count} is not in {_values.span(0, keys)}, the cache's keys; pass one that is"
+        )
     return torch.full((batch,), count, dtype=torch.int32, device=device)
 
 
@@ -164,7 +166,8 @@ def _check_rows(cache: Cache, batch: int, elements: int) -> None:
     found = _integers("cache_batch_idx", cache.batch_idx, batch)
     if not found.is_cuda and ((found < 0) | (found >= elements)).any():
         raise InvalidError(
-            f"cache_batch_idx: {found.tolist()[:8]} must be 0 to {elements - 1}, elements of the cache"
+            f"cache_batch_idx: {found.tolist()[:8]} must be {_values.span(0, elements - 1)}, "
+            "elements of the cache"
         )
 
 

@@ -42,6 +42,11 @@ def path(value: Any) -> bytes:
     return name
 
 
+def span(low: int, high: int) -> str:
+    """The whole numbers from @low to @high, for a message."""
+    return str(low) if low == high else f"{low} to {high}" if low < high else "none"
+
+
 def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -> int:
     """A whole number from @low to @high."""
     try:
@@ -49,7 +54,7 @@ def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -
     except TypeError:
         raise type_error(name, value, "a whole number", "pass an int") from None
     if not low <= number <= high:
-        raise InvalidError(f"{name}: {number} is not in {low} to {high}; pass a number that is")
+        raise InvalidError(f"{name}: {number} is not in {span(low, high)}; pass a number that is")
     return number
 
 

@@ -391,6 +391,12 @@ class Mistakes(Case):
             for numbers in ([3, 0], [-1, 0]):
                 with self.assertRaisesRegex(invalid, "cache_batch_idx: .* must be 0 to 1"):
                     cache(cache_batch_idx=torch.tensor(numbers, dtype=torch.int32))
+            one = torch.zeros(1, 16, 2, 64)
+            table = torch.tensor([[3]], dtype=torch.int32)
+            with self.assertRaisesRegex(invalid, r"entry \(0, 0\) is 3; it must be 0, the pages of k_cache"):
+                two.flash_attn_with_kvcache(one[:, :1], one, one, cache_seqlens=1, block_table=table)
+            with self.assertRaisesRegex(invalid, r"cache_batch_idx: \[1\] must be 0, elements of the cache"):
+                two.flash_attn_with_kvcache(one[:, :1], one, one, cache_batch_idx=table[0, :1] - 2)
             with self.assertRaisesRegex(invalid, "k: 9 new keys after 1 are beyond the cache's 9"):
                 two.flash_attn_with_kvcache(q, q, q, q, q, cache_seqlens=1)
 
