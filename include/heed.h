@@ -685,9 +685,9 @@ typedef enum heed_effort {
  * and executes that one from then on. An execution on a stream that is being captured waits for
  * that, so that a graph does not keep the other one. Neither this compilation nor a stream capture
  * by another thread disturbs the other. heed_plan_explain() shows which kernel is in use. The
- * workspace is enough for both. The kernel of a batch-invariant problem is compiled at once, since its bits may
- * not change, and so are those that are measured or requested by name. Plans of one context compile
- * one after another. heed_plan_destroy() waits for a compilation that has begun.
+ * workspace is enough for both. The kernel of a batch-invariant problem is compiled at once, since
+ * its bits may not change, and so are those that are measured or requested by name. Plans of one
+ * context compile one after another. heed_plan_destroy() waits for a compilation that has begun.
  *
  * Returns HEED_OK; HEED_ERR_INVALID for a bad argument; HEED_ERR_NO_WISDOM; HEED_ERR_NO_MEMORY, of
  * the host or the device; HEED_ERR_UNSUPPORTED if no kernel can compute @problem on the device;

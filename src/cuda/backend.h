@@ -37,8 +37,8 @@ extern const heed_cuda_code heed_cuda_wide32_code;
 
 extern const heed_plan_functions heed_cuda_plans;
 
-/* heed_cuda_fallback() sets *@kernel and *@fallback to those of the program of @config that takes
- * addresses which are not aligned, and any others; false if its own does. */
+/* heed_cuda_fallback() sets *@kernel, the kernel of @config, and *@fallback to the kernel and the
+ * config for addresses that are not aligned; false if @config itself is for any addresses. */
 bool heed_cuda_fallback(const heed_problem *problem, const heed_machine *machine,
                         const heed_kernel **kernel, const heed_config *config,
                         heed_config *fallback);

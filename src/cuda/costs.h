@@ -46,7 +46,8 @@ typedef struct heed_mma_costs {
     double page_clocks;        /* latency of a step whose keys are in pages, */
     double share_clocks;       /* and of one with rows shared by warps */
     double spread;        /* seconds of a block from one sequence of its share to the next, and */
-    double spread_unsure; /* relative increase where no pool of pages tells the mean length */
+    double spread_unsure; /* relative increase where no pool of pages tells the mean length, */
+    double spread_thin;   /* and for few rows with fewer than four groups */
     double block_clocks;  /* to begin and end a block */
     double merge_clocks;  /* per group */
     double clock_share;   /* of the highest clock, under load */

@@ -241,9 +241,9 @@ static void add_kinds(const verify_job *job, batch *next, const heed_problem *pr
     bool properties = !cli_args_flag(job->args, "quick") || index % QUICK_PROPERTIES == 0;
     for (size_t i = 0; i < count; i++)
         next->cases[next->count++] = (lab_verify_case){ .problem = *problem,
-                                                          .inputs = inputs[i],
-                                                          .gates = properties ? UINT32_MAX
-                                                                              : ~property_gates() };
+                                                        .inputs = inputs[i],
+                                                        .gates = properties ? UINT32_MAX
+                                                                            : ~property_gates() };
 }
 
 /* Adds the cases of the @index-th problem to @next, after running those for which there is no more

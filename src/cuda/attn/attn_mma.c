@@ -114,8 +114,6 @@ static bool is_narrow(const heed_problem *problem)
 
 /* Each warp looks at all batch elements, and counts their tiles. */
 #define SPREAD_BATCH_MAX 1024
-#define SPREAD_ROWS 16
-#define SPREAD_GROUPS 4
 
 bool heed_mma_spreads(const heed_problem *problem, const int *v)
 {
@@ -329,15 +327,6 @@ static bool lags(const heed_problem *problem, const heed_gpu *gpu, const int *v)
            heed_mma_spreads(problem, split.value);
 }
 
-/* True if keys are spread for few rows by blocks with fewer than four groups: these took up to 20 %
- * longer on an H200, which the cost model does not see. */
-static bool spreads_thinly(const heed_problem *problem, const int *v)
-{
-    return heed_mma_spreads(problem, v) && !is_single(problem) &&
-           problem->seq_q * heed_problem_group(problem) <= SPREAD_ROWS &&
-           (v[BLOCK_ROWS] > SPREAD_ROWS || v[KEY_GROUPS] < SPREAD_GROUPS);
-}
-
 static bool legal(const heed_kernel *kernel, const heed_problem *problem,
                   const heed_machine *machine, const heed_config *config, const char **why)
 {
@@ -372,8 +361,6 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: spills registers there";
     else if (v[SPLITS] > 1 && busy(problem, gpu, v) && !heed_mma_spreads(problem, v))
         *why = "not worthwhile: enough blocks without splitting keys";
-    else if (spreads_thinly(problem, v))
-        *why = "not worthwhile: for spread keys, four groups of 16 rows are faster";
     else if (lags(problem, gpu, v))
         *why = "not worthwhile: the longest sequence would take longer than all others";
     return !*why;

@@ -24,6 +24,9 @@
 #define COMBINE_LONG 256 /* columns of a row above which a separate launch merges its parts, */
 #define COMBINE_PARTS 16 /* and parts in flight per block of it */
 
+#define SPREAD_ROWS 16  /* few rows, */
+#define SPREAD_GROUPS 4 /* and groups that are enough for them */
+
 /* Number of mma instructions for 16 columns, by HEED_PRODUCTS. */
 static const int mma_count[] = { 1, 2, 3, 6 };
 
@@ -204,6 +207,17 @@ static int last_of(const heed_gpu *gpu, double rest, int resident)
     return gpu->costs->uneven_threes && resident == 3 && last == 2 ? 3 : last;
 }
 
+/* Relative increase of the time of spread keys. Blocks for few rows with fewer than four groups of
+ * 16 rows were slower than the rest of the model says; not tried with float32. */
+static double spread_increase(const heed_problem *problem, const heed_mma_costs *costs,
+                              const int *v)
+{
+    bool few = problem->seq_q * heed_problem_group(problem) <= SPREAD_ROWS;
+    bool thin = few && problem->type != HEED_F32 &&
+                (v[BLOCK_ROWS] > SPREAD_ROWS || v[KEY_GROUPS] < SPREAD_GROUPS);
+    return (problem->page > 0 ? 0 : costs->spread_unsure) + (thin ? costs->spread_thin : 0);
+}
+
 double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                      const heed_machine *machine, const heed_config *config)
 {
@@ -246,7 +260,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
                                     loading_seconds(gpu, problem, v, blocks, slots));
     double launch = costs->launch - (heed_gpu_overlaps(gpu) ? costs->overlap : 0);
     if (spread > 0)
-        seconds = seconds * (problem->page > 0 ? 1 : 1 + costs->spread_unsure) +
+        seconds = seconds * (1 + spread_increase(problem, costs, v)) +
                   costs->spread * heads / slots;
     else
         seconds *= heed_cuda_unequal(problem, blocks / slots);

@@ -82,7 +82,8 @@ typedef struct heed_cuda_args {
     const void *v;
     void *o;
     float *lse;         /* or NULL */
-    float *partial;     /* with splits: [heads][splits][rows][dim_v], each normalized ... */
+    float *partial;     /* with splits: [heads][splits][rows][dim_v], each normalized (with spread
+                           keys in the order of spread.cuh) ... */
     float *partial_lse; /* ... and [heads][splits][rows], to base 2 */
     unsigned *arrived;  /* with splits: [heads][blocks], number of finished parts; zero before and
                            after a launch. NULL: a separate launch merges the parts */
@@ -94,7 +95,8 @@ typedef struct heed_cuda_args {
     unsigned heads; /* batch * heads_kv */
     heed_cuda_divisor heads_kv;
     heed_cuda_divisor group;   /* query heads per key/value head */
-    heed_cuda_divisor splits;  /* blocks that share the keys of the same rows */
+    heed_cuda_divisor splits;  /* blocks that share the keys of the same rows, or, if they are
+                                  spread, of all rows of a key/value head */
     heed_cuda_divisor section; /* key/value heads processed at the same time */
     heed_cuda_divisor rest;    /* heads of the last section */
     heed_cuda_divisor work;    /* section * blocks */

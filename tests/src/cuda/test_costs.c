@@ -212,5 +212,32 @@ static void test_choices_for_pools(void **state)
     assert_true(all.longer.most < 0.05);
 }
 
-RUN_TESTS(test_choices_on_an_h200, test_choices_for_pools, test_choices_for_changed_logits,
-          test_choices_of_splits)
+/* Every device has a tensor-core config for a pool of pages, where one block for each sequence
+ * would take as long as the longest. */
+static void test_pools_on_all_devices(void **state)
+{
+    static const char *const rest[] = { "d64 f16", "d128 bf16", "d192 bf16", "d256 f16",
+                                        "d512 bf16" };
+    heed_gpu gpu;
+    (void)state;
+    for (size_t n = 0; heed_gpu_at(&gpu, n, NULL); n++) {
+        const heed_machine machine = { .backend = HEED_BACKEND_CUDA, .gpu = &gpu, .threads = 1 };
+        for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+            recorded it;
+            double seconds;
+            const char *text, *why;
+            const heed_kernel *kernel = heed_kernel_find("fwd_16bit_sm80_mma", &text);
+            snprintf(it.spec, sizeof it.spec, "b16 h16/%d s1/8192 %s lengths paged=16/3000",
+                     i % 2 ? 2 : 16, rest[i]);
+            assert_int_equal(heed_problem_parse(&it.problem, it.spec), HEED_OK);
+            if (heed_plan_reject(kernel, &it.problem, &machine))
+                continue;
+            heed_plan_best_config(kernel, &it.problem, &machine, &seconds, &why);
+            if (isinf(seconds))
+                fail_msg("%s, %s: %s", gpu.name, it.spec, why);
+        }
+    }
+}
+
+RUN_TESTS(test_pools_on_all_devices, test_choices_on_an_h200, test_choices_for_pools,
+          test_choices_for_changed_logits, test_choices_of_splits)

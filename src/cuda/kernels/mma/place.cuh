@@ -30,7 +30,7 @@ typedef struct place {
     u32 split;
     u32 row; /* the block's first row */
 #if HEED_SPREAD
-    spread_place spread; /* determines the others */
+    spread_place spread; /* set first */
 #endif
 #if HEED_PACKED_Q
     u32 rows; /* of the sequence */
