@@ -69,14 +69,12 @@ static void fill_packed(heed_cuda_args *args, const heed_problem *problem, int64
 }
 
 /* The last block to end may be a long one that began late; finished blocks leave it more memory
- * bandwidth. An H100 takes 53 us for b16 h32/8 s1/4096 d128 with lengths from 1 to all keys in one
- * round, 88 with all keys; lengths that differ by a factor of 40 cost about a third more there. An
- * H200 takes 6 to 9 % more than for equal lengths in eight rounds. */
-double heed_cuda_unequal(const heed_problem *problem, double rounds)
+ * bandwidth. */
+double heed_cuda_unequal(const heed_problem *problem, const heed_gpu *gpu, double rounds)
 {
     if (!heed_problem_varies_k(problem))
         return 1;
-    return 1 + 0.6 / (rounds > 1 ? rounds : 1);
+    return 1 + gpu->costs->order->unequal / (rounds > 1 ? rounds : 1);
 }
 
 unsigned heed_cuda_item_count(const heed_cuda_args *args)

@@ -67,7 +67,7 @@ heed_cuda_strides heed_cuda_strides_of(const heed_strides *strides);
 
 /* heed_cuda_unequal() returns the factor by which different lengths of batch elements prolong a
  * launch of @rounds blocks per multiprocessor. */
-double heed_cuda_unequal(const heed_problem *problem, double rounds);
+double heed_cuda_unequal(const heed_problem *problem, const heed_gpu *gpu, double rounds);
 
 /* heed_cuda_combine_of() returns how heed_combine() is launched to merge the parts of rows of
  * @dim_v columns, of @splits splits. */

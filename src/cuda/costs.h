@@ -25,6 +25,7 @@ typedef struct heed_order_costs {
     int section_items;   /* items of a small section */
     double worth;        /* minimum improvement for another section */
     double item_tiles;   /* the overhead of an item besides its tiles, in tiles */
+    double unequal;      /* added to a factor of 1 by lengths that differ, in a single round */
 } heed_order_costs;
 
 typedef struct heed_naive_costs {
@@ -89,7 +90,8 @@ typedef struct heed_wgmma_costs {
     double exposed;    /* the share of loads before the first tiles of blocks that nothing hides, */
     double lookups;    /* and that of the L1's lookups of a bias that lanes read */
     double staged;     /* instructions per score that tiles of a bias save */
-    double spare;      /* factor where blocks that share keys leave some multiprocessors free */
+    double spare;      /* factor where blocks that share keys leave some multiprocessors free: */
+    double spare_from, spare_to; /* where they take more, and less, than these shares of them */
     struct {
         double wait;         /* of a warpgroup per tile */
         double stretch;      /* factor of its products and softmax relative to running alone */

@@ -110,7 +110,7 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
     double loading = heed_gpu_memory_seconds(gpu, problem, running * costs->block_bytes);
     double seconds = heed_gpu_beside(gpu, rounds * tiles * tile, loading) + rounds * costs->block;
-    seconds *= heed_cuda_unequal(problem, rounds);
+    seconds *= heed_cuda_unequal(problem, gpu, rounds);
     return seconds + costs->launch +
            costs->merge_share * heed_cuda_merge_apart_seconds(problem, gpu, splits);
 }

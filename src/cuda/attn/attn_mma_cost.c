@@ -263,7 +263,7 @@ double heed_mma_cost(const heed_kernel *kernel, const heed_problem *problem,
         seconds = seconds * (1 + spread_increase(problem, costs, v)) +
                   costs->spread * heads / slots;
     else
-        seconds *= heed_cuda_unequal(problem, blocks / slots);
+        seconds *= heed_cuda_unequal(problem, gpu, blocks / slots);
     int parts = spread > 0 ? 1 + (int)ceil(splits) : v[SPLITS];
     return seconds + launch + merge_seconds(problem, gpu, v, parts, all_rows, ceil(blocks / slots));
 }

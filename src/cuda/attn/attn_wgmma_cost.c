@@ -142,11 +142,13 @@ static bool meet(const heed_problem *problem, const heed_gpu *gpu, const int *v,
 }
 
 /* The factor by which blocks that share keys take less time if they leave some multiprocessors
- * free, but fewer than half: 84 to 112 blocks on 132. Measured, not understood. */
+ * free, but fewer than half. */
 static double spare_factor(const heed_gpu *gpu, const int *v, double blocks)
 {
+    const heed_wgmma_costs *costs = gpu->costs->wgmma;
     double busy = blocks / gpu->multiprocessors;
-    return v[SPLITS] > 1 && busy > 0.6 && busy < 0.9 ? gpu->costs->wgmma->spare : 1;
+    bool some_free = busy > costs->spare_from && busy < costs->spare_to;
+    return v[SPLITS] > 1 && some_free ? costs->spare : 1;
 }
 
 /* Seconds of loads that nothing hides: blocks that follow others on a multiprocessor wait for their
@@ -196,7 +198,7 @@ double heed_wgmma_cost(const heed_kernel *kernel, const heed_problem *problem,
     double items = heed_wgmma_items(problem, v), blocks = items * v[SPLITS];
     double running = blocks < gpu->multiprocessors ? blocks : gpu->multiprocessors;
     double rounds = blocks / ((double)heed_wgmma_resident(v) * gpu->multiprocessors);
-    double longer = heed_cuda_unequal(problem, rounds) * spare_factor(gpu, v, blocks);
+    double longer = heed_cuda_unequal(problem, gpu, rounds) * spare_factor(gpu, v, blocks);
     double compute = compute_seconds(problem, gpu, v, items) * longer *
                      (meet(problem, gpu, v, items, heads) ? costs->meeting : 1);
     double memory = costs->memory_longer * longer *
