@@ -220,10 +220,18 @@ static inline bool is_whole(const heed_load *source, int64_t key)
            (source->type != HEED_DATA_BITS || key % LANES == 0);
 }
 
-/* Bytes of a number, a constant if @type is. */
+/* Bytes of a number, an element of a tensor or an i32; a constant if @type is. */
 static inline int64_t size_of(heed_data type)
 {
-    return type == HEED_DATA_F16 || type == HEED_DATA_BF16 ? 2 : 4;
+    switch (type) {
+#define HEED_TYPE(type, data, name, size) \
+    case data:                            \
+        return size;
+#include "problem/types.def"
+#undef HEED_TYPE
+    default:
+        return sizeof(int32_t);
+    }
 }
 
 /* Element @i of each word; @type is a constant. */
