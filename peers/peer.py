@@ -151,7 +151,7 @@ def fastest(ways):
         try:
             way()  # also performs the library's one-time set-up
             times[name] = usual_call(way) if len(ways) > 1 else 0
-        except Exception as error:  # whatever the library raises, the function is dropped
+        except Exception as error:  # of any class: the function is dropped
             reason = str(error)
     if not times:
         raise Unsupported(reason)

@@ -65,10 +65,15 @@ def parts_of_c(text):
 
 
 def comments_after(mark, text):
-    """Yields the comments of lines that begin with the mark as one text, line by line, without the #! line."""
-    comments = (line.strip() if line.lstrip().startswith(mark) else "" for line in text.split("\n"))
+    """Yields the comments of lines that begin with the mark as one text, line by line, without the #! line; and each
+    comment beside code."""
+    comments = [line.strip() if line.lstrip().startswith(mark) else "" for line in text.split("\n")]
     lines = ("" if line.startswith("#!/") else line.lstrip(mark) for line in comments)
     yield 1, "\n".join(lines)
+    for number, line in enumerate(text.split("\n"), 1):
+        _, found, beside = line.partition(f" {mark} ")
+        if found and not comments[number - 1]:
+            yield number, beside
 
 
 def parts_of_sql(text):
@@ -118,9 +123,11 @@ def parts_of(path):
 
 
 def paragraphs(text, first):
-    """Yields (line, paragraph): lines between blank ones, without table rows and fences."""
+    """Yields (line, paragraph): lines between blank ones, without fences; and each cell of a table."""
     lines, start = [], first
     for number, line in enumerate(text.split("\n") + [""], first):
+        if line.lstrip().startswith("|"):
+            yield from ((number, cell.strip()) for cell in line.split("|") if cell.strip())
         if line.strip() and not line.lstrip().startswith(("|", "```")):
             start = start if lines else number
             lines.append(line.strip().lstrip("-*> "))

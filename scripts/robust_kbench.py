@@ -295,7 +295,7 @@ def parse(arguments):
 def main():
     if sys.argv[1:2] and sys.argv[1] in WORKERS:
         job = json.loads(sys.argv[2])
-        sys.path.remove(str(ROOT / "scripts"))  # whose robust_kbench.py has the package's name
+        sys.path.remove(str(ROOT / "scripts"))  # its robust_kbench.py has the package's name
         pathlib.Path(job["answer"]).write_text(json.dumps(kernelbench.plain(WORKERS[sys.argv[1]](job))))
         return 0
     args = parse(sys.argv[1:])

@@ -69,7 +69,7 @@ def listen(command, environment):
             if EARLY in line:
                 early = last = line.strip()
             elif early is last and re.match(r"\w+(\.\w+)*: ", line):
-                early = line.strip()  # what was raised
+                early = line.strip()  # the exception
     return process.returncode, early
 
 

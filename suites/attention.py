@@ -112,7 +112,7 @@ class Notebook:
     softmaxes: List[str] = field(default_factory=list)  # softmaxes of something else, in words
     stand_ins: List[str] = field(default_factory=list)  # weights from something other than a softmax
     outside: Optional[Tuple[str, int]] = None  # a model that the file only names, and the function that loads it
-    opaque: List[Tuple[str, int]] = field(default_factory=list)  # what attention may hide in
+    opaque: List[Tuple[str, int]] = field(default_factory=list)  # steps that may hide attention
     handed: List[Tuple[str, int]] = field(default_factory=list)  # got a function of the file, and may call it
     products: Dict[Any, Tuple[str, float]] = field(default_factory=dict)  # logits not yet used in attention
     open: Dict[Any, Tuple[str, int]] = field(default_factory=dict)  # weights not yet multiplied by values

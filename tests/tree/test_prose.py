@@ -48,10 +48,13 @@ FILES = [
     ("b.py", f"# {BAD}\n", 1),
     ("c.py", 'print("What a kernel "\n      "takes is counted.")\n', 1),
     ("a.sh", f"ls\n# {BAD}\n", 2),
+    ("b.sh", "ls\nls # what it is\n", 2),
+    ("d.py", "x = 1\ny = 2  # what it is\n", 2),
     ("a.cmake", f"# {BAD}\n", 1),
     ("a.md", f"A paragraph.\n\n- {BAD}\n", 3),
     ("c.c", "int a;\nint b; /* what it is */\n", 2),
     ("d.c", "int a; /* whose end it is */\n", 1),
+    ("c.md", "| a | b |\n|---|---|\n| 1 | what it is |\n", 3),
     ("b.md", "Two things:\nwhat is right, and the rest.\n", 1),
     ("Makefile", f"all: x\n# {BAD}\n", 2),
     ("run", f"#!/bin/sh\n# {BAD}\n", 2),
@@ -59,7 +62,6 @@ FILES = [
 ]
 CLEAN = [
     ("code.c", "int What, who; /* code */ int is, none;\n"),
-    ("table.md", f"| {BAD} |\n"),
     ("rows.c", "{ \"all that\", 1 },\n{ \"there is\", 2 },\n"),
     ("lines.sh", "echo What is counted.\n"),
     ("names.c", "/* @what, or NULL */\n"),
