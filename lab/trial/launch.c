@@ -9,23 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELD(field) \
-#field, offsetof(heed_launch_facts, field), sizeof((heed_launch_facts *)0)->field
+#define FIELD(word, field) \
+    word, offsetof(heed_launch_facts, field), sizeof((heed_launch_facts *)0)->field
 
 const lab_launch_field lab_launch_fields[LAB_LAUNCH_FIELDS] = {
-    { FIELD(threads), 1, 1024, false, false },
-    { FIELD(smem), 0, (int64_t)1 << 20, false, false },
-    { FIELD(registers), 0, 255, false, false },
-    { FIELD(rows), 1, (int64_t)1 << 20, false, false },
-    { FIELD(splits), 1, (int64_t)1 << 16, false, false },
-    { FIELD(mapped), 0, 256, false, false },
-    { FIELD(aligned), 0, 1, false, false },
-    { FIELD(window), 0, 1, false, false },
-    { FIELD(in_turn), 0, 1, false, false },
-    { FIELD(paired), 0, 1, true, false },
-    { FIELD(resident), INT_MIN, INT_MAX, true, false },
-    { FIELD(map_columns), 0, 64, true, true },
-    { FIELD(apart), 0, 1, true, true },
+    { FIELD("threads", threads), 1, 1024, false, false },
+    { FIELD("smem", smem), 0, (int64_t)1 << 20, false, false },
+    { FIELD("registers", registers), 0, 255, false, false },
+    { FIELD("rows", rows), 1, (int64_t)1 << 20, false, false },
+    { FIELD("splits", splits), 1, (int64_t)1 << 16, false, false },
+    { FIELD("mapped", mapped), 0, 256, false, false },
+    { FIELD("aligned", aligned), 0, 1, false, false },
+    { FIELD("window", window), 0, 1, false, false },
+    { FIELD("in_turn", persistent), 0, 1, false, false },
+    { FIELD("paired", cluster), 0, 1, true, false },
+    { FIELD("resident", resident), INT_MIN, INT_MAX, true, false },
+    { FIELD("map_columns", map_columns), 0, 64, true, true },
+    { FIELD("apart", apart), 0, 1, true, true },
 };
 
 int lab_launch_find(const char *name, size_t length)

@@ -35,9 +35,9 @@ typedef struct heed_launch_facts {
     bool aligned; /* it reads and writes 16 bytes at a time: tensors and strides must be multiples
                      of 16 bytes, or a built-in kernel runs instead. Required for splits and maps */
     bool window;  /* K and V should stay in the L2 */
-    bool in_turn; /* persistent: no more blocks than multiprocessors, each of which processes
-                     several items */
-    bool paired;  /* two blocks, a cluster, share the work of one */
+    bool persistent; /* no more blocks than multiprocessors, each of which processes several
+                        items */
+    bool cluster;    /* of two blocks, which share the work of one */
 } heed_launch_facts;
 
 /* True if blocks store parts of results, which are merged. */

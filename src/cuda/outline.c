@@ -15,8 +15,8 @@ void heed_cuda_outline_of(heed_cuda_outline *outline, const heed_problem *proble
     heed_cuda_fill_args(args, &seen, gpu, launch);
     unsigned items = launch->spread > 0 ? (unsigned)seen.heads_kv : heed_cuda_item_count(args);
     unsigned grid = items * args->splits.value;
-    grid *= launch->paired ? 2 : 1;
-    if (launch->in_turn && grid > (unsigned)gpu->multiprocessors)
+    grid *= launch->cluster ? 2 : 1;
+    if (launch->persistent && grid > (unsigned)gpu->multiprocessors)
         grid = (unsigned)gpu->multiprocessors;
     outline->grid = grid;
     args->share = (unsigned)(seen.heads_kv / problem->heads_kv);

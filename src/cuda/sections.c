@@ -89,7 +89,7 @@ int64_t heed_cuda_section(const heed_problem *problem, const heed_gpu *gpu,
     bool at_once = blocks * heads <= gpu->multiprocessors;
     if (at_once && launch->resident > 1)
         return 1;
-    if (!heed_cuda_masked(problem) || !launch->in_turn || !launch->mapped ||
+    if (!heed_cuda_masked(problem) || !launch->persistent || !launch->mapped ||
         gpu->multiprocessors > BLOCKS_MAX)
         return heed_div_up(heads, heed_div_up(heads, most_heads(problem, gpu, launch)));
     if (at_once)

@@ -359,8 +359,8 @@ static void launches_are_read_as_written(void **state)
                                        .map_columns = 16,
                                        .apart = true,
                                        .aligned = true,
-                                       .in_turn = true,
-                                       .paired = true,
+                                       .persistent = true,
+                                       .cluster = true,
                                        .resident = 2 };
     const lab_knob knobs[] = { { "TILE_M", 64 }, { "SCALE", -3 } };
     char words[LAB_LAUNCH_SIZE];
@@ -375,8 +375,8 @@ static void launches_are_read_as_written(void **state)
     assert_true(launched.launch.smem == 200000 && launched.launch.registers == 168);
     assert_true(launched.launch.rows == 128 && launched.launch.splits == 2);
     assert_true(launched.launch.mapped == 64 && launched.launch.aligned);
-    assert_true(!launched.launch.window && launched.launch.in_turn);
-    assert_true(launched.launch.paired && launched.launch.resident == 2);
+    assert_true(!launched.launch.window && launched.launch.persistent);
+    assert_true(launched.launch.cluster && launched.launch.resident == 2);
     assert_int_equal(launched.launch.map_columns, 16);
     assert_true(launched.launch.apart);
     assert_null(launched.source);
@@ -395,7 +395,7 @@ static void launches_of_older_boards(void **state)
     const char *bad;
     (void)state;
     assert_true(lab_launch_parse(&launched, OLD "in_turn=1", &bad));
-    assert_true(launched.launch.in_turn && !launched.launch.paired);
+    assert_true(launched.launch.persistent && !launched.launch.cluster);
     assert_int_equal(launched.launch.resident, 0);
     assert_int_equal(launched.launch.map_columns, 0);
     /* The usual number of columns needs no word, so the words are the same as on older boards. */

@@ -204,7 +204,7 @@ static bool launch_main(emulated *it, const emulated_kernel *kernel, const heed_
                                .shared_bytes = kernel->shared_bytes,
                                .seed = args->rows + args->seq_k,
                                .cluster = cluster };
-    if (kernel->in_turn && blocks > MULTIPROCESSORS)
+    if (kernel->persistent && blocks > MULTIPROCESSORS)
         launch.grid[0] = MULTIPROCESSORS;
     if (kernel->mapped) {
         mapped = mapped_args_of(it, kernel, args);

@@ -21,7 +21,7 @@ const emulated_kernel EMULATED_KERNEL = {
     .mapped = HEED_TILE_KEYS,
     .columns = PANEL_COLUMNS,
     .bias_tiles = HEED_BIAS_TILES,
-    .in_turn = HEED_SCHEDULE == 2,
+    .persistent = HEED_SCHEDULE == 2,
     .list = LIST,
     .list_keys = HEED_TILE_KEYS,
 #if HEED_SPLIT

@@ -26,7 +26,7 @@ typedef struct emulated_kernel {
     int columns;      /* per box */
     bool bias_tiles;  /* takes tiles of the bias */
     bool rows_apart;  /* only K and V are mapped */
-    bool in_turn;     /* blocks take several items in turn */
+    bool persistent;  /* blocks take several items in turn */
     void (*run)(const void *args);     /* takes a heed_cuda_args */
     void (*list)(const void *args);    /* lists tiles before; NULL: does not use lists */
     int list_keys;                     /* per listed tile */

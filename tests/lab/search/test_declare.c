@@ -116,7 +116,7 @@ static void test_all_fields(void **state)
     const heed_launch_facts *launch = &it.launch;
     assert_true(launch->threads == 384 && launch->rows == 128 && launch->smem == 5);
     assert_true(launch->registers == 168 && launch->splits == 2 && launch->mapped == 64);
-    assert_true(launch->aligned && launch->window && launch->in_turn && launch->paired);
+    assert_true(launch->aligned && launch->window && launch->persistent && launch->cluster);
     assert_true(launch->resident == 2 && launch->map_columns == 16 && launch->apart);
 }
 

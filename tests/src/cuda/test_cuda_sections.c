@@ -10,14 +10,14 @@
 
 #define ARCH 90 /* an H200 */
 
-static unsigned section_of_tiles(const char *spec, int64_t rows, int mapped, bool in_turn,
+static unsigned section_of_tiles(const char *spec, int64_t rows, int mapped, bool persistent,
                                  int resident)
 {
     heed_gpu gpu;
     heed_problem problem;
     heed_cuda_args args;
     const heed_launch_facts launch = {
-        .rows = rows, .splits = 1, .mapped = mapped, .in_turn = in_turn, .resident = resident
+        .rows = rows, .splits = 1, .mapped = mapped, .persistent = persistent, .resident = resident
     };
     assert_true(heed_gpu_arch(&gpu, ARCH));
     assert_int_equal(gpu.multiprocessors, 132);
@@ -26,9 +26,9 @@ static unsigned section_of_tiles(const char *spec, int64_t rows, int mapped, boo
     return args.section.value;
 }
 
-static unsigned section_of(const char *spec, int64_t rows, bool in_turn, int resident)
+static unsigned section_of(const char *spec, int64_t rows, bool persistent, int resident)
 {
-    return section_of_tiles(spec, rows, 128, in_turn, resident);
+    return section_of_tiles(spec, rows, 128, persistent, resident);
 }
 
 /* If blocks take items in turn, section lengths that give some blocks half as much again as others
