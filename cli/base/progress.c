@@ -15,9 +15,9 @@
 
 #define REDRAW_NS 100000000
 #define LOG_NS INT64_C(10000000000)
-#define LINE_SIZE                                                                   \
-    79 /* narrower than the narrowest terminal in use, so that the line never wraps \
-        */
+
+/* Narrower than the narrowest terminal in use, so that the line never wraps. */
+#define LINE_SIZE 79
 
 /* A terminal shows progress at once, a log after a while. */
 static void look_at_stderr(lab_progress *progress)

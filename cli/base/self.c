@@ -16,8 +16,9 @@
 #include "src/measure.h"
 
 #define POLL_NS 5000000L
-#define GRACE_NS \
-    INT64_C(500000000) /* time for it to end its children after it was asked to stop \ */
+
+/* Time for the child to end its children after it was asked to stop. */
+#define GRACE_NS INT64_C(500000000)
 
 /* Waits until @child has ended, or until @until; 0: forever. False if it still runs; otherwise
  * *@code is its exit code, or -1 if it was killed. */

@@ -25,10 +25,11 @@
 #define FIRST_PER_KNOB 2 /* spread-out points before the model is used */
 #define FIRST_SHARE 8    /* but at most 1/FIRST_SHARE of the open points */
 #define FIRST_MIN 3
-#define CANDIDATES \
-    2048         /* considered in a step; with more open points, random ones and neighbours \ */
 #define AROUND 4 /* number of best points whose neighbours are considered */
 #define ANNOUNCED 8
+
+/* Points considered in a step. Of more open points, random ones and neighbours. */
+#define CANDIDATES 2048
 
 /* Scores are capped at this distance above the best, in logarithms: all slower points are equally
  * bad. */

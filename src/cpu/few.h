@@ -6,7 +6,7 @@
 
 #include "cpu.h"
 
-#define FEW_KEYS 32 /* in a tile: its K and V fit into the L1 cache up to head dim 128 \ */
+#define FEW_KEYS 32 /* in a tile: its K and V fit into the L1 cache up to head dim 128 */
 
 #define FEW_ROWS 16  /* maximum number of rows in a task */
 #define FEW_HEADS 16 /* maximum number of key/value heads in a task */

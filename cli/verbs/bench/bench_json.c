@@ -179,9 +179,9 @@ cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest)
 /* -------------------------------------------------------------------------- */
 
 #define PATH_MAX_SIZE 1024
-#define RECORD_DIGITS                                                      \
-    7 /* of a real number: the error is below the millionth that the board \
-       * allows */
+
+/* Digits of a real number: the error is below the millionth that the board allows. */
+#define RECORD_DIGITS 7
 
 /* Copies @text as a file name: lower case letters and digits, with dashes for anything else. */
 static void copy_name(char *to, size_t size, const char *text)

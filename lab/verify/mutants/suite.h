@@ -8,8 +8,8 @@
  * unusual but correct kernel; it must pass on every problem of lab_scene_at() with every kind of
  * values.
  */
-#ifndef LAB_SUITE_H
-#define LAB_SUITE_H
+#ifndef LAB_MUTANTS_SUITE_H
+#define LAB_MUTANTS_SUITE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,4 +144,4 @@ extern const lab_mutant lab_mutants_sources[];  /* candidates in C */
 extern const lab_mutant lab_mutants_device[];   /* attend.cu */
 extern const lab_mutant lab_controls[];
 
-#endif /* LAB_SUITE_H */
+#endif /* LAB_MUTANTS_SUITE_H */

@@ -6,8 +6,8 @@
  * error analysis). If that bound leaves the result of a comparison, floor() or int() open, the
  * value is in doubt: no bound is known.
  */
-#ifndef LAB_EXPRESSION_H
-#define LAB_EXPRESSION_H
+#ifndef LAB_REFERENCE_EXPRESSION_H
+#define LAB_REFERENCE_EXPRESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,4 +73,4 @@ bool lab_expression_truth(const lab_expression *expression, lab_evaluation *at);
  * @error inherited from its inputs. */
 lab_number lab_number_rounded(double value, double error, double units, bool single);
 
-#endif /* LAB_EXPRESSION_H */
+#endif /* LAB_REFERENCE_EXPRESSION_H */
