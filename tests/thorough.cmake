@@ -80,7 +80,7 @@ heed_exhaustive(make_run python_fuzz_long test_configs test_emulated_ablated tes
 heed_long(test_bench stops_at_an_interrupt)
 heed_long(test_bench_device calibrates_by_replays times_by_replays)
 heed_long(test_evolve test_bad_cuda_sources test_interruptions test_killed_sources test_long_interruptions test_regions
-    test_shy_champion test_title)
+    test_shy_champion test_leads)
 heed_long(test_gate test_criteria test_little_time test_source test_unsafe)
 heed_long(test_gate_rebuild regressions_are_found far_slower_in_no_time far_slower_than_a_small_library device_code_of_other_problems)
 heed_long(test_gates test_no_gate_is_idle test_controls_are_accepted_in_a_mirror test_mutants_are_killed_in_a_mirror)

@@ -160,7 +160,7 @@ static void test_plan_is_champion(void **state)
 
 /* The champion takes the lead on the board from a slow leader, and is promoted; without
  * verification it does not. */
-static void test_title(void **state)
+static void test_leads(void **state)
 {
 #define LED "'b1 h2 s8/1024 d64 f32'"
 #define CLIMB(duel)                                                    \
@@ -477,6 +477,6 @@ static void test_refusals(void **state)
 }
 
 RUN_TESTS_EACH(open_folder, scratch_close, test_champion, test_interruptions,
-               test_long_interruptions, test_plan_is_champion, test_title, test_regions,
+               test_long_interruptions, test_plan_is_champion, test_leads, test_regions,
                test_plan_is_ranked, test_bad_sources, test_shy_champion, test_killed_sources,
                test_device, test_cuda_source, test_bad_cuda_sources, test_refusals)
