@@ -58,7 +58,7 @@ static void print_fields(const heed_score *p)
         if (p->marks[i] & AS_FLOAT)
             PRINT(p, "    i32 w%d;\n", i);
         if (p->marks[i] & IN_UNIT)
-            PRINT(p, "    float u%d;\n", i);
+            PRINT(p, "    float unit%d;\n", i);
         if (p->marks[i] & AS_PLACE)
             PRINT(p, "    const u8 *p%d;\n", i);
     }
@@ -87,7 +87,7 @@ static void print_row_fields(const heed_score *p, int i)
     }
     if (p->marks[i] & IN_UNIT) {
         heed_score_factors f = heed_score_factors_of(p, i);
-        PRINT(p, "    row.u%d = args->changes.inverse", i);
+        PRINT(p, "    row.unit%d = args->changes.inverse", i);
         for (int k = 0; k < f.rows; k++) {
             PRINT(p, f.divides[k] ? " / " : " * ");
             heed_score_print_value(p, f.row[k], true);
@@ -211,7 +211,7 @@ static void print_first(const heed_score *p, const heed_score_factors *f)
 static void print_factor(const heed_score *p, int step, const heed_score_factors *f)
 {
     if (f->rows > 0)
-        PRINT(p, "row->u%d", step);
+        PRINT(p, "row->unit%d", step);
     else
         PRINT(p, "args->changes.inverse");
 }
@@ -245,7 +245,7 @@ static void print_base(const heed_score *p)
         heed_score_factors f = heed_score_factors_of(p, p->terms[i].step);
         char sign = p->terms[i].less ? '-' : '+';
         if (f.key < 0) {
-            PRINT(p, "    base = base %c row->u%d;\n", sign, p->terms[i].step);
+            PRINT(p, "    base = base %c row->unit%d;\n", sign, p->terms[i].step);
         } else if (f.rises) {
             PRINT(p, "    if (how & STEP_FAR)\n        base = base %c ", sign);
             print_factor(p, p->terms[i].step, &f);
