@@ -493,6 +493,8 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_paged "causal=br paged=8 
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=1 C=2 G=2 B=7)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_tiles_listed "bias=f16:q visible=k%50!=7"
     BF16=0 DIM_QK=96 DIM_V=96 R=2 K=2 N=64 S=2 O=3 T=2 C=1 G=1 B=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_rows "causal shown=bytes:bhq sinks"
+    BF16=0 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=2 C=2 G=2 PAIRS=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_shown "shown=bytes:bhq sinks"
     BF16=0 DIM_QK=64 DIM_V=64 R=1 K=2 N=64 S=4 O=1 T=1 C=1 G=1)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_pair "causal shown=bits:q softcap=2 sinks=bh"

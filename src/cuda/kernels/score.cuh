@@ -509,15 +509,16 @@ HEED_DEVICE float row_sink(const heed_cuda_args *args, u32 head, u32 row)
         ptx_ld_operand_4(args->changes.sinks + batch * args->changes.sink_stride + head_q));
 }
 
-/* Adds the sink to a row with a weight, whose maximum is @max, base 2, and whose sum of weights is
- * @sum. Returns the factor for its sums, which have been divided by @sum. */
+/* Adds the sink to a row whose maximum is @max, base 2, and whose sum of weights is @sum. Returns
+ * the factor for its sums, which have been divided by @sum; 0 if neither keys nor the sink have a
+ * weight. */
 HEED_DEVICE float add_sink(const heed_cuda_args *args, u32 head, u32 row, float *max, float *sum)
 {
     float sink = row_sink(args, head, row) * LOG2_E;
     float top = ptx_max(*max, sink), own = *sum * ptx_ex2(*max - top);
     *sum = own + ptx_ex2(sink - top);
     *max = top;
-    return own * ptx_rcp(*sum);
+    return *sum == 0.0f ? 0.0f : own * ptx_rcp(*sum);
 }
 
 #endif
