@@ -227,7 +227,8 @@ int heed_mma_registers(const heed_problem *problem, const int *v)
     int q = v[Q_PLACE] == 2 ? rows16 * dims.qk * dims.bytes / 8 : 8 * rows16;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     int per_key = needs.ahead ? 2 : needs.per_key; /* in halves */
-    int steps = rows16 * (needs.registers + per_key * keys / 2) + (needs.crowded ? 12 : 0);
+    int steps = rows16 * (needs.registers + needs.loading + per_key * keys / 2) +
+                (needs.crowded ? 12 : 0);
     int products = is_single(problem) ? single_registers(rows16, keys, v[TILE_KEYS])
                                       : scores + rows16 * keys / 8;
     return sums + q + products + 48 + steps;

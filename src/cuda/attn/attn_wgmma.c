@@ -18,6 +18,7 @@
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
 #define BAD_BYTES 16  /* for the first bad key */
+#define BYTES_KEYS 64 /* of a row of a mask, sixteen a lane, which four lanes pack to bits */
 #define FEW_ROWS 16   /* up to so many, blocks of attn_mma.cu are as fast */
 #define LEFT_EXTRA 40 /* bytes that a team stores per row besides its sums */
 
@@ -213,9 +214,11 @@ static int registers_of(const heed_problem *problem, const int *v)
     int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 computes scores while other products
                                                      run */
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    int steps = needs.registers + (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) +
+    bool packs = needs.packs && v[TILE_KEYS] % BYTES_KEYS == 0;
+    int steps = needs.registers + (packs ? 0 : needs.loading) +
+                (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) +
                 (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
-                (needs.ahead && needs.pairs && v[BIAS_TILES] == 1 ? v[TILE_KEYS] / 4 : 0);
+                (needs.ahead && !packs && needs.pairs && v[BIAS_TILES] == 1 ? v[TILE_KEYS] / 4 : 0);
     return heed_wgmma_value_columns(problem) / 2 + quarters[v[STEP_ORDER]] * v[TILE_KEYS] / 4 +
            rest + steps;
 }
@@ -274,7 +277,10 @@ static bool spills(const heed_problem *problem, const int *v)
     bool masked = heed_cuda_masked(problem), widest = heed_wgmma_value_columns(problem) == DIM_MAX;
     if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
         return true;
-    if (consumers_of(v) == 4 && v[SCHEDULE] == 2 && heed_cuda_needs_of(problem).caps)
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    if (consumers_of(v) == 4 && v[SCHEDULE] == 2 && needs.caps)
+        return true;
+    if (heed_wgmma_resident(v) > 1 && needs.packs)
         return true;
     return v[TILE_KEYS] > 64 && widest && masked;
 }

@@ -225,7 +225,7 @@ HEED_DEVICE u32 ptx_ld_ahead_4(const void *p)
 HEED_DEVICE heed_u32x4 ptx_ld_ahead_16(const void *p)
 {
     heed_u32x4 r;
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.global.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r.v[0]), "=r"(r.v[1]), "=r"(r.v[2]), "=r"(r.v[3])
                  : "l"(p));
     return r;

@@ -11,8 +11,8 @@
  *     score_tile_of  computes them
  *     score_of       the logit of a score, less the row's base in the tile, in the unit that
  *                    args->changes has: HEED_MODIFIES
- *     score_tile_ready  prepares elements that were read ahead for the following functions; called
- *                    by all lanes of the warp
+ *     score_tile_ready  prepares elements of two rows that were read ahead for the following
+ *                    functions; called by all lanes of the warp
  *     is_any_visible  false if the row sees none of the lane's keys in the tile, as far as
  *                    packed bits show
  *     base_of        that base, in the same unit
@@ -354,10 +354,8 @@ HEED_DEVICE u32 packed_bit(const u32 c)
     return 1u << (c % 32 / 8 * 8 + c % 128 / 32 * 2 + c % 2);
 }
 
-HEED_DEVICE void step_pack_bits(step_ahead *of, u32 within, const int how)
+HEED_DEVICE void step_pack_row_bits(step_ahead *of, u32 within)
 {
-    if (!AHEAD_BITS || !(how & STEP_AHEAD))
-        return;
     HEED_UNROLL
     for (int i = 0; i < AHEAD_WORDS / 4; i++) {
         u32 own = (of->v[i] >> within & 0x03030303u) << i % 4 * 2;
@@ -368,10 +366,39 @@ HEED_DEVICE void step_pack_bits(step_ahead *of, u32 within, const int how)
         of->v[i] = ptx_keep(of->v[i]);
 }
 
-/* For bytes read sixteen at a time: bit 8 b + w of a lane is that of byte b in word w of eight; */
-HEED_DEVICE u32 set_bytes(u32 x)
+/* Packs two rows. */
+HEED_DEVICE void step_pack_bits(step_ahead *first, step_ahead *second, u32 within, const int how)
 {
-    return (((x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | x) & 0x80808080u;
+    if (!AHEAD_BITS || !(how & STEP_AHEAD))
+        return;
+    step_pack_row_bits(first, within);
+    step_pack_row_bits(second, within);
+}
+
+/* For bytes read sixteen at a time, sets those to 1 that are not 0. Usually none is above 1. */
+HEED_DEVICE void step_set_bytes(step_ahead *first, step_ahead *second)
+{
+    u32 any = 0;
+    HEED_UNROLL
+    for (int i = 0; i < AHEAD_WORDS / 2; i++)
+        any |= first->v[i] | second->v[i];
+    if (!(any & 0xfefefefeu))
+        return;
+    HEED_UNROLL
+    for (int i = 0; i < AHEAD_WORDS; i++) {
+        u32 *x = i % 2 == 0 ? &first->v[i / 2] : &second->v[i / 2];
+        *x = (((*x & 0x7f7f7f7fu) + 0x7f7f7f7fu) | *x) >> 7 & 0x01010101u;
+    }
+}
+
+/* Bit 8 b + w of the result is byte b of word w, of up to eight from number @first on. */
+HEED_DEVICE u32 pack_bytes(const step_ahead *of, const int first)
+{
+    u32 own = 0;
+    HEED_UNROLL
+    for (int w = 0; w < 8 && first + w < AHEAD_WORDS / 2; w++)
+        own += of->v[first + w] << w;
+    return own;
 }
 
 /* the bits of a lane's own keys are every other one in a half of each of the four lanes' words. */
@@ -384,7 +411,7 @@ HEED_DEVICE u32 gather_bits(u32 x, u32 within)
         of[i] = ptx_shfl_idx_u32(x, (int)(first + i));
     u32 even = ptx_permute(of[0], of[2], halves) >> within / 4;
     u32 odd = ptx_permute(of[1], of[3], halves) >> within / 4;
-    return ptx_keep((even & 0x55555555u) | (odd << 1 & 0xaaaaaaaau));
+    return (even & 0x55555555u) | (odd << 1 & 0xaaaaaaaau);
 }
 
 HEED_DEVICE u32 gathered_bit(const u32 c)
@@ -392,18 +419,23 @@ HEED_DEVICE u32 gathered_bit(const u32 c)
     return 1u << (c % 2 * 8 + c / 64 % 2 * 4 + c / 8 % 2 * 2 + c / 16 % 2 + c % 64 / 32 * 16);
 }
 
-HEED_DEVICE void step_pack_bytes(step_ahead *of, u32 within, const int how)
+/* Packs two rows. Of 64 keys, both have room in one word while lanes exchange them. */
+HEED_DEVICE void step_pack_bytes(step_ahead *first, step_ahead *second, u32 within, const int how)
 {
     if (!AHEAD_WIDE || !(how & STEP_AHEAD))
         return;
-    HEED_UNROLL
-    for (int i = 0; i < AHEAD_WORDS / 2; i++) {
-        u32 own = set_bytes(of->v[i]) >> (7 - i % 8);
-        of->v[i / 8] = i % 8 == 0 ? own : of->v[i / 8] + own;
+    step_set_bytes(first, second);
+    if (AHEAD_WORDS == 8) {
+        u32 both = gather_bits(pack_bytes(first, 0) + (pack_bytes(second, 0) << 4), within);
+        first->v[0] = ptx_keep(both & 0x0f0f0f0fu);
+        second->v[0] = ptx_keep(both >> 4 & 0x0f0f0f0fu);
+        return;
     }
     HEED_UNROLL
-    for (int i = 0; i < (AHEAD_WORDS + 15) / 16; i++)
-        of->v[i] = gather_bits(of->v[i], within);
+    for (int i = 0; i < (AHEAD_WORDS + 15) / 16; i++) {
+        first->v[i] = ptx_keep(gather_bits(pack_bytes(first, 8 * i), within));
+        second->v[i] = ptx_keep(gather_bits(pack_bytes(second, 8 * i), within));
+    }
 }
 
 HEED_DEVICE float step_ahead_f16(const step_ahead *from, const u8 *p, u32 c, i32 left,

@@ -128,16 +128,18 @@ HEED_DEVICE void find_tile_row(const heed_cuda_args *args, const place *at, cons
 }
 
 /* Prepares elements that were read ahead for modify_row(). */
-HEED_DEVICE void ready_tile_row(lane_rows *own, tile_rows *rows, int i, const int how)
+HEED_DEVICE void ready_tile_rows(lane_rows *own, tile_rows *rows, const int how)
 {
 #if HEED_MODIFIES || HEED_HIDES
-    score_tile_ready(&rows->at[i], how);
-    if (KNOWS_UNSEEN)
+    HEED_UNROLL
+    for (int i = 0; i < 2 * ROWS16; i += 2)
+        score_tile_ready(&rows->at[i], &rows->at[i + 1], how);
+    HEED_UNROLL
+    for (int i = 0; i < 2 * ROWS16 && KNOWS_UNSEEN; i++)
         own->seen[i] |= how & STEP_SEEN ? 1 : is_any_visible(&rows->at[i], how);
 #else
     (void)own;
     (void)rows;
-    (void)i;
     (void)how;
 #endif
 }

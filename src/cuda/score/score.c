@@ -88,17 +88,21 @@ enum {
 
 static void add_registers(const heed_score *p, heed_cuda_needs *needs)
 {
-    bool loads = false, numbers = false;
+    bool loads = false, numbers = false, wide = true;
     for (int i = 0; i < p->program.count; i++) {
         needs->registers += registers_of(p, i);
         loads = loads || p->marks[i] & AS_PLACE;
-        numbers = numbers || (p->marks[i] & AS_PLACE && heed_score_type_of(p, i) != HEED_DATA_BITS);
-        needs->ahead = needs->ahead ||
-                       (heed_score_read_ahead(p, i) && heed_score_type_of(p, i) != HEED_DATA_BITS);
+        if (!(p->marks[i] & AS_PLACE) || heed_score_type_of(p, i) == HEED_DATA_BITS)
+            continue;
+        numbers = true;
+        wide = wide && needs->pairs == 2 && heed_score_type_of(p, i) == HEED_DATA_BYTES;
+        needs->ahead = needs->ahead || heed_score_read_ahead(p, i);
     }
     bool computes = needs->instructions > COMPUTING;
-    needs->registers += (needs->modifies ? BASES : 0) + (numbers ? LOADING : 0) +
-                        (computes ? COMPUTING : 0) + (needs->starts ? STARTING : 0);
+    needs->registers += (needs->modifies ? BASES : 0) + (computes ? COMPUTING : 0) +
+                        (needs->starts ? STARTING : 0);
+    needs->loading = numbers ? LOADING : 0;
+    needs->packs = numbers && wide;
     needs->crowded = loads || computes;
     needs->per_key = loads && computes;
 }

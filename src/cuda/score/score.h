@@ -32,6 +32,8 @@ typedef struct heed_cuda_needs {
     int instructions; /* approximate, per score, */
     int exponentials; /* operations of the special function units, */
     int registers;    /* and per thread; */
+    int loading;      /* more of them for elements in flight; */
+    bool packs;       /* these are bytes of sixteen keys at once */
     bool stages;      /* elements of a bias of 16 bits may be read from its tiles */
     bool crowded;     /* more of them where other work overlaps with the scores, */
     bool per_key;     /* and half a register for each key of a tile; */

@@ -165,12 +165,13 @@ static void print_staged(const heed_score *p)
 
 static void print_ready(const heed_score *p)
 {
-    PRINT(p, "HEED_DEVICE void score_tile_ready(score_tile *at, const int how)\n{\n"
-             "    (void)at;\n    (void)how;\n");
+    PRINT(p, "HEED_DEVICE void score_tile_ready(score_tile *at, score_tile *other,\n"
+             "                                  const int how)\n{\n"
+             "    (void)at;\n    (void)other;\n    (void)how;\n");
     for (int i = 0; i < p->program.count; i++) {
         const char *ahead = heed_score_read_ahead(p, i);
         if (ahead && strcmp(ahead, "halves") != 0)
-            PRINT(p, "    step_pack_%s(&at->a%d, at->within, how);\n", ahead, i);
+            PRINT(p, "    step_pack_%s(&at->a%d, &other->a%d, at->within, how);\n", ahead, i, i);
     }
     PRINT(p, "}\n\n");
 }

@@ -35,7 +35,6 @@ HEED_DEVICE u32 clear_unseen(const lane_rows *rows, state *st, u32 own)
         seen |= ptx_shfl_idx_u32(seen, (int)(ptx_lane() ^ 2));
         own &= seen ? ~0u : ~(1u << h);
         st->sum[0][h] = seen ? st->sum[0][h] : 0.0f;
-        st->max[0][h] = seen ? st->max[0][h] : NO_MAX; /* the sink's weight is relative to it */
         HEED_UNROLL
         for (u32 i = 0; i < V8 * 2; i++) {
             float *o = &st->o[0][i / 2][h * 2 + i % 2];

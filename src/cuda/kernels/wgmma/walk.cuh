@@ -230,9 +230,7 @@ HEED_DEVICE void modify_found(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     const int how = READ_AHEAD | (masked ? 0 : STEP_FAR | STEP_SEEN);
     (void)how; /* without steps */
     take_bias(w, rows, of);
-    HEED_UNROLL
-    for (int i = 0; i < 2 && (HEED_MODIFIES || HEED_HIDES); i++)
-        ready_tile_row(&w->own, rows, i, how);
+    ready_tile_rows(&w->own, rows, how);
     int small = !masked && are_small(&w->m->args, s);
     (void)small;
     if (STEPS_CAP)
@@ -359,9 +357,9 @@ HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KE
     for (int i = 0; i < KEYS8 * 4; i++)
         changed[0][i / 4][i % 4] = s[0][i / 4][i % 4];
     take_bias(w, rows, of);
+    ready_tile_rows(&w->own, rows, how);
     HEED_UNROLL
     for (int i = 0; i < 2; i++) {
-        ready_tile_row(&w->own, rows, i, how);
         modify_row_so(&w->m->args, &w->own.of[i], &rows->at[i], changed, &bases->of[0][i], i, 1,
                       how);
     }
