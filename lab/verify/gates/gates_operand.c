@@ -330,8 +330,11 @@ void lab_gate_shown(const lab_check *check, lab_verdict *verdict)
     lab_trace_step(check->trace, "with the mask in another type");
     if (!add_other_mask(&worst, check, LAB_SHOWN, bits ? HEED_DATA_BYTES : HEED_DATA_BITS, verdict))
         return;
-    lab_trace_step(check->trace, "with a bias for the mask");
-    if (!problem->bias.type && !add_other_mask(&worst, check, LAB_BIAS, HEED_DATA_F32, verdict))
+    /* An expression may do anything with a logit of -infinity, for example leave it out. */
+    bool biased = !problem->bias.type && !problem->score[0];
+    if (biased)
+        lab_trace_step(check->trace, "with a bias for the mask");
+    if (biased && !add_other_mask(&worst, check, LAB_BIAS, HEED_DATA_F32, verdict))
         return;
     lab_judge_worst(verdict, problem, &worst, "difference");
 }
