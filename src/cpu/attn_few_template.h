@@ -211,13 +211,14 @@ static __attribute__((noinline)) void modify_logits(const few_state *t, heed_int
     t->job->modify->by->run(t->job->modify, patch);
 }
 
-/* Turns the logits @s of a row, whose maximum is @top, into weights, and returns their sums.
+/* Turns the logits @s of a row into weights, 2^(s factor + minus), and returns their sums.
  * @ablation is a constant. */
-static inline __attribute__((always_inline)) vf weigh_keys(float s[FEW_KEYS], vf top, int ablation)
+static inline __attribute__((always_inline)) vf weigh_keys(float s[FEW_KEYS], vf factor, vf minus,
+                                                           int ablation)
 {
     vf sum = v_zero();
     for (int j = 0; j < FEW_KEYS; j += LANES) {
-        vf weight = power_of_two(v_sub(v_load(s + j), top), ablation);
+        vf weight = power_of_two(v_fma(v_load(s + j), factor, minus), ablation);
         v_store(s + j, weight);
         sum = v_add(sum, weight);
     }
@@ -225,14 +226,26 @@ static inline __attribute__((always_inline)) vf weigh_keys(float s[FEW_KEYS], vf
 }
 
 /* The same with the job's ablation. */
-static inline vf weigh_all(const few_state *t, float s[FEW_KEYS], vf top)
+static inline vf weigh_all(const few_state *t, float s[FEW_KEYS], vf factor, vf minus)
 {
     if (JOB_ABLATES(t->job, ABLATE_NO_EXP))
-        return weigh_keys(s, top, ABLATE_NO_EXP);
+        return weigh_keys(s, factor, minus, ABLATE_NO_EXP);
     if (JOB_ABLATES(t->job, ABLATE_MISPREDICTED))
-        return weigh_keys(s, top, ABLATE_MISPREDICTED);
-    return weigh_keys(s, top, ABLATE_NONE);
+        return weigh_keys(s, factor, minus, ABLATE_MISPREDICTED);
+    return weigh_keys(s, factor, minus, ABLATE_NONE);
 }
+
+/* Multiplies the logits by the factor, each rounded; the factor left is 1. */
+static float scale_logits(float s[FEW_KEYS], float factor)
+{
+    for (int j = 0; j < FEW_KEYS; j += LANES)
+        v_store(s + j, v_mul(v_load(s + j), v_set(factor)));
+    return 1;
+}
+
+/* Above this, a row's maximum, which is rounded while its logits are not, may be so far from the
+ * largest logit that weights overflow or vanish. */
+#define FAR 0x1p20f
 
 /* Turns the products of one row with the keys @seen into weights, zero for others, updates m and l,
  * and returns the rescale factor of O. */
@@ -240,19 +253,21 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
 {
     float *m = t->base + t->y.m + row;
     float *l = t->base + t->y.l + row;
-    vf top = v_set(*m);
-    for (int j = 0; j < FEW_KEYS; j += LANES)
-        v_store(s + j, v_mul(v_load(s + j), v_set(t->factor)));
+    float factor = t->factor > 0 ? t->factor : scale_logits(s, t->factor);
+    vf top = v_set(-INFINITY);
     for (int64_t j = 0; j < seen.begin; j++)
         s[j] = -INFINITY;
     for (int64_t j = seen.end; j < FEW_KEYS; j++)
         s[j] = -INFINITY;
     for (int j = 0; j < FEW_KEYS; j += LANES)
         top = v_max(v_load(s + j), top);
-    float now = v_top(top);
+    float now = v_top(top) * factor;
+    now = now > *m ? now : *m;
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite even if no key was seen yet */
-    const vf sum = weigh_all(t, s, v_set(now));
+    if (fabsf(now) > FAR)
+        factor = scale_logits(s, factor);
+    const vf sum = weigh_all(t, s, v_set(factor), v_set(-now));
     float alpha = exp2f(*m - now);
     *m = now;
     *l = *l * alpha + v_sum(sum);

@@ -31,6 +31,7 @@ enum {
 
 #define ROWS (HEED_ABLATE == ABLATE_TINY_BLOCKS ? 1 : 16)
 #define KEYS 64
+#define FAR 0x1p20f               /* base-2 logits above this are rounded */
 #define PROGRAM_LANES 4           /* of heed_modifier_scalar */
 #define PITCH (HEED_DIM_MAX + 16) /* of rows, so they do not all map to the same cache sets */
 
@@ -128,7 +129,7 @@ static heed_patch patch_of(row_scratch *s, const heed_job *job, int64_t r)
                          .keys = KEYS };
 }
 
-/* Runs the program on the natural logits of row @r, and converts them to base 2. */
+/* Runs the program on the natural logits of row @r. */
 static void modify_logits(row_scratch *s, const heed_job *job, int64_t r, heed_interval seen)
 {
     heed_patch patch = patch_of(s, job, r);
@@ -138,8 +139,17 @@ static void modify_logits(row_scratch *s, const heed_job *job, int64_t r, heed_i
     if (job->modify->hides)
         patch.shows = job->modify->by->see(job->modify, &patch);
     job->modify->by->run(job->modify, &patch);
-    for (int64_t j = 0; j < KEYS && job->modify->changes; j++)
-        s->p[j] *= HEED_LOG2_E;
+}
+
+/* The base-2 logarithm of a weight: @logit, natural if the program @changes logits, less the base-2
+ * @shift. A rounded product could be far from the exact one, and so from the shift, which is
+ * rounded too; but where that is large, both must be. */
+static float log2_weight(float logit, float shift, bool changes)
+{
+    if (!changes)
+        return logit - shift;
+    return fabsf(shift) > FAR ? logit * HEED_LOG2_E - shift
+                              : (float)((double)logit * HEED_LOG2_E - shift);
 }
 
 /* Adds the weighted values of the keys @seen of the tile, whose largest logit is @top, to the sums
@@ -152,12 +162,13 @@ static inline __attribute__((always_inline)) void add_values(row_scratch *s, con
     const heed_patch patch = patch_of(s, job, r);
     float shift = top == -INFINITY ? -FLT_MAX : top; /* finite even if no key was seen yet */
     float shrink = exp2f(s->m[r] - shift);
+    const bool changes = job->modify && job->modify->changes;
     float l = 0, o[HEED_DIM_MAX];
     memset(o, 0, (size_t)problem->dim_v * sizeof *o);
     for (int64_t j = seen.begin; j < seen.end; j++) {
         if (hides && !heed_modify_sees(job->modify, &patch, j, 0))
             continue;
-        float p = power_of_two(job, s->p[j] - shift);
+        float p = power_of_two(job, log2_weight(s->p[j], shift, changes));
         const float *v = value_of(s, job, j);
         l += p;
         const int64_t dims = count_of(job, problem->dim_v, 1);
@@ -185,10 +196,11 @@ static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_j
         top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
     }
     if (job->modify) {
+        const float unit = job->modify->changes ? HEED_LOG2_E : 1;
         modify_logits(s, job, r, seen);
         top = s->m[r];
         for (int64_t j = seen.begin; j < seen.end; j++)
-            top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
+            top = s->p[j] * unit > top || isnan(s->p[j]) ? s->p[j] * unit : top;
     }
     if (job->modify && job->modify->hides)
         add_values(s, job, r, seen, top, true);
