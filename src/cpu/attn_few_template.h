@@ -44,7 +44,7 @@ typedef struct few_state {
     const heed_task *task;
     heed_few_layout y;
     float *base;
-    float factor; /* converts products, or the program's results, to base-2 logits */
+    float factor; /* converts products to base-2 logits; 1 if the program has them */
     bool hides;   /* the program hides keys */
     int64_t key;  /* first key of the tile */
 } few_state;
@@ -235,6 +235,12 @@ static inline vf weigh_all(const few_state *t, float s[FEW_KEYS], vf factor, vf 
     return weigh_keys(s, factor, minus, ABLATE_NONE);
 }
 
+/* True if logits are changed, and so may be much larger than the errors of products. */
+static bool changes_logits(const heed_job *job)
+{
+    return job->modify && job->modify->changes;
+}
+
 /* Multiplies the logits by the factor, each rounded; the factor left is 1. */
 static float scale_logits(float s[FEW_KEYS], float factor)
 {
@@ -253,7 +259,7 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
 {
     float *m = t->base + t->y.m + row;
     float *l = t->base + t->y.l + row;
-    float factor = t->factor > 0 ? t->factor : scale_logits(s, t->factor);
+    float factor = changes_logits(t->job) ? HEED_LOG2_E : scale_logits(s, t->factor);
     vf top = v_set(-INFINITY);
     for (int64_t j = 0; j < seen.begin; j++)
         s[j] = -INFINITY;
@@ -458,7 +464,7 @@ static few_state state_of(const heed_job *job, heed_task *own, int64_t head, boo
     t.y.k -= head * t.y.end;
     t.y.v -= head * t.y.end;
     t.hides = job->modify && job->modify->hides;
-    t.factor = !job->modify ? job->factor : job->modify->changes ? HEED_LOG2_E : 1;
+    t.factor = job->modify ? 1 : job->factor;
     own->head_kv += head;
     if (!sections) { /* there is only one section */
         t.y.all_o = t.y.o;

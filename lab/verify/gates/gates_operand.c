@@ -382,7 +382,8 @@ void lab_gate_sinks(const lab_check *check, lab_verdict *verdict)
     if (lab_variants_run(check, &without, 1, status, verdict)) {
         lab_worst worst = { 0 };
         for (int64_t i = 0; i < without.expect->count; i++)
-            add_sink(&worst, check, &without, i);
+            if (!lab_expect_undefined(without.expect, i))
+                add_sink(&worst, check, &without, i);
         lab_judge_worst(verdict, problem, &worst, "difference");
     }
     lab_variants_destroy(&without, 1);

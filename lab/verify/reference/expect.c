@@ -321,6 +321,11 @@ bool lab_expect_weightless(const lab_expect *expect, int64_t i)
     return expect->lse[i] == -INFINITY && isinf(expect->o_budget[i]);
 }
 
+bool lab_expect_undefined(const lab_expect *expect, int64_t i)
+{
+    return isnan(expect->lse[i]) || expect->lse[i] == INFINITY;
+}
+
 static bool is_lse_misplaced(double lse, double expected, bool weightless)
 {
     if (weightless && isnan(lse))

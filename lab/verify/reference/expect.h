@@ -159,6 +159,10 @@ heed_status lab_expect_create(lab_expect **result, const heed_problem *problem,
  * such rows does not apply. */
 bool lab_expect_weightless(const lab_expect *expect, int64_t i);
 
+/* lab_expect_undefined() returns true if the LSE of row @i of @expect is NaN or +infinity: then its
+ * results are not numbers, and two of them cannot be compared. */
+bool lab_expect_undefined(const lab_expect *expect, int64_t i);
+
 /* lab_expect_misplaced() returns the first column of @o, the output of row @i of @expect, that is
  * finite and should not be, or vice versa; -1 for the LSE, which is not checked if @lse is NULL;
  * expect->dim for none, and for a row that is not judged. In a weightless row it returns a column
