@@ -206,6 +206,19 @@ static int registers_there(const heed_problem *problem, const int *v)
     return consumers_of(v) == 2 && fewer ? registers - 8 : registers;
 }
 
+/* Registers that steps need beside the scores. In order 3 with the widest values elements are
+ * loaded while few other registers are in use; a softcap keeps the products, to do a tile again. */
+static int registers_of_steps(const heed_problem *problem, const int *v)
+{
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    bool packs = needs.packs && v[TILE_KEYS] % BYTES_KEYS == 0;
+    if (v[STEP_ORDER] == 3 && heed_wgmma_value_columns(problem) == DIM_MAX)
+        return needs.registers + (needs.caps ? 12 : 0);
+    return needs.registers + (packs ? 0 : needs.loading) +
+           (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) + (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
+           (needs.ahead && !packs && needs.pairs && v[BIAS_TILES] == 1 ? v[TILE_KEYS] / 4 : 0);
+}
+
 /* Estimated registers that it needs: sums, scores, weights and values kept next to these, and
  * others. */
 static int registers_of(const heed_problem *problem, const int *v)
@@ -213,14 +226,8 @@ static int registers_of(const heed_problem *problem, const int *v)
     static const int quarters[] = { 0, 2, 3, 3 }; /* of a register per key, by the order */
     int rest = v[STEP_ORDER] == 2 ? 40 : 28;      /* order 2 computes scores while other products
                                                      run */
-    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    bool packs = needs.packs && v[TILE_KEYS] % BYTES_KEYS == 0;
-    int steps = needs.registers + (packs ? 0 : needs.loading) +
-                (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) +
-                (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
-                (needs.ahead && !packs && needs.pairs && v[BIAS_TILES] == 1 ? v[TILE_KEYS] / 4 : 0);
     return heed_wgmma_value_columns(problem) / 2 + quarters[v[STEP_ORDER]] * v[TILE_KEYS] / 4 +
-           rest + steps;
+           rest + registers_of_steps(problem, v);
 }
 
 /* ---- Legal configs ---- */

@@ -212,32 +212,67 @@ static void test_choices_for_pools(void **state)
     assert_true(all.longer.most < 0.05);
 }
 
-/* Every device has a tensor-core config for a pool of pages, where one block for each sequence
- * would take as long as the longest. */
+/* Fails if attn_mma runs the problem @spec on a device, but no config of it is considered there:
+ * then the simple kernel would run it, a hundred times as slowly. */
+static void expect_config(const heed_gpu *gpu, const char *spec)
+{
+    const heed_machine machine = { .backend = HEED_BACKEND_CUDA, .gpu = gpu, .threads = 1 };
+    heed_problem problem;
+    double seconds;
+    const char *text, *why;
+    const heed_kernel *kernel = heed_kernel_find("fwd_16bit_sm80_mma", &text);
+    if (heed_problem_parse(&problem, spec) != HEED_OK)
+        fail_msg("%s: %s", spec, heed_message());
+    if (heed_plan_reject(kernel, &problem, &machine))
+        return;
+    heed_plan_best_config(kernel, &problem, &machine, &seconds, &why);
+    if (isinf(seconds))
+        fail_msg("%s, %s: %s", gpu->name, spec, why);
+}
+
+/* For a pool of pages, one block for each sequence would take as long as the longest. */
 static void test_pools_on_all_devices(void **state)
 {
     static const char *const rest[] = { "d64 f16", "d128 bf16", "d192 bf16", "d256 f16",
                                         "d512 bf16" };
     heed_gpu gpu;
     (void)state;
-    for (size_t n = 0; heed_gpu_at(&gpu, n, NULL); n++) {
-        const heed_machine machine = { .backend = HEED_BACKEND_CUDA, .gpu = &gpu, .threads = 1 };
+    for (size_t n = 0; heed_gpu_at(&gpu, n, NULL); n++)
         for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
-            recorded it;
-            double seconds;
-            const char *text, *why;
-            const heed_kernel *kernel = heed_kernel_find("fwd_16bit_sm80_mma", &text);
-            snprintf(it.spec, sizeof it.spec, "b16 h16/%d s1/8192 %s lengths paged=16/3000",
+            char spec[128];
+            snprintf(spec, sizeof spec, "b16 h16/%d s1/8192 %s lengths paged=16/3000",
                      i % 2 ? 2 : 16, rest[i]);
-            assert_int_equal(heed_problem_parse(&it.problem, it.spec), HEED_OK);
-            if (heed_plan_reject(kernel, &it.problem, &machine))
-                continue;
-            heed_plan_best_config(kernel, &it.problem, &machine, &seconds, &why);
-            if (isinf(seconds))
-                fail_msg("%s, %s: %s", gpu.name, it.spec, why);
+            expect_config(&gpu, spec);
         }
-    }
 }
 
-RUN_TESTS(test_pools_on_all_devices, test_choices_on_an_h200, test_choices_for_pools,
-          test_choices_for_changed_logits, test_choices_of_splits)
+/* Steps need registers, which wide heads leave few of. */
+static void test_words_on_all_devices(void **state)
+{
+    static const char *const dims[] = { "d64", "d128", "d192", "d192/128", "d256", "d512" };
+    static const char *const words[] = {
+        "softcap=30",
+        "alibi",
+        "bias=f32:bhq",
+        "shown=bytes:hq",
+        "sinks",
+        "array=t:f32:2048 score=s*0.5+tanh(s)*t[k]-float(abs(q-k))*0.01 visible=t[k]<float(q)",
+    };
+    const unsigned sets = 1U << sizeof words / sizeof *words;
+    heed_gpu gpu;
+    (void)state;
+    for (size_t n = 0; heed_gpu_at(&gpu, n, NULL); n++)
+        for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+            for (unsigned set = 1; set < sets; set++) {
+                char spec[512];
+                snprintf(spec, sizeof spec, "b4 h8 s2048 %s bf16 %s", dims[i],
+                         set % 3 == 0 ? "window=100:0" : "causal");
+                for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+                    if (set >> w & 1)
+                        snprintf(spec + strlen(spec), sizeof spec - strlen(spec), " %s", words[w]);
+                expect_config(&gpu, spec);
+            }
+}
+
+RUN_TESTS(test_pools_on_all_devices, test_words_on_all_devices, test_choices_on_an_h200,
+          test_choices_for_pools, test_choices_for_changed_logits, test_choices_of_splits)
