@@ -11,8 +11,9 @@
  *     score_tile_of  computes them
  *     score_of       the logit of a score, less the row's base in the tile, in the unit that
  *                    args->changes has: HEED_MODIFIES
- *     score_tile_ready  prepares elements of two rows that were read ahead for the following
- *                    functions; called by all lanes of the warp
+ *     score_tile_ready  prepares elements of a row that were read ahead for the following
+ *                    functions; bytes of the other row too, if this one is the first of two. Called
+ *                    by all lanes of the warp
  *     is_any_visible  false if the row sees none of the lane's keys in the tile, as far as
  *                    packed bits show
  *     base_of        that base, in the same unit
@@ -354,8 +355,10 @@ HEED_DEVICE u32 packed_bit(const u32 c)
     return 1u << (c % 32 / 8 * 8 + c % 128 / 32 * 2 + c % 2);
 }
 
-HEED_DEVICE void step_pack_row_bits(step_ahead *of, u32 within)
+HEED_DEVICE void step_pack_bits(step_ahead *of, u32 within, const int how)
 {
+    if (!AHEAD_BITS || !(how & STEP_AHEAD))
+        return;
     HEED_UNROLL
     for (int i = 0; i < AHEAD_WORDS / 4; i++) {
         u32 own = (of->v[i] >> within & 0x03030303u) << i % 4 * 2;
@@ -364,15 +367,6 @@ HEED_DEVICE void step_pack_row_bits(step_ahead *of, u32 within)
     HEED_UNROLL
     for (int i = 0; i < (AHEAD_WORDS + 15) / 16; i++)
         of->v[i] = ptx_keep(of->v[i]);
-}
-
-/* Packs two rows. */
-HEED_DEVICE void step_pack_bits(step_ahead *first, step_ahead *second, u32 within, const int how)
-{
-    if (!AHEAD_BITS || !(how & STEP_AHEAD))
-        return;
-    step_pack_row_bits(first, within);
-    step_pack_row_bits(second, within);
 }
 
 /* For bytes read sixteen at a time, sets those to 1 that are not 0. Usually none is above 1. */

@@ -132,11 +132,11 @@ HEED_DEVICE void ready_tile_rows(lane_rows *own, tile_rows *rows, const int how)
 {
 #if HEED_MODIFIES || HEED_HIDES
     HEED_UNROLL
-    for (int i = 0; i < 2 * ROWS16; i += 2)
-        score_tile_ready(&rows->at[i], &rows->at[i + 1], how);
-    HEED_UNROLL
-    for (int i = 0; i < 2 * ROWS16 && KNOWS_UNSEEN; i++)
-        own->seen[i] |= how & STEP_SEEN ? 1 : is_any_visible(&rows->at[i], how);
+    for (int i = 0; i < 2 * ROWS16; i++) {
+        score_tile_ready(&rows->at[i], &rows->at[i ^ 1], i % 2 == 0, how);
+        if (KNOWS_UNSEEN)
+            own->seen[i] |= how & STEP_SEEN ? 1 : is_any_visible(&rows->at[i], how);
+    }
 #else
     (void)own;
     (void)rows;

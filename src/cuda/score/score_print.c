@@ -165,13 +165,19 @@ static void print_staged(const heed_score *p)
 
 static void print_ready(const heed_score *p)
 {
-    PRINT(p, "HEED_DEVICE void score_tile_ready(score_tile *at, score_tile *other,\n"
-             "                                  const int how)\n{\n"
-             "    (void)at;\n    (void)other;\n    (void)how;\n");
+    PRINT(p,
+          "HEED_DEVICE void score_tile_ready(score_tile *at, score_tile *other, const int first,\n"
+          "                                  const int how)\n{\n"
+          "    (void)at;\n    (void)other;\n    (void)first;\n    (void)how;\n");
     for (int i = 0; i < p->program.count; i++) {
         const char *ahead = heed_score_read_ahead(p, i);
-        if (ahead && strcmp(ahead, "halves") != 0)
-            PRINT(p, "    step_pack_%s(&at->a%d, &other->a%d, at->within, how);\n", ahead, i, i);
+        if (ahead && strcmp(ahead, "bits") == 0)
+            PRINT(p, "    step_pack_bits(&at->a%d, at->within, how);\n", i);
+        else if (ahead && strcmp(ahead, "bytes") == 0)
+            PRINT(p,
+                  "    if (first)\n"
+                  "        step_pack_bytes(&at->a%d, &other->a%d, at->within, how);\n",
+                  i, i);
     }
     PRINT(p, "}\n\n");
 }
