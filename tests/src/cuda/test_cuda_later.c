@@ -315,6 +315,38 @@ static void test_captures_are_not_disturbed(void **state)
     }
 }
 
+/* If the chosen kernel does not compile, the graph has the one that serves instead. */
+static void test_a_capture_whose_compilation_fails(void **state)
+{
+    const heed_driver *driver;
+    cu_stream *stream;
+    cu_graph *graph = NULL;
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(heed_driver_get(&driver), HEED_OK);
+    trial t = begin_held(DECODING);
+    const heed_plan *serving = heed_later_serving(t.plan);
+    unsigned long serves = launch_of(&t);
+    fake->compile_error = "line 3: error: no such thing";
+    assert_int_equal(heed_cuda_enter(t.context->cuda), HEED_OK);
+    assert_int_equal(driver->stream_create(&stream, 0), CU_SUCCESS);
+    assert_int_equal(driver->capture_begin(stream, CU_CAPTURE_THREAD_LOCAL), CU_SUCCESS);
+    heed_buffers captured = t.buffers;
+    captured.stream = stream;
+    pthread_create(&thread, NULL, let_go, NULL);
+    trial_launch_count = 0;
+    assert_int_equal(heed_execute(t.plan, &captured), HEED_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(launch_number(&trial_launches[0]), serves);
+    assert_ptr_equal(heed_later_serving(t.plan), serving);
+    assert_true(explains(t.plan, "it could not be made: "));
+    assert_int_equal(driver->capture_end(stream, &graph), CU_SUCCESS);
+    assert_int_equal(driver->graph_destroy(graph), CU_SUCCESS);
+    assert_int_equal(driver->stream_destroy(stream), CU_SUCCESS);
+    heed_cuda_leave(t.context->cuda);
+    trial_end(&t);
+}
+
 /* ---- Threads ---- */
 
 typedef struct busy {
@@ -471,7 +503,7 @@ int main(void)
                                         test_without_a_need, test_never_in_the_background,
                                         test_a_compilation_that_fails, test_destroyed_early,
                                         test_one_compiles_for_all, test_captures_are_not_disturbed,
-                                        test_threads, test_fork, test_graph, test_prefix,
-                                        test_misuse),
+                                        test_a_capture_whose_compilation_fails, test_threads,
+                                        test_fork, test_graph, test_prefix, test_misuse),
                          scene_begin, NULL);
 }
