@@ -10,7 +10,7 @@ import ctypes
 import sys
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
-from ._errors import ArgumentTypeError, InvalidError, UnsupportedError
+from ._errors import ArgumentTypeError, InvalidError, NoMemoryError, UnsupportedError
 
 
 class View(NamedTuple):
@@ -193,6 +193,15 @@ def require_memory(name: str, x: Any) -> None:
         )
 
 
+def require_constant(name: str, x: Any) -> None:
+    """Raise if a tensor requires a gradient."""
+    if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+        raise InvalidError(
+            f"{name}: the tensor requires a gradient, which heed does not compute; call under "
+            "torch.no_grad(), or pass tensor.detach()"
+        )
+
+
 def _of_torch(name: str, x: Any) -> View:
     torch = sys.modules["torch"]
     if x.is_nested:
@@ -204,11 +213,7 @@ def _of_torch(name: str, x: Any) -> View:
             f"{name}: the tensor has a tangent (torch.func.jvp), and heed has no forward-mode "
             "gradients; use torch's own attention"
         )
-    if x.requires_grad and torch.is_grad_enabled():
-        raise InvalidError(
-            f"{name}: the tensor requires a gradient, which heed does not compute; call under "
-            "torch.no_grad(), or pass tensor.detach()"
-        )
+    require_constant(name, x)
     if x.is_neg():
         raise InvalidError(f"{name}: the tensor is a lazy negation; pass tensor.resolve_neg()")
     if x.layout is not torch.strided:
@@ -447,7 +452,12 @@ def empty(like: View, shape: Tuple[int, ...], dtype: str) -> Any:
     """A new array of @like's library on its device. @dtype is "f32", "bytes" or @like's."""
     fast = NUMPY if _is_array(like.array) else TORCH if _is_tensor(like.array) else None
     if fast:
-        return fast.empty(like.array, shape, "same" if dtype == like.dtype else dtype)
+        try:
+            return fast.empty(like.array, shape, "same" if dtype == like.dtype else dtype)
+        except (MemoryError, ValueError, RuntimeError) as error:
+            if like.device != "cpu":  # programs catch torch.OutOfMemoryError
+                raise
+            raise NoMemoryError(f"out: no memory for a result of shape {shape}: {error}") from None
     if library_of(like.array) == "cupy":
         cupy = sys.modules["cupy"]
         types = {"f32": cupy.float32, "bytes": cupy.uint8}

@@ -87,6 +87,14 @@ def tensor(name: str, x: Any, dims: int) -> Tensor:
     return x.contiguous()
 
 
+_NUMBER_MAX = 1 << 30  # more than keys or pages; the sum of two such numbers fits into int32
+
+
+def to_int32(x: Tensor) -> Tensor:
+    """The numbers as int32: one that int32 lacks becomes another one that is out of range."""
+    return x if x.dtype is torch.int32 else x.clamp(-1, _NUMBER_MAX).to(torch.int32)
+
+
 def unpack(name: str, x: Any, dims: int, parts: int) -> Tuple[Tensor, ...]:
     """The tensors that are stacked along the third dimension from the end, without a copy."""
     whole = tensor(name, x, dims)
@@ -166,8 +174,8 @@ def own_lse(lse: Tensor, words: Words, p: Tensor) -> Tensor:
 
 
 #: Argument names in messages of attention(), and those of FlashAttention.
-_OWN_NAMES = {"slopes": "alibi_slopes", "scale": "softmax_scale"}
-_OWN_NAME = re.compile(r"^(slopes|scale)(?=:| is )")
+_OWN_NAMES = {"slopes": "alibi_slopes", "scale": "softmax_scale", "table": "block_table"}
+_OWN_NAME = re.compile(r"^(slopes|scale|table)(?=:| is |\[)")
 
 
 def _own_words(words: Words) -> Dict[str, Any]:
@@ -315,6 +323,8 @@ def attend_varlen(
     q, k, v = tensor("q", q, 3), tensor("k", k, dims), tensor("v", v, dims)
     if k.shape[0] != v.shape[0]:
         raise InvalidError(f"v: it has {v.shape[0]} tokens, k has {k.shape[0]}; pass as many")
+    if table is not None and not isinstance(table, Tensor):
+        raise type_error("block_table", table, "a torch.Tensor", "pass one of int32, or None")
     tokens_k = k.shape[0] if table is None else table.numel() * k.shape[1]
     cu_q = cumulative("cu_seqlens_q", packed.cu_q, q.shape[0])
     cu_k = cumulative("cu_seqlens_k", packed.cu_k, tokens_k)
@@ -324,8 +334,12 @@ def attend_varlen(
         )
     batch = cu_q.numel() - 1
     for name, x in (("seqused_q", used_q), ("seqused_k", used_k)):
-        if x is not None and (not isinstance(x, Tensor) or x.shape != (batch,)):
-            raise InvalidError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
+        if x is None:
+            continue
+        if not isinstance(x, Tensor) or x.dtype not in (torch.int32, torch.int64):
+            raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
+        if x.shape != (batch,):
+            raise InvalidError(f"{name}: shape is {tuple(x.shape)}; pass ({batch},)")
     if 0 in (*q.shape, *k.shape, *v.shape, batch):
         _require_fit(q, k, v, words, batch, table is not None)
     if 0 in q.shape[:-1] or not k.shape[0] or not batch or not v.shape[-1]:
@@ -339,7 +353,7 @@ def attend_varlen(
         v,
         words,
         want_lse,
-        lengths=None if lengths is None else lengths.to(torch.int32),
+        lengths=None if lengths is None else to_int32(lengths),
         table=table,
         cu_seqlens_q=cu_q,
         cu_seqlens_k=cu_k if table is None else None,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import re
 from typing import Any, Dict, NamedTuple, Optional, Tuple, Union, cast
 
 import torch
 from torch import Tensor
 
 from . import _flash_again, _values
-from ._errors import ArgumentTypeError, InvalidError, type_error
-from ._flash import Words, attend, cumulative, limits, packed_positions, tensor
+from ._arrays import require_constant
+from ._errors import ArgumentTypeError, HeedError, InvalidError, renamed, type_error
+from ._flash import Words, attend, cumulative, limits, packed_positions, tensor, to_int32
+
+
+#: Argument names in messages of attention(), and their names here.
+_NAMES = {"k": "k_cache", "v": "v_cache", "k_new": "k", "v_new": "v"}
+_NAMED = re.compile(r"^[kv](_new)?(?=:| is | strides )|(?<=that of )[kv](_new)?\b")
 
 
 class Cache(NamedTuple):
@@ -62,7 +70,7 @@ def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
     _check_rows(cache, batch, table.shape[0])
     if cache.batch_idx is not None:  # which names rows of the table
         table = table[cache.batch_idx.long()]
-    table = table.to(torch.int32)
+    table = to_int32(table)
     return table if table.stride(-1) == 1 else table.contiguous()
 
 
@@ -136,11 +144,18 @@ def _lengths(cache: Cache, batch: int, keys: int, device: torch.device) -> Optio
     if given is None:
         return None
     if isinstance(given, Tensor):
-        return _integers("cache_seqlens", given, batch)
-    try:
-        count = operator.index(given)
-    except TypeError:
-        raise type_error("cache_seqlens", given, "an int or a torch.Tensor") from None
+        found = _integers("cache_seqlens", given, batch)
+        wrong = None if given.is_cuda else ((given < 0) | (given > keys)).nonzero()
+        if wrong is not None and len(wrong):
+            at = int(wrong[0])
+            raise InvalidError(
+                f"cache_seqlens[{at}] is {int(given[at])}; it must be {_values.span(0, keys)}, the "
+                "cache's keys"
+            )
+        return found
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise type_error("cache_seqlens", given, "an int or a torch.Tensor")
+    count = operator.index(given)
     if not 0 <= count <= keys:
         raise InvalidError(
             f"cache_seqlens: {count} is not in {_values.span(0, keys)}, the cache's keys; pass one that is"
@@ -156,14 +171,15 @@ def _integers(name: str, x: Any, batch: int) -> Tensor:
         raise ArgumentTypeError(f"{name}: dtype is {x.dtype}; pass int32")
     if x.shape != (batch,):
         raise InvalidError(f"{name}: shape is {tuple(x.shape)}; pass ({batch},)")
-    return x.to(torch.int32)
+    return to_int32(x)
 
 
 def _check_rows(cache: Cache, batch: int, elements: int) -> None:
     """Raise unless cache_batch_idx is valid; its values are checked only on a CPU."""
     if cache.batch_idx is None:
         return
-    found = _integers("cache_batch_idx", cache.batch_idx, batch)
+    _integers("cache_batch_idx", cache.batch_idx, batch)
+    found = cache.batch_idx
     if not found.is_cuda and ((found < 0) | (found >= elements)).any():
         raise InvalidError(
             f"cache_batch_idx: {found.tolist()[:8]} must be {_values.span(0, elements - 1)}, "
@@ -277,6 +293,14 @@ def _append(
         raise InvalidError("cache_seqlens: None; k and v need them, as they say where they go")
     if k.shape[:-1] != v.shape[:-1]:
         raise InvalidError(f"v: shape is {tuple(v.shape)}, that of k {tuple(k.shape)}; pass as many")
+    if dims == 4 and k.shape[0] != lengths.numel():
+        raise InvalidError(f"k: batch is {k.shape[0]}, that of q {lengths.numel()}; both must be equal")
+    for name, x, own in (("k", k, k_cache), ("v", v, v_cache)):
+        if x.shape[-2:] != own.shape[-2:]:
+            raise InvalidError(
+                f"{name}: shape is {tuple(x.shape)}; its heads and head dim must be those of "
+                f"{name}_cache, {tuple(own.shape[-2:])}"
+            )
     keys = k_cache.shape[1] * (1 if table is None else table.shape[1])
     whole = lengths + _counts(lengths, k, cache.cu_new)
     if not q.is_cuda and whole.numel() and int(whole.max()) > keys:
@@ -291,6 +315,8 @@ def _append(
     native = _new_words(q, (k_cache, v_cache), (k, v), cache, words, keys)
     if native is not None:
         return q, whole, native
+    for name, x in zip(("q", "k_cache", "v_cache", "k", "v"), (q, k_cache, v_cache, k, v)):
+        require_constant(name, x)  # before the caches are written
     new = _places(lengths, k, cache.cu_new)
     flat_k, flat_v = (x.reshape(-1, *x.shape[-2:]) for x in (k, v))
     if cache.rotary_cos is not None:
@@ -361,7 +387,10 @@ def attend_cache(
     cache, want_lse = cache._replace(rotary_interleaved=interleaved), bool(want_lse)
     own = (q, k_cache, v_cache, k, v)
     learns = not want_lse and _flash_again.may_be_known(*own, cache, words)
-    again = _flash_again.repeat(*own, cache, words) if learns else None
+    again = None
+    if learns:
+        with contextlib.suppress(InvalidError):  # the checks below name the argument
+            again = _flash_again.repeat(*own, cache, words)
     if again is not None:
         return again, None
     q = tensor("q", q, 4 if cache.cu_q is None else 3)
@@ -386,23 +415,26 @@ def attend_cache(
         k_cache, v_cache = k_cache[cache.batch_idx.long()], v_cache[cache.batch_idx.long()]
     elif table is None and k_cache.shape[0] != batch:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
-    if learns and _flash_again.is_as_given(own, (q, k_cache, v_cache), cache, words, table, native):
-        more = {"lengths": lengths, "table": table, **(native or {})}
-        return _flash_again.attend_and_learn(q, k_cache, v_cache, words, cache, more), None
     most_q = _most_queries(q, cache, None if native is None else keys)
     starts = cache.leftpad
     if starts is not None:
         starts = _integers("cache_leftpad", starts, batch).view(-1, 1).expand(-1, most_q).contiguous()
-    return attend(
-        q,
-        k_cache,
-        v_cache,
-        words,
-        want_lse=want_lse,
-        lengths=lengths,
-        starts=starts,
-        table=table,
-        cu_q=cache.cu_q,
-        most_q=None if cache.cu_q is None else most_q,
-        new=native,
-    )
+    try:
+        if learns and _flash_again.is_as_given(own, (q, k_cache, v_cache), cache, words, table, native):
+            more = {"lengths": lengths, "table": table, **(native or {})}
+            return _flash_again.attend_and_learn(q, k_cache, v_cache, words, cache, more), None
+        return attend(
+            q,
+            k_cache,
+            v_cache,
+            words,
+            want_lse=want_lse,
+            lengths=lengths,
+            starts=starts,
+            table=table,
+            cu_q=cache.cu_q,
+            most_q=None if cache.cu_q is None else most_q,
+            new=native,
+        )
+    except HeedError as error:
+        raise renamed(error, _NAMED, _NAMES) from None

@@ -57,6 +57,15 @@ def join(q: Tensor, qv: Optional[Tensor], k: Tensor, v: Tensor) -> Operands:
     if qv is None:
         return Operands(q, k, v, None)
     check(q, qv, v)
+    for name, x in (("k", k), ("v", v)):
+        if x.dtype != q.dtype or x.device != q.device:
+            raise ArgumentTypeError(
+                f"{name}: dtype is {x.dtype} on {x.device}, that of q {q.dtype} on {q.device}; convert it"
+            )
+    if k.shape[:-1] != v.shape[:-1]:
+        raise InvalidError(
+            f"v: shape is {tuple(v.shape)}, that of k {tuple(k.shape)}; all but head dims must be equal"
+        )
     both = _neighbours(k, v)
     if both is not None:
         return Operands(torch.cat((q, qv), -1), both, v, None)

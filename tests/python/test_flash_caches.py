@@ -148,6 +148,47 @@ class Caches(Case):
                                                    rotary_sin=table, cache_seqlens=self.lengths)
         self.assertTrue(torch.equal(k, self.k) and torch.equal(v, self.v))
 
+    @unittest.skipUnless(DEVICE == "cpu", "values on a GPU are not checked")
+    def test_wrong_new_keys(self):
+        """They are refused before a cache is written, whoever stores them."""
+        idx, below = torch.tensor([2, 0], dtype=torch.int32), torch.tensor([7, -1], dtype=torch.int32)
+        q, new, wanted = self.q, self.new_k, self.new_k.clone().requires_grad_()
+        far = torch.tensor([7, (1 << 32) + 3])
+        cases = (
+            ({"k": new[:1], "v": new[:1]}, "k: batch is 1, that of q 2"),
+            ({"k": new[:, :, :1], "v": new[:, :, :1]}, "k: shape is .2, 3, 1, 32.; .* k_cache, .2, 32."),
+            ({"k": new[..., :1]}, "k: shape is .2, 3, 2, 1.; .* k_cache, .2, 32."),
+            ({"v": new[..., :1]}, "v: shape is .2, 3, 2, 1.; .* v_cache, .2, 32."),
+            ({"k": wanted}, "(k|k_cache): the tensor requires a gradient"),
+            ({"cache_seqlens": below}, r"cache_seqlens\[1\] is -1; it must be 0 to 40"),
+            ({"cache_seqlens": far}, r"cache_seqlens\[1\] is 4294967299; it must be 0 to 40"),
+            ({"cache_batch_idx": far - 7}, r"cache_batch_idx: \[0, 4294967292\] must be 0 to 2"),
+        )
+        for words, message in cases:
+            for more in ({}, {"cache_batch_idx": idx}):
+                k, v = self.k.clone(), self.v.clone()
+                own = {"k": new, "v": new, "cache_seqlens": self.lengths, **more, **words}
+                with self.assertRaisesRegex(heed.InvalidError, f"^{message}"):
+                    flash_attn.flash_attn_with_kvcache(q, k, v, **own)
+                self.assertTrue(torch.equal(k, self.k) and torch.equal(v, self.v) and not k.requires_grad)
+
+    @unittest.skipUnless(DEVICE == "cpu", "values on a GPU are not checked")
+    def test_names_of_caches(self):
+        """Messages have this function's names, also those of calls that are repeated in C."""
+        q, k, v = self.q, self.k[:2], self.v[:2]
+        flash_attn.flash_attn_with_kvcache(q, k, v, cache_seqlens=self.lengths)
+        for own, words, message in (
+                ((q, k, v), {"cache_seqlens": self.lengths + 33}, r"cache_seqlens\[1\] is 53; it must be 0 to 40"),
+                ((q, k.half(), v), {}, "k_cache: dtype is f16, that of q f32"),
+                ((q, k[..., :16], v), {}, "k_cache: head dim is 16, that of q 32"),
+                ((q, k, v[:, :9]), {}, "v_cache: sequence is 9, that of k_cache 40")):
+            with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), f"^{message}"):
+                flash_attn.flash_attn_with_kvcache(*own, **words)
+        cu = torch.tensor([0, 3, 6], dtype=torch.int32)
+        for table, message in (([[0]], "block_table: list is not"), (torch.tensor([[0], [9]]).int(), r"block_table\[1\]")):
+            with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), f"^{message}"):
+                flash_attn.flash_attn_varlen_func(q.flatten(0, 1), k, v, cu, cu, 3, 3, block_table=table)
+
     def test_one_step_after_another(self):
         """Cached calls write too, to other caches and at other lengths."""
         for _ in range(2):
@@ -263,6 +304,10 @@ class PagedCache(Case):
             with self.assertRaisesRegex(heed.InvalidError, rf"block_table: entry \(2, 1\) is {number}; .* 0 to 19"):
                 flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor,
                                                    block_table=table)
+        wide = table.long()
+        wide[2, 1] = (1 << 32) + 3  # its lower 32 bits are a page
+        with self.assertRaisesRegex(heed.InvalidError, r"block_table: entry \(2, 1\) is .* 0 to 19"):
+            flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor, block_table=wide)
 
 
 class Latent(Case):
@@ -295,6 +340,15 @@ class Latent(Case):
             given = heed._flash_qv.join(self.q, self.qv, k, v)
             self.assertEqual(given.k.data_ptr(), whole.data_ptr())
             self.assertTrue(torch.equal(given.k, whole))
+
+    def test_misfits(self):
+        behind = torch.cat((self.k, self.v), -1)
+        few = behind[:, :19, :, 16:]  # its vectors follow those of k, as if it were longer
+        for k, v, message in ((behind[..., :16], few, "v: shape is .2, 19, 1, 24., that of k .2, 20, 1, 16."),
+                              (self.k, self.v.half(), "v: dtype is torch.float16"),
+                              (self.k.half(), self.v, "k: dtype is torch.float16")):
+            with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), message):
+                flash_attn_3.flash_attn_func(self.q, k, v, qv=self.qv)
 
     def test_varlen(self):
         cu = torch.tensor([0, 7, 14], dtype=torch.int32, device=DEVICE)
