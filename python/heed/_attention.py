@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ctypes import sizeof
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
@@ -24,7 +25,7 @@ from ._arrays import (
 )
 from ._context import context_of
 from ._eager import eager
-from ._errors import ArgumentTypeError, InvalidError
+from ._errors import ArgumentTypeError, InvalidError, renamed
 from ._fields import (
     LAYOUTS,
     Words,
@@ -46,6 +47,7 @@ from ._plan import Plan
 from ._problem import OPERANDS, TYPES, Problem
 
 _PLANS_MAX = 256
+_OUT = re.compile(r"^o(?= strides)")  # libheed's name for the argument
 _plans: Dict[Tuple[Any, ...], Plan] = {}
 _plans_lock = Lock()
 
@@ -54,8 +56,10 @@ def _plan_of(key: Tuple[Any, ...], fields: c.Problem, device: str) -> Plan:
     """A new plan, put into the cache. On a CPU the oldest one makes room. A GPU's plans stay until
     the process ends: their work may still be running, and CUDA graphs that captured it may be
     replayed at any time."""
-    problem = Problem._of(fields)
-    plan = Plan(problem, context_of(device))
+    try:
+        plan = Plan(Problem._of(fields), context_of(device))
+    except InvalidError as error:
+        raise renamed(error, _OUT, {"o": "out"}) from None
     with _plans_lock:
         _plans[key] = plan
         if device == "cpu" and len(_plans) > _PLANS_MAX:

@@ -96,3 +96,9 @@ def require_logits(mask: Tensor, query: Tensor, key: Tensor, enable_gqa: bool) -
         logits = (*(joint(logits[:-1], tuple(key.shape[:-3])) or logits[:-1]), logits[-1])
     if joint(own, logits) != logits:
         raise refuse_lead("attn_mask", own, logits, "the logits")
+    pairs = (query.shape[-2], key.shape[-2])
+    if joint(tuple(mask.shape[-2:]), pairs) != pairs:
+        raise InvalidError(
+            f"attn_mask: shape is {tuple(mask.shape)}, which does not broadcast to "
+            f"{(*logits, *pairs)}; pass one that does"
+        )

@@ -65,7 +65,10 @@ def error_of(status: int, message: str) -> HeedError:
 
 def type_error(name: str, value: object, kind: str, remedy: str = "pass one") -> ArgumentTypeError:
     """The exception for an argument that must be @kind, such as "a str"."""
-    return ArgumentTypeError(f"{name}: {type(value).__name__} is not {kind}; {remedy}")
+    own = type(value).__name__
+    if own == "bool" and not isinstance(value, bool):
+        own = f"{type(value).__module__}.bool"  # NumPy's
+    return ArgumentTypeError(f"{name}: {own} is not {kind}; {remedy}")
 
 
 def refuse_other(name: str, dtype: str, of: str, wanted: str) -> ArgumentTypeError:

@@ -387,6 +387,15 @@ def fill_new(
         require(name, size, 2, fields.heads_kv, "k")
         require(name, size, 3, fields.dim_qk if name == "k_new" else fields.dim_v, name[0])
         require_writable(name[0], views[name[0]])
+    if packed and fields.seq_q > fields.seq_k:
+        raise InvalidError(
+            f"max_seqlen_q: {fields.seq_q}, or all tokens where it is None, which is more than the "
+            f"{fields.seq_k} keys that a sequence has room for; pass a smaller number"
+        )
+    if fields.append > fields.seq_k:
+        raise InvalidError(
+            f"k_new: {fields.append} new keys; pass at most {fields.seq_k}, for which k has room"
+        )
     _fill_turns(fields, turns, interleaved)
     return rest
 
@@ -401,10 +410,19 @@ def _fill_turns(fields: c.Problem, turns: Dict[str, View], interleaved: bool) ->
                 f"{name}: shape is {x.shape}; it must be ({fields.seq_k} or more, r / 2), a row for "
                 "each position"
             )
+        columns = fields.dim_qk - (fields.dim_v if fields.shared else 0)
+        if 2 * x.shape[1] > columns:
+            raise InvalidError(
+                f"{name}: shape is {x.shape}, which turns {2 * x.shape[1]} columns; pass (positions, "
+                f"r / 2), where r is at most {columns}"
+            )
         require_dense(name, x)
         fields.rotary = 2 * x.shape[1]
         setattr(fields, name, c.Operand(type=DATA[x.dtype], along=c.ALONG_POSITION))
     fields.interleaved = 1 if interleaved else 0
+    cos, sin = (turns[name] for name in ("rotary_cos", "rotary_sin")) if turns else (None, None)
+    if cos is not None and sin is not None and cos.dtype != sin.dtype:
+        raise refuse_other("rotary_sin", sin.dtype, "rotary_cos", cos.dtype)
     shapes = [x.shape[1] for x in turns.values()]
     if len(set(shapes)) > 1:
         raise InvalidError(f"rotary_sin: {shapes[1]} pairs, rotary_cos {shapes[0]}; pass as many")
@@ -427,18 +445,21 @@ def checked(words: Words) -> Words:
     if not isinstance(causal, str):
         choices = "True, False, 'top-left' or 'bottom-right'"
         causal = _values.flag("causal", causal, choices)
+    softcap = _values.number("softcap", words.softcap)
+    if softcap and c_float(softcap).value == 0:
+        raise InvalidError(f"softcap: {softcap} is 0 in float32; pass 0 for none, or a larger number")
     return words._replace(
         causal=causal,
         window=None if words.window is None else pair(words.window),
         chunk=_size_or_none("chunk", words.chunk),
-        softcap=_values.number("softcap", words.softcap),
+        softcap=softcap,
         scale=scale,
         return_lse=_values.flag("return_lse", words.return_lse),
         max_seqlen_q=_size_or_none("max_seqlen_q", words.max_seqlen_q),
         max_seqlen_k=_size_or_none("max_seqlen_k", words.max_seqlen_k),
         rotary_interleaved=_values.flag("rotary_interleaved", words.rotary_interleaved),
         batch_invariant=_values.flag("batch_invariant", words.batch_invariant),
-        prefix=_values.integer("prefix", words.prefix),
+        prefix=_values.integer("prefix", words.prefix, 0, _values.SIZE_MAX),
         products=_values.word("products", words.products, tuple(c.PRODUCTS)),
     )
 

@@ -38,8 +38,11 @@ def is_dense(
     query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor], enable_gqa: bool
 ) -> bool:
     """Whether torch's result is dense because it broadcasts (there are not four dimensions, or batch
-    elements or, without enable_gqa, heads share keys), or because no fused kernel has such a mask."""
+    elements or, without enable_gqa, heads share keys, or heads of key share values), or because no
+    fused kernel has such a mask."""
     shown = 1 if enable_gqa else 2
+    if key.shape[:-2] != value.shape[:-2]:
+        return True
     if mask is not None and query.device.type == "cpu":
         if mask.dim() not in (2, 4) or _gradient.is_wanted(mask):
             return True

@@ -48,11 +48,13 @@ def span(low: int, high: int) -> str:
 
 
 def integer(name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -> int:
-    """A whole number from @low to @high."""
+    """A whole number from @low to @high, and not a bool, whose caller means another argument."""
     try:
-        number = operator.index(value)
+        number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise type_error(name, value, "a whole number", "pass an int") from None
+        number = None
+    if number is None:
+        raise type_error(name, value, "a whole number", "pass an int")
     if not low <= number <= high:
         raise InvalidError(f"{name}: {number} is not in {span(low, high)}; pass a number that is")
     return number

@@ -182,11 +182,14 @@ class Caches(Case):
             (k, {"rotary_cos": turn, "rotary_sin": turn[:8]}, "rotary_sin: shape is"),
             (k, {"rotary_cos": turn, "rotary_sin": turn[:, ::2]}, "rotary_sin: the array is not dense"),
             (k, {"rotary_cos": np.zeros((9, 5), np.float32), "rotary_sin": np.zeros((9, 5), np.float32)},
-             "rotary is 10"),
+             "rotary_cos: shape is .9, 5., which turns 10 columns; .* at most 8"),
+            (k, {"k_new": np.zeros((2, 10, 2, 8), np.float32), "v_new": np.zeros((2, 10, 2, 8), np.float32)},
+             "k_new: 10 new keys; pass at most 9"),
+            (k, {"rotary_cos": turn.astype(np.float16), "rotary_sin": turn}, "rotary_sin: dtype is f32, that of rotary_cos f16"),
             (sealed, {}, "k: the array is read-only"),
             (k, {"lengths": np.array([9, 0], np.int32)}, r"lengths\[1\] is 0; it must be 1 to 9"),
         ):
-            with self.assertRaisesRegex(heed.InvalidError, message):
+            with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), message):
                 heed.attention(q, cache, v, **{**good, **words})
 
 

@@ -27,7 +27,7 @@ class Messages(Case):
         with self.assertRaises(kind) as caught:
             call()
         text = str(caught.exception)
-        self.assertTrue(text.startswith(f"{name}:") or text.startswith(f"{name} is"), text)
+        self.assertTrue(text.startswith((f"{name}:", f"{name} is", f"{name} strides")), text)
         self.assertIn(value, text)
         said, _, end = text.rpartition("; ")
         self.assertIn(remedy, end if said else text)
@@ -61,9 +61,23 @@ class Messages(Case):
                 (INVALID, "layout", "'bhsd'", "'bshd'", (q[0], k, v), {"cu_seqlens_q": np.int32([0, 2, 5]), "layout": "bhsd"}),
                 (INVALID, "q", "(2, 5, 4, 8)", "3 dimensions", (q, k, v), {"cu_seqlens_q": np.int32([0, 2, 5])}),
                 (INVALID, "max_seqlen_q", "3", "leave it out", (q, k, v), {"max_seqlen_q": 3}),
+                (INVALID, "max_seqlen_q", "8", "smaller", (q.reshape(10, 4, 8)[:8], k, v),
+                 {"cu_seqlens_q": np.int32([0, 2, 5]), "lengths": np.int32([7, 7]), "k_new": k.reshape(14, 2, 8)[:8],
+                  "v_new": v.reshape(14, 2, 8)[:8]}),
+                (WRONG, "chunk", "bool", "int", (q, k, v), {"chunk": True}),
+                (WRONG, "window[0]", "bool", "int", (q, k, v), {"window": (True, 1), "align": "top-left"}),
+                (INVALID, "prefix", "is not in 0 to 2147483648", "pass a number", (q, k, v), {"prefix": 2147483649}),
+                (INVALID, "softcap", "1e-46", "pass 0", (q, k, v), {"softcap": 1e-46}),
+                (INVALID, "out", "4:32:8", "must be 8", (q, k, v),
+                 {"out": np.lib.stride_tricks.as_strided(wide, (2, 5, 4, 8), (16, 128, 32, 4))}),
                 (INVALID, "dim_v", "own", "v=None", (q, k, v), {"dim_v": 4})):
             with self.subTest(name=name, value=value):
                 self.says(kind, name, value, remedy, lambda: heed.attention(*args, **words))
+
+    def test_results_without_memory(self):
+        """Also where the library of the arrays fails to allocate."""
+        q, k, v = (np.broadcast_to(x[:1, :1], (1 << 31, 1 << 20, *x.shape[2:])) for x in (self.q, self.k, self.v))
+        self.says(heed.NoMemoryError, "out", "2147483648", "", lambda: heed.attention(q, k, v))
 
     def test_plans(self):
         q, k, v = self.q, self.k, self.v
@@ -98,6 +112,8 @@ class Messages(Case):
                 (INVALID, "attn_mask", "is_causal", "one mask", lambda: attend(q, q, q, torch.ones(5, 5), is_causal=True)),
                 (INVALID, "key", "3", "divide", lambda: attend(q, q[:, :3], q[:, :3], enable_gqa=True)),
                 (INVALID, "key", "(3,)", "broadcast", lambda: attend(q, q[:1].expand(3, 4, 5, 8), q)),
+                (INVALID, "attn_mask", "(4, 5)", "pass one", lambda: attend(q, q, q, torch.ones(4, 5))),
+                (WRONG, "is_causal", "numpy.bool", "pass one", lambda: attend(q, q, q, is_causal=np.True_)),
                 (INVALID, "query", "5 apart", "contiguous", lambda: attend(q.mT.contiguous().mT, q, q))):
             with self.subTest(name=name, value=value):
                 self.says(kind, name, value, remedy, call)
