@@ -178,6 +178,9 @@ _OWN_NAMES = {"slopes": "alibi_slopes", "scale": "softmax_scale", "table": "bloc
 _OWN_NAME = re.compile(r"^(slopes|scale|table)(?=:| is |\[)")
 
 
+_LENGTHS = re.compile(r"^lengths(?=\[)")
+
+
 def _own_words(words: Words) -> Dict[str, Any]:
     """attention()'s arguments for the options of FlashAttention."""
     window = limits(words)
@@ -340,6 +343,8 @@ def attend_varlen(
             raise ArgumentTypeError(f"{name}: pass a torch.Tensor of int32, of shape ({batch},)")
         if x.shape != (batch,):
             raise InvalidError(f"{name}: shape is {tuple(x.shape)}; pass ({batch},)")
+        if not x.is_cuda and (x < 0).any():
+            raise InvalidError(f"{name}: {x.tolist()[:8]} has a number below 0; pass others")
     if 0 in (*q.shape, *k.shape, *v.shape, batch):
         _require_fit(q, k, v, words, batch, table is not None)
     if 0 in q.shape[:-1] or not k.shape[0] or not batch or not v.shape[-1]:
@@ -347,19 +352,23 @@ def attend_varlen(
     if used_q is not None:
         return _attend_used(q, k, v, packed, used_q, words, want_lse)
     lengths = used_k if table is None else lengths_of(cu_k, used_k)
-    o, lse = _compute(
-        q,
-        k,
-        v,
-        words,
-        want_lse,
-        lengths=None if lengths is None else to_int32(lengths),
-        table=table,
-        cu_seqlens_q=cu_q,
-        cu_seqlens_k=cu_k if table is None else None,
-        max_seqlen_q=most_q,
-        max_seqlen_k=most_k if table is None else None,
-    )
+    try:
+        o, lse = _compute(
+            q,
+            k,
+            v,
+            words,
+            want_lse,
+            lengths=None if lengths is None else to_int32(lengths),
+            table=table,
+            cu_seqlens_q=cu_q,
+            cu_seqlens_k=cu_k if table is None else None,
+            max_seqlen_q=most_q,
+            max_seqlen_k=most_k if table is None else None,
+        )
+    except InvalidError as error:
+        own = "seqused_k" if table is None else "the lengths of cu_seqlens_k: "
+        raise renamed(error, _LENGTHS, {"lengths": own}) from None
     if lse is None:
         return o, None
     slopes = _left_out(words)

@@ -358,7 +358,8 @@ def _most_queries(q: Tensor, cache: Cache, keys: Optional[int]) -> int:
     """The most queries of a sequence. With @keys, the cache's, each query has a new key there."""
     if cache.cu_q is None:
         return int(q.shape[1])
-    most: int = q.shape[0] if cache.most_q is None else _values.integer("max_seqlen_q", cache.most_q)
+    most = cache.most_q
+    most = q.shape[0] if most is None else _values.integer("max_seqlen_q", most, 0, _values.SIZE_MAX)
     return most if keys is None else min(most, keys)
 
 

@@ -22,7 +22,7 @@ from typing import Optional, Sequence, Tuple, Union
 import torch
 from torch import Tensor
 
-from . import _flash, _flash_ops
+from . import _flash, _flash_ops, _values
 from ._eager import eager
 from ._errors import InvalidError, type_error
 from ._flash import Packed, Words
@@ -128,6 +128,8 @@ def flash_attn_qkvpacked_func(
         q, k, v = _flash.unpack("qkv", qkv, 5, 3)
     else:
         whole = _flash.tensor("qkv", qkv, 4)
+        if num_heads_q is not None:
+            num_heads_q = _values.integer("num_heads_q", num_heads_q, 1, whole.shape[2])
         rest = whole.shape[2] - (num_heads_q or 0)
         if not num_heads_q or rest <= 0 or rest % 2:
             raise InvalidError(
@@ -302,6 +304,11 @@ def flash_attn_combine(
         )
     if out is not None and (not isinstance(out, Tensor) or out.shape != out_partial.shape[1:]):
         raise InvalidError(f"out: pass a torch.Tensor of shape {tuple(out_partial.shape[1:])}, or None")
+    if out_dtype is not None and not isinstance(out_dtype, torch.dtype):
+        raise type_error("out_dtype", out_dtype, "a torch.dtype", "pass one, or None")
+    for name, x in (("lse_partial", lse_partial), ("out", out_partial if out is None else out)):
+        if x.device != out_partial.device:
+            raise InvalidError(f"{name}: it is on {x.device}, out_partial on {out_partial.device}; move one")
     sums = lse_partial.float()
     lse = torch.logsumexp(sums, 0)
     weights = torch.exp(sums - lse).masked_fill(sums == -math.inf, 0).unsqueeze(-1)

@@ -185,6 +185,16 @@ class Caches(Case):
             with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), f"^{message}"):
                 flash_attn.flash_attn_with_kvcache(*own, **words)
         cu = torch.tensor([0, 3, 6], dtype=torch.int32)
+        flat = [x.flatten(0, 1) for x in (q, k, v)]
+        for used, message in (({"seqused_k": cu[1:] - 4}, r"seqused_k: \[-1, 2\] has a number below 0"),
+                              ({"seqused_k": cu[1:]}, r"seqused_k\[1\] is 6; it must be 0 to 3"),
+                              ({"seqused_q": cu[1:] - 4}, r"seqused_q: \[-1, 2\] has a number below 0"),
+                              ({"seqused_q": (cu[1:] > 3)}, "seqused_q: pass a torch.Tensor of int32")):
+            with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), f"^{message}"):
+                flash_attn_3.flash_attn_varlen_func(*flat, cu, cu, 3, 3, **used)
+        for heads in (-4, 0, 8, 4.0, "x"):
+            with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), "^num_heads_q: "):
+                flash_attn_3.flash_attn_qkvpacked_func(self.draw(1, 5, 8, 8), num_heads_q=heads)
         for table, message in (([[0]], "block_table: list is not"), (torch.tensor([[0], [9]]).int(), r"block_table\[1\]")):
             with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), f"^{message}"):
                 flash_attn.flash_attn_varlen_func(q.flatten(0, 1), k, v, cu, cu, 3, 3, block_table=table)
