@@ -70,7 +70,7 @@ def result_like(query: Tensor, value: Tensor, dense: bool) -> Tensor:
 
 #: Argument names in messages of heed.attention(), and their names here.
 _NAMES = {"q": "query", "k": "key", "v": "value", "bias": "attn_mask", "mask": "attn_mask"}
-_NAMED = re.compile(r"^(q|k|v|bias|mask)(?=:)|(?<=that of )[qk]\b|\bq(?= on )")
+_NAMED = re.compile(r"^(q|k|v|bias|mask)(?=:| is | strides )|(?<=that of )[qk]\b|\bq(?= on )")
 
 
 def _require_fit(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor]) -> None:

@@ -101,6 +101,7 @@ class Messages(Case):
 
         q = torch.randn(2, 4, 5, 8)
         attend = heed.torch.scaled_dot_product_attention
+        odd = torch.from_numpy(np.zeros(5 * 4 * 2 * 8 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(2, 4, 5, 8))
         with torch.device("meta"):
             nowhere = torch.empty(2, 4, 5, 8)
         for kind, name, value, remedy, call in (
@@ -113,6 +114,7 @@ class Messages(Case):
                 (INVALID, "key", "3", "divide", lambda: attend(q, q[:, :3], q[:, :3], enable_gqa=True)),
                 (INVALID, "key", "(3,)", "broadcast", lambda: attend(q, q[:1].expand(3, 4, 5, 8), q)),
                 (INVALID, "attn_mask", "(4, 5)", "pass one", lambda: attend(q, q, q, torch.ones(4, 5))),
+                (INVALID, "query", "0x", "4 bytes", lambda: attend(odd, q, q)),
                 (WRONG, "is_causal", "numpy.bool", "pass one", lambda: attend(q, q, q, is_causal=np.True_)),
                 (INVALID, "query", "5 apart", "contiguous", lambda: attend(q.mT.contiguous().mT, q, q))):
             with self.subTest(name=name, value=value):
