@@ -185,7 +185,8 @@ class Caches(Case):
              "rotary_cos: shape is .9, 5., which turns 10 columns; .* at most 8"),
             (k, {"k_new": np.zeros((2, 10, 2, 8), np.float32), "v_new": np.zeros((2, 10, 2, 8), np.float32)},
              "k_new: 10 new keys; pass at most 9"),
-            (k, {"rotary_cos": turn.astype(np.float16), "rotary_sin": turn}, "rotary_sin: dtype is f32, that of rotary_cos f16"),
+            (k, {"rotary_cos": turn.astype(np.float16), "rotary_sin": turn},
+             "rotary_sin: dtype is f32, that of rotary_cos f16"),
             (sealed, {}, "k: the array is read-only"),
             (k, {"lengths": np.array([9, 0], np.int32)}, r"lengths\[1\] is 0; it must be 1 to 9"),
         ):

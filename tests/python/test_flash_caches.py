@@ -195,7 +195,8 @@ class Caches(Case):
         for heads in (-4, 0, 8, 4.0, "x"):
             with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), "^num_heads_q: "):
                 flash_attn_3.flash_attn_qkvpacked_func(self.draw(1, 5, 8, 8), num_heads_q=heads)
-        for table, message in (([[0]], "block_table: list is not"), (torch.tensor([[0], [9]]).int(), r"block_table\[1\]")):
+        for table, message in (([[0]], "block_table: list is not"),
+                               (torch.tensor([[0], [9]]).int(), r"block_table\[1\]")):
             with self.assertRaisesRegex((heed.InvalidError, heed.ArgumentTypeError), f"^{message}"):
                 flash_attn.flash_attn_varlen_func(q.flatten(0, 1), k, v, cu, cu, 3, 3, block_table=table)
 
@@ -317,7 +318,8 @@ class PagedCache(Case):
         wide = table.long()
         wide[2, 1] = (1 << 32) + 3  # its lower 32 bits are a page
         with self.assertRaisesRegex(heed.InvalidError, r"block_table: entry \(2, 1\) is .* 0 to 19"):
-            flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor, block_table=wide)
+            flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, cache_seqlens=self.tensor,
+                                               block_table=wide)
 
 
 class Latent(Case):
