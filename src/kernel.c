@@ -10,7 +10,7 @@
 #include "cuda/backend.h"
 #include "internal.h"
 
-#define HEED_TYPES_ANY (1u << HEED_F32 | 1u << HEED_F16 | 1u << HEED_BF16)
+#define HEED_TYPES_ANY ((1u << HEED_TYPE_COUNT) - 1)
 #define HEED_TYPES_16BIT (1u << HEED_F16 | 1u << HEED_BF16)
 #define HEED_TYPES_BF16 (1u << HEED_BF16)
 #define HEED_TYPES_F32 (1u << HEED_F32)

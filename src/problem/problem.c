@@ -356,16 +356,31 @@ static bool products_fault(const heed_problem *problem, heed_fault *fault)
                           heed_type_name(problem->type));
 }
 
+/* "0 (f32), 1 (f16) or 2 (bf16)" */
+static const char *type_list(char text[128])
+{
+    heed_text list = { text, 128, 0 };
+    text[0] = '\0';
+    for (int type = 0; type < HEED_TYPE_COUNT; type++)
+        heed_text_add(&list, "%s%d (%s)",
+                      type == 0                     ? ""
+                      : type == HEED_TYPE_COUNT - 1 ? " or "
+                                                    : ", ",
+                      type, type_names[type]);
+    return text;
+}
+
 static bool options_fault(const heed_problem *problem, heed_fault *fault)
 {
+    char types[128];
+
     if (problem->pass != HEED_FORWARD) {
         return heed_fault_set(fault, HEED_PART_PASS, "pass is %d; it must be 0 (forward)",
                               (int)problem->pass);
     }
     if (heed_type_size(problem->type) == 0) {
-        return heed_fault_set(fault, HEED_PART_TYPE,
-                              "type is %d; it must be 0 (f32), 1 (f16) or 2 (bf16)",
-                              (int)problem->type);
+        return heed_fault_set(fault, HEED_PART_TYPE, "type is %d; it must be %s",
+                              (int)problem->type, type_list(types));
     }
     if (mask_fault(problem, fault) || heed_operands_fault(problem, fault) ||
         expressions_fault(problem, fault))

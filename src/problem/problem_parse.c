@@ -109,6 +109,13 @@ int heed_parse_quote(const char *at, const char *end)
     return end - at < QUOTE ? (int)(end - at) : QUOTE;
 }
 
+/* "f32 f16 bf16 " */
+static const char type_words[] =
+#define HEED_TYPE(type, data, name, size) name " "
+#include "types.def"
+#undef HEED_TYPE
+    ;
+
 static heed_status fail_unknown(const heed_parser *p)
 {
     int length = heed_parse_quote(p->word, p->end);
@@ -118,13 +125,13 @@ static heed_status fail_unknown(const heed_parser *p)
                                p->word, nearest);
     }
     return heed_parse_fail(p, p->word,
-                           "unknown word \"%.*s\"; the words are bN hN sN dN f32 f16 bf16 causal "
+                           "unknown word \"%.*s\"; the words are bN hN sN dN %scausal "
                            "causal= align= window= "
                            "chunk= softcap= bias= alibi sinks starts shown= lengths paged= table= "
                            "varlen= cu_q= cu_k= shared prefix= invariant append= rotary= cos= sin= "
                            "array= score= visible= "
                            "scale= acc= products= layout= q= k= v= o= k_new= v_new=",
-                           length, p->word);
+                           length, p->word, type_words);
 }
 
 static heed_status fail_twice(const heed_parser *p, const heed_word *word)
