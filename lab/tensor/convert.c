@@ -11,12 +11,13 @@
 typedef struct format {
     int fraction_bits;
     int bias; /* also the exponent of the largest numbers */
+    heed_data kind;
 } format;
 
 static const format formats[HEED_TYPE_COUNT] = {
-    [HEED_F32] = { 23, 127 },
-    [HEED_F16] = { 10, 15 },
-    [HEED_BF16] = { 7, 127 },
+    [HEED_F32] = { 23, 127, HEED_DATA_F32 },
+    [HEED_F16] = { 10, 15, HEED_DATA_F16 },
+    [HEED_BF16] = { 7, 127, HEED_DATA_BF16 },
 };
 
 #define DOUBLE_FRACTION_BITS 52
@@ -149,12 +150,27 @@ double lab_type_quantum(heed_type type)
     return ldexp(1, 1 - formats[type].bias - formats[type].fraction_bits);
 }
 
+double lab_type_normal(heed_type type)
+{
+    return ldexp(1, 1 - formats[type].bias);
+}
+
+double lab_type_largest(heed_type type)
+{
+    return ldexp(2 - 2 * lab_type_unit(type), formats[type].bias);
+}
+
 uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random)
 {
     const format form = formats[type];
     uint32_t sign = (uint32_t)negative << (8 * heed_type_size(type) - 1);
     uint32_t exponent = (uint32_t)(form.bias - 1) << form.fraction_bits;
-    return sign | exponent | (random & (((uint32_t)1 << form.fraction_bits) - 1));
+    return sign | exponent | (random & lab_type_fraction(type));
+}
+
+uint32_t lab_type_fraction(heed_type type)
+{
+    return ((uint32_t)1 << formats[type].fraction_bits) - 1;
 }
 
 bool lab_type_is_narrow(heed_type type)
@@ -189,12 +205,17 @@ const char *lab_data_name(heed_data kind)
 
 heed_data lab_data_of(heed_type type)
 {
-    return type == HEED_F16 ? HEED_DATA_F16 : type == HEED_BF16 ? HEED_DATA_BF16 : HEED_DATA_F32;
+    return formats[type].kind;
 }
 
 heed_type lab_data_type(heed_data kind)
 {
     return kinds[kind].type;
+}
+
+bool lab_data_is_element(heed_data kind)
+{
+    return formats[kinds[kind].type].kind == kind;
 }
 
 double lab_data_get(heed_data kind, const void *base, int64_t index)

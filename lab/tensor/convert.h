@@ -36,9 +36,18 @@ double lab_type_unit(heed_type type);
 /* lab_type_quantum() returns the smallest positive number of @type, a subnormal. */
 double lab_type_quantum(heed_type type);
 
+/* lab_type_normal() returns the smallest positive number of @type with full precision, and
+ * lab_type_largest() the largest finite one. */
+double lab_type_normal(heed_type type);
+double lab_type_largest(heed_type type);
+
 /* lab_type_bits() returns the bits of a number of @type between 0.5 and 1, or -1 and -0.5 if
  * @negative, whose fraction is the lowest bits of @random. */
 uint32_t lab_type_bits(heed_type type, bool negative, uint32_t random);
+
+/* lab_type_fraction() returns the mask of the fraction bits of @type. The highest bit of an element
+ * is its sign, and those between are its exponent. */
+uint32_t lab_type_fraction(heed_type type);
 
 /* lab_type_is_narrow() returns true if @type has a smaller exponent range than float32. */
 bool lab_type_is_narrow(heed_type type);
@@ -54,6 +63,9 @@ const char *lab_data_name(heed_data kind);
  * or HEED_F32 if it is not an element type. */
 heed_data lab_data_of(heed_type type);
 heed_type lab_data_type(heed_data kind);
+
+/* lab_data_is_element() returns true if @kind is an element type. */
+bool lab_data_is_element(heed_data kind);
 
 /* lab_data_get() returns the element at @index of an operand: a number, or 0 or 1 for booleans;
  * lab_data_set() writes one. For bits, @index counts bits, 32 per word, lowest first.

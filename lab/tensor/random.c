@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lab/tensor/convert.h"
+
 /* The finalizer of splitmix64 (Steele, Lea, Flood 2014): every bit of the result depends on every
  * bit of @x. */
 static uint64_t mix(uint64_t x)
@@ -62,21 +64,24 @@ bool lab_random_hidden(uint64_t *seed)
 #define LANES LAB_FRESH_LANES
 #define PIECE (LANES * sizeof(uint32_t))
 
-/* The bits of a type, repeated to fill a word. */
+/* The bits of the elements in a word. */
 typedef struct layout {
+    int sign_shift; /* from an element's sign to its lowest bit */
+    uint32_t sign;
     uint32_t exponent;
-    uint32_t mantissa;
+    uint32_t fraction;
 } layout;
 
 static layout layout_of(heed_type type)
 {
-    static const layout layouts[HEED_TYPE_COUNT] = {
-        [HEED_F32] = { 0x7f800000, 0x007fffff },
-        [HEED_F16] = { 0x7c007c00, 0x03ff03ff },
-        [HEED_BF16] = { 0x7f807f80, 0x007f007f },
-    };
-
-    return layouts[type];
+    int bits = 8 * (int)heed_type_size(type);
+    uint32_t ones = 0; /* the lowest bit of each element */
+    for (int i = 0; i < 32; i += bits)
+        ones |= (uint32_t)1 << i;
+    layout all = { .sign_shift = bits - 1, .sign = ones << (bits - 1) };
+    all.fraction = ones * lab_type_fraction(type);
+    all.exponent = ~(all.sign | all.fraction);
+    return all;
 }
 
 bool lab_fresh_begin(lab_fresh *fresh)
@@ -101,29 +106,17 @@ static void step(lab_fresh *fresh)
     }
 }
 
-/* Masks the bits that may change: the low bits of normal numbers, none of others. */
-static void renew_singles(const lab_fresh *fresh, layout bits, uint32_t word[LANES])
+/* Changes the fractions of normal numbers, and no bits of others. The sum of an element without its
+ * sign and the largest such element carries into its sign, and no further, unless it is zero. */
+static void renew(const lab_fresh *fresh, layout bits, uint32_t word[LANES])
 {
+    const uint32_t most = ~bits.sign;
     for (int i = 0; i < LANES; i++) {
-        uint32_t exponent = word[i] & bits.exponent;
-        uint32_t normal = -(uint32_t)(exponent != 0 && exponent != bits.exponent);
-        word[i] ^= fresh->lane[i] & normal & bits.mantissa;
+        uint32_t exponent = word[i] & bits.exponent, rest = exponent ^ bits.exponent;
+        uint32_t normal = (exponent + most) & (rest + most) & bits.sign;
+        uint32_t mask = normal - (normal >> bits.sign_shift);
+        word[i] ^= fresh->lane[i] & mask & bits.fraction;
     }
-}
-
-static void renew_halves(const lab_fresh *fresh, layout bits, uint32_t word[LANES])
-{
-    uint16_t half[2 * LANES], random[2 * LANES];
-    uint16_t whole = (uint16_t)bits.exponent, fraction = (uint16_t)bits.mantissa;
-
-    memcpy(half, word, PIECE);
-    memcpy(random, fresh->lane, PIECE);
-    for (int i = 0; i < 2 * LANES; i++) {
-        uint16_t exponent = half[i] & whole;
-        uint16_t normal = (uint16_t) - (exponent != 0 && exponent != whole);
-        half[i] ^= random[i] & normal & fraction;
-    }
-    memcpy(word, half, PIECE);
 }
 
 void lab_fresh_copy(lab_fresh *fresh, heed_type type, const void *from, void *to, int64_t count)
@@ -136,10 +129,7 @@ void lab_fresh_copy(lab_fresh *fresh, heed_type type, const void *from, void *to
         size_t piece = size - done < PIECE ? size - done : PIECE;
         memcpy(word, (const char *)from + done, piece);
         step(fresh);
-        if (heed_type_size(type) == sizeof *word)
-            renew_singles(fresh, bits, word);
-        else
-            renew_halves(fresh, bits, word);
+        renew(fresh, bits, word);
         memcpy((char *)to + done, word, piece);
     }
 }
