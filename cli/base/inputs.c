@@ -81,9 +81,8 @@ static cli_exit read_npy(cli_input *input, const char *option, const cli_args *a
         cli_error("--%s is missing: give --q, --k and --v, or --tensors", option);
         return CLI_USAGE;
     }
-    bool bf16 = cli_args_choice(args, "type") == (int)HEED_BF16;
-    heed_status status = lab_npy_read(&input->tensor, input->path,
-                                      bf16 ? LAB_NPY_BF16 : LAB_NPY_REFUSE, &error);
+    heed_status status = lab_npy_read(&input->tensor, input->path, cli_args_choice(args, "type"),
+                                      &error);
     return status == HEED_OK ? CLI_OK : cli_fail_error(status, &error);
 }
 

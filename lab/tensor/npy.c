@@ -189,37 +189,48 @@ static heed_status read_dict(npy_scan *scan, npy_header *header)
 static const struct npy_type {
     const char *descr;
     heed_data kind;
-    lab_npy_bits least; /* mode required to accept it */
+    const char *title; /* if elements are of this type only where the caller says so; else NULL */
 } npy_types[] = {
-    { "<f4", HEED_DATA_F32, LAB_NPY_REFUSE },    { "<f2", HEED_DATA_F16, LAB_NPY_REFUSE },
-    { "<u2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "|V2", HEED_DATA_BF16, LAB_NPY_BF16 },
-    { "<V2", HEED_DATA_BF16, LAB_NPY_BF16 },     { "V2", HEED_DATA_BF16, LAB_NPY_BF16 },
-    { "<i4", HEED_DATA_I32, LAB_NPY_OPERAND },   { "<i8", HEED_DATA_I64, LAB_NPY_OPERAND },
-    { "<u4", HEED_DATA_BITS, LAB_NPY_OPERAND },  { "|u1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
-    { "|b1", HEED_DATA_BYTES, LAB_NPY_OPERAND },
+    { "<f4", HEED_DATA_F32, NULL },        { "<f2", HEED_DATA_F16, NULL },
+    { "<u2", HEED_DATA_BF16, "bfloat16" }, { "|V2", HEED_DATA_BF16, "bfloat16" },
+    { "<V2", HEED_DATA_BF16, "bfloat16" }, { "V2", HEED_DATA_BF16, "bfloat16" },
+    { "<i4", HEED_DATA_I32, NULL },        { "<i8", HEED_DATA_I64, NULL },
+    { "<u4", HEED_DATA_BITS, NULL },       { "|u1", HEED_DATA_BYTES, NULL },
+    { "|b1", HEED_DATA_BYTES, NULL },
 };
 
 /* The other types accepted in this mode. */
-static const char *more_types(lab_npy_bits bits)
+static const char *more_types(int bits)
 {
     return bits == LAB_NPY_OPERAND ? "'<u2' (bfloat16), '<i4', '<i8', '|b1', '|u1' or '<u4'"
                                    : "or 16 bits as bf16";
 }
 
-static heed_status find_type(const char *path, const char *descr, lab_npy_bits bits,
-                             heed_data *kind, lab_error *error)
+static bool is_accepted(const struct npy_type *type, int bits)
 {
+    if (bits == LAB_NPY_OPERAND)
+        return true;
+    return lab_data_is_element(type->kind) &&
+           (!type->title || (int)lab_data_type(type->kind) == bits);
+}
+
+static heed_status find_type(const char *path, const char *descr, int bits, heed_data *kind,
+                             lab_error *error)
+{
+    const struct npy_type *unsaid = NULL;
     for (size_t i = 0; i < sizeof npy_types / sizeof npy_types[0]; i++) {
-        if (strcmp(npy_types[i].descr, descr) != 0 ||
-            (npy_types[i].least == LAB_NPY_OPERAND && bits != LAB_NPY_OPERAND))
+        if (strcmp(npy_types[i].descr, descr) != 0)
             continue;
         *kind = npy_types[i].kind;
-        if (npy_types[i].least == LAB_NPY_BF16 && bits == LAB_NPY_REFUSE)
-            return lab_fail(error, HEED_ERR_UNSUPPORTED,
-                            "%s: descr is '%s'; if these are bfloat16, say so with type bf16", path,
-                            descr);
-        return HEED_OK;
+        if (is_accepted(&npy_types[i], bits))
+            return HEED_OK;
+        if (npy_types[i].title)
+            unsaid = &npy_types[i];
     }
+    if (unsaid)
+        return lab_fail(error, HEED_ERR_UNSUPPORTED,
+                        "%s: descr is '%s'; if these are %s, say so with type %s", path, descr,
+                        unsaid->title, lab_data_name(unsaid->kind));
     const char *why = descr[0] == '>'      ? " (big-endian)"
                       : strchr(descr, 'O') ? " (Python objects)"
                                            : "";
@@ -300,7 +311,7 @@ static heed_status read_elements(FILE *file, const char *path, lab_tensor *tenso
     return status;
 }
 
-heed_status lab_npy_read(lab_tensor *tensor, const char *path, lab_npy_bits bits, lab_error *error)
+heed_status lab_npy_read(lab_tensor *tensor, const char *path, int bits, lab_error *error)
 {
     FILE *file;
     npy_header header;

@@ -317,11 +317,6 @@ static const lab_safetensors_entry *find_entry(const lab_safetensors *file, cons
     return NULL;
 }
 
-static bool is_number(heed_data kind)
-{
-    return kind == HEED_DATA_F32 || kind == HEED_DATA_F16 || kind == HEED_DATA_BF16;
-}
-
 heed_status lab_safetensors_read(lab_safetensors *file, const char *name, bool operand,
                                  lab_tensor *tensor, lab_error *error)
 {
@@ -332,7 +327,7 @@ heed_status lab_safetensors_read(lab_safetensors *file, const char *name, bool o
                         "%s: there is no array '%s'; the first of %zu is '%s'", file->path, name,
                         file->count, file->count ? file->entries[0].name : "");
     const struct dtype *dtype = find_dtype(entry->dtype);
-    if (!dtype || (operand ? dtype->kind == HEED_DATA_NONE : !is_number(dtype->kind)))
+    if (!dtype || (operand ? dtype->kind == HEED_DATA_NONE : !lab_data_is_element(dtype->kind)))
         return lab_fail(error, HEED_ERR_UNSUPPORTED,
                         "%s: array '%s': dtype is %s; heed takes F32, F16 or BF16%s", file->path,
                         name, entry->dtype, operand ? ", I32, I64, BOOL, U8 or U32" : "");

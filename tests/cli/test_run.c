@@ -121,7 +121,7 @@ static void computes_with_operands(void **state)
 static void read_array(void **state, const char *name, lab_tensor *tensor)
 {
     char path[SCRATCH_PATH_SIZE];
-    assert_int_equal(lab_npy_read(tensor, scratch_path(state, name, path), LAB_NPY_BF16, NULL),
+    assert_int_equal(lab_npy_read(tensor, scratch_path(state, name, path), HEED_BF16, NULL),
                      HEED_OK);
 }
 

@@ -32,7 +32,7 @@ static size_t build(unsigned char *file, int major, const char *dict, size_t dat
     return at;
 }
 
-static heed_status read_bytes(void **state, const void *bytes, size_t size, lab_npy_bits bits,
+static heed_status read_bytes(void **state, const void *bytes, size_t size, int bits,
                               lab_tensor *tensor, lab_error *error)
 {
     char path[SCRATCH_PATH_SIZE];
@@ -60,7 +60,7 @@ static void reads_files_of_numpy(void **state)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         lab_tensor tensor;
         lab_error error = { "" };
-        heed_status status = lab_npy_read(&tensor, files[i].path, LAB_NPY_BF16, &error);
+        heed_status status = lab_npy_read(&tensor, files[i].path, HEED_BF16, &error);
         assert_string_equal(error.text, "");
         assert_int_equal(status, HEED_OK);
         assert_int_equal(tensor.type, files[i].type);
@@ -233,7 +233,7 @@ static void writes_what_it_reads(void **state)
                              HEED_OK);
             size_t size = scratch_read(path, file, sizeof file);
             assert_int_equal((size - lab_tensor_bytes(&tensor)) % 64, 0);
-            assert_int_equal(lab_npy_read(&again, path, LAB_NPY_BF16, NULL), HEED_OK);
+            assert_int_equal(lab_npy_read(&again, path, HEED_BF16, NULL), HEED_OK);
             assert_int_equal(again.type, tensor.type);
             assert_int_equal(again.rank, rank);
             assert_memory_equal(again.shape, tensor.shape, sizeof tensor.shape);
