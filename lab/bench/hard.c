@@ -11,8 +11,8 @@
 #include "lab/verify/reference/products.h"
 #include "lab/verify/reference/reference.h"
 
-/* Maximum of an element: f16 ends at 65504. */
-#define ELEMENT_MAX_F16 60000
+/* Maximum of an element; in a narrow type, as a share of its largest number. */
+#define ELEMENT_SHARE (60000 / 65504.0)
 #define ELEMENT_MAX 1e15
 
 /* The logit of a high key, times up to 4^3 where sums are not in half precision and rounding of
@@ -68,7 +68,8 @@ typedef struct place {
 
 static double largest_of(const heed_problem *problem)
 {
-    return lab_type_is_narrow(problem->type) ? ELEMENT_MAX_F16 : ELEMENT_MAX;
+    const heed_type type = problem->type;
+    return lab_type_is_narrow(type) ? ELEMENT_SHARE * lab_type_largest(type) : ELEMENT_MAX;
 }
 
 /* Sets elements at @to of tensor @to_role to those at @from, times @factor. Returns false, with
@@ -159,7 +160,8 @@ static bool raise_value(const place *at, double size)
     double most = 0;
     for (int64_t c = 0; c < at->problem->dim_v; c++)
         most = fmax(most, fabs(lab_element_get(at->problem->type, at->data[LAB_V], at->value + c)));
-    return scale(at, LAB_V, at->value, LAB_V, at->value, at->problem->dim_v, size / most, 2 * size);
+    return scale(at, LAB_V, at->value, LAB_V, at->value, at->problem->dim_v, size / most,
+                 fmin(2 * size, lab_type_largest(at->problem->type)));
 }
 
 /* Small weight, balanced by large values. */
@@ -175,7 +177,9 @@ static bool put_vast(const place *at)
 {
     if (at->problem->accumulate == HEED_ACC_F16)
         return raise_value(at, 0x1p6);
-    return raise_value(at, lab_type_is_narrow(at->problem->type) ? 0x1p13 : 0x1p100);
+    const heed_type type = at->problem->type;
+    return raise_value(at, lab_type_is_narrow(type) ? ldexp(0.25, ilogb(lab_type_largest(type)))
+                                                    : 0x1p100);
 }
 
 /* Sets one element of the key, the query or the value. */

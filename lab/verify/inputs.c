@@ -179,7 +179,8 @@ static void exact(lab_values *values, uint64_t seed)
 static const char *exact_absent(const heed_problem *problem)
 {
     double query = 2 * DEAD_LOGIT / -DEAD_KEY / fabs((double)problem->scale);
-    bool fits = query < 32768 && query > 0x1p-14;
+    bool fits = query < fmin(32768, lab_type_largest(problem->type)) &&
+                query > fmax(0x1p-14, lab_type_normal(problem->type));
     if (!lab_adds_to_logits(problem) || lab_has_sinks(problem))
         return "softcap, score and sinks leave no answer exact";
     return fits ? NULL : "the scale is out of the range of exact answers";
@@ -231,8 +232,9 @@ static void rising(lab_values *values, uint64_t seed)
 static void tiny(lab_values *values, uint64_t seed)
 {
     normal(values, seed);
+    const heed_type type = values->problem.type;
     lab_fill_normal(values, seed, LAB_V, 0,
-                    lab_type_is_narrow(values->problem.type) ? 0x1p-17 : 0x1p-100);
+                    lab_type_is_narrow(type) ? lab_type_normal(type) / 8 : 0x1p-100);
 }
 
 static void plant(lab_values *values, int64_t batch, int64_t key, int64_t head)

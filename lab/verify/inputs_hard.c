@@ -28,7 +28,10 @@ static double sign_of(double x)
  * in base 2, where a logit is 1.44 times as large. */
 #define PRODUCT_MAX 2.3e38
 
-/* The largest number of K, and the largest mean of a vector of Q, by type. */
+/* The largest number of K, and the largest mean of a vector of Q, by type; of a narrow one, as
+ * shares of its largest number. */
+#define KEY_SHARE (60000 / 65504.0)
+#define QUERY_SHARE (48000 / 65504.0)
 typedef struct span {
     double key;
     double query;
@@ -38,8 +41,16 @@ static span span_of(const heed_problem *problem)
 {
     double most = PRODUCT_MAX * fmin(1, 1 / fabs((double)problem->scale));
     if (lab_type_is_narrow(problem->type))
-        return (span){ .key = 60000, .query = 48000 };
+        return (span){ .key = KEY_SHARE * lab_type_largest(problem->type),
+                       .query = QUERY_SHARE * lab_type_largest(problem->type) };
     return (span){ .key = 0x1p60, .query = most / 0x1p60 / (double)problem->dim_qk };
+}
+
+/* The exponent of the largest numbers of @type, which is narrow, less room for sums. */
+#define ROOM 3
+static int exponent_below(heed_type type)
+{
+    return ilogb(lab_type_largest(type)) - ROOM;
 }
 
 /* The exponent of @j if it is a power of two, else -1. */
@@ -127,7 +138,8 @@ void lab_fill_even(lab_values *values, uint64_t seed)
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
     uint64_t sizes = lab_random_stream(seed, LAB_FILL_SIZE);
     double logit = problem->accumulate == HEED_ACC_F16 ? EVEN_LOGIT_HALF : EVEN_LOGIT;
-    double most = lab_type_is_narrow(problem->type) ? 0x1p12 : 0x1p50;
+    double most = lab_type_is_narrow(problem->type) ? ldexp(1, exponent_below(problem->type))
+                                                    : 0x1p50;
     double size = fmin(sqrt(logit / fabs(lab_fill_logit_of_ones(problem))), most);
     lab_fill_normal(values, seed, LAB_V, 0, 1);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
@@ -171,6 +183,7 @@ void lab_fill_near(lab_values *values, uint64_t seed)
  * of e^-9 are still normal numbers. */
 #define TAIL 16.0
 #define TAIL_F16 8.5
+#define TAIL_VALUE 1.35 /* more than all values before that */
 
 static double tail_part(uint64_t choice, int64_t n, int64_t seq)
 {
@@ -184,7 +197,8 @@ void lab_fill_tails(lab_values *values, uint64_t seed)
     const lab_view *k = &values->block[LAB_K].view, *v = &values->block[LAB_V].view;
     uint64_t noise = lab_random_stream(seed, LAB_FILL_NOISE);
     uint64_t choice = lab_random_stream(seed, LAB_FILL_CHOICE);
-    double tail = lab_type_is_narrow(problem->type) ? TAIL_F16 : TAIL;
+    double most = log(lab_type_largest(problem->type) / TAIL_VALUE);
+    double tail = fmin(lab_type_is_narrow(problem->type) ? TAIL_F16 : TAIL, most);
     double slope = fmin(tail / fabs(lab_fill_logit_of_ones(problem)), 1e4);
     double sign = sign_of((double)problem->scale);
     for (int64_t n = 0; n < lab_view_vectors(q); n++)
@@ -209,7 +223,8 @@ void lab_fill_tails(lab_values *values, uint64_t seed)
 
 void lab_fill_vast(lab_values *values, uint64_t seed)
 {
-    double size = lab_type_is_narrow(values->problem.type) ? 0x1p14 : 0x1p100;
+    const heed_type type = values->problem.type;
+    double size = lab_type_is_narrow(type) ? ldexp(0.5, ilogb(lab_type_largest(type))) : 0x1p100;
     if (values->problem.accumulate == HEED_ACC_F16)
         size = 0x1p6; /* long sums may reach the largest number before the last term */
     lab_fill_normals(values, seed, 1, size);
@@ -260,13 +275,14 @@ static int64_t exponent_most(const heed_problem *problem)
 static double query_size(const heed_problem *problem, uint64_t choice, int64_t row)
 {
     bool narrow = lab_type_is_narrow(problem->type);
-    double most = narrow ? 0x1p12 : span_of(problem).query * 0x1p60 / SIZE_ROOM;
+    double most = narrow ? ldexp(1, exponent_below(problem->type))
+                         : span_of(problem).query * 0x1p60 / SIZE_ROOM;
     int64_t range = draw_between(choice, 3 * row, 0, sizeof sizes / sizeof *sizes - 1);
     int64_t exponent = draw_between(choice, 3 * row + 1, sizes[range].least, sizes[range].most);
     if (exponent > exponent_most(problem))
         exponent = exponent_most(problem);
     double size = ldexp(1, (int)exponent) / fabs(lab_fill_logit_of_ones(problem));
-    return fmax(fmin(size, most), narrow ? 0x1p-14 : 0x1p-100);
+    return fmax(fmin(size, most), narrow ? lab_type_normal(problem->type) : 0x1p-100);
 }
 
 /* The logits of a row are all high, all low, or of either sign. */
@@ -314,11 +330,14 @@ void lab_fill_sizes(lab_values *values, uint64_t seed)
     uint64_t noise = lab_random_stream(seed, LAB_V);
     uint64_t choice = lab_random_stream(seed, LAB_FILL_SIZE);
     bool narrow = lab_type_is_narrow(problem->type);
-    int64_t most = problem->accumulate == HEED_ACC_F16 ? 6 : narrow ? 12 : 99;
+    int64_t least = narrow ? ilogb(lab_type_normal(problem->type)) : -99;
+    int64_t most = problem->accumulate == HEED_ACC_F16 ? 6
+                   : narrow                            ? exponent_below(problem->type)
+                                                       : 99;
     fill_queries(values, seed);
     fill_groups(values, seed);
     for (int64_t n = 0; n < lab_view_vectors(v); n++) {
-        double size = ldexp(1, (int)draw_between(choice, n / v->seq, narrow ? -14 : -99, most));
+        double size = ldexp(1, (int)draw_between(choice, n / v->seq, least, most));
         for (int64_t c = 0, at = lab_view_vector(v, n); c < v->dim; c++)
             lab_fill_set(values, LAB_V, at + c,
                          size * lab_random_normal(noise, (uint64_t)(n * v->dim + c)));

@@ -330,7 +330,8 @@ static void set_step(const lab_sample *sample, change *it, double step)
     heed_type type = sample->problem.type;
     int64_t at = it->vector + it->column;
     double old = lab_element_get(type, lab_buffers_get(&sample->data, it->touch.role), at);
-    double value = fmax(-VALUE_MAX, fmin(VALUE_MAX, old + step));
+    double most = fmin(VALUE_MAX, lab_type_largest(type));
+    double value = fmax(-most, fmin(most, old + step));
     it->touch.index = at;
     it->touch.value = lab_element_round(type, value);
     it->step = it->touch.value - old;
