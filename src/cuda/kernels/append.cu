@@ -6,7 +6,7 @@
  * float64, in which products of two float32 are exact, so contraction has no effect and every
  * backend gives the same bits.
  *
- * Macros: HEED_TYPE as in plain.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
+ * Macros: HEED_TYPE as in element.cuh; HEED_TURNS, the type of cosines and sines, likewise, or
  * without it none are read; HEED_INTERLEAVED; HEED_VARLEN, 1: rotated queries are packed; 2: new
  * keys too.
  */
@@ -27,10 +27,8 @@ HEED_DEVICE void copy_columns(u8 *to, const u8 *from, u32 first, u32 end, const 
         const i64 at = bytes_of(c);
         if (unit > 1)
             ptx_st_global_16(to + at, ptx_ld_global_16(from + at));
-        else if (HEED_TYPE == 0)
-            ptx_st_global_4(to + at, ptx_ld_ahead_4(from + at));
         else
-            ptx_st_global_u16(to + at, ptx_ld_global_u16(from + at));
+            copy_element(to + at, from + at);
     }
 }
 

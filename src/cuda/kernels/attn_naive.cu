@@ -6,9 +6,9 @@
  * head dim, stride and mask; nothing is staged, and elements are read one by one, so addresses only
  * need the alignment of an element.
  *
- * Compile-time parameters: HEED_TYPE (0 float32, 1 float16, 2 bfloat16), HEED_MASKED, HEED_DIM_QK,
- * HEED_DIM_V. Columns and rows are as in args.cuh; a block has HEED_W warps. In addition
- * HEED_ABLATE, for degraded builds (ablate.cuh):
+ * Compile-time parameters: HEED_TYPE (element.cuh), HEED_MASKED, HEED_DIM_QK, HEED_DIM_V. Columns
+ * and rows are as in args.cuh; a block has HEED_W warps. In addition HEED_ABLATE, for degraded
+ * builds (ablate.cuh):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided over-unrolled no-loads tiny-blocks
  *     @ablate delay

@@ -4,7 +4,7 @@
  * A warp merges one row, in place of one of the results. Each is the mean of its values, so the
  * merged row is their mean, weighted by the exponentials of the LSEs.
  *
- * Macros: HEED_TYPE as in plain.cuh.
+ * Macros: HEED_TYPE as in element.cuh.
  */
 #include "merge_args.cuh"
 #include "unit.cuh"

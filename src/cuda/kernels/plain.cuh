@@ -18,12 +18,8 @@
 #define HEED_PLAIN_CUH
 
 #include "ablate.cuh"
+#include "element.cuh"
 #include "score.cuh"
-
-/* 0 float32, 1 float16, 2 bfloat16 */
-#ifndef HEED_TYPE
-#define HEED_TYPE (HEED_PRODUCTS > 0 ? 0 : HEED_BF16 ? 2 : 1)
-#endif
 
 /* Unrolling is left to the compiler; where rows are rarely computed this way, it is off. */
 #ifndef PLAIN_LOOP
@@ -58,28 +54,6 @@ HEED_DEVICE float power_of_two(float x)
     if (ABLATED(ABLATE_DIVERGENT) && ptx_lane() % 2 == 1)
         return 2.0f * ptx_ex2(x - 1.0f);
     return ptx_ex2(x);
-}
-
-HEED_DEVICE float load_element(const void *tensor, i64 index)
-{
-#if HEED_TYPE == 0
-    return ptx_ld_global_f32((const float *)tensor + index);
-#elif HEED_TYPE == 1
-    return ptx_f16_to_f32(ptx_ld_global_u16((const u16 *)tensor + index));
-#else
-    return ptx_bf16_to_f32(ptx_ld_global_u16((const u16 *)tensor + index));
-#endif
-}
-
-HEED_DEVICE void store_element(void *tensor, i64 index, float x)
-{
-#if HEED_TYPE == 0
-    ptx_st_global_f32((float *)tensor + index, x);
-#elif HEED_TYPE == 1
-    ptx_st_global_u16((u16 *)tensor + index, ptx_f32_to_f16(x));
-#else
-    ptx_st_global_u16((u16 *)tensor + index, ptx_f32_to_bf16(x));
-#endif
 }
 
 HEED_DEVICE float warp_max(float x)

@@ -7,7 +7,7 @@
 
 #include "types.cuh"
 
-#define HEED_TYPE 0 /* float32 (plain.cuh) */
+#define HEED_TYPE 0 /* float32 (element.cuh) */
 
 #define BLOCK_ROWS 64
 #define ROWS16 4
