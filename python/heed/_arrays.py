@@ -11,6 +11,7 @@ import sys
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from ._errors import ArgumentTypeError, InvalidError, NoMemoryError, UnsupportedError
+from ._types import DLPACK, DTYPES, OF_Q
 
 
 class View(NamedTuple):
@@ -19,7 +20,7 @@ class View(NamedTuple):
     pointer: int
     shape: Tuple[int, ...]
     strides: Tuple[int, ...]  # in elements
-    dtype: str  # "f32", "f16", "bf16", "i32", "i64" or "bool"
+    dtype: str  # as in _types
     device: str  # "cpu" or "cuda:N"
     array: Any
     keeper: Any  # keeps the memory alive
@@ -86,19 +87,7 @@ def memory_pointer(name: str, x: Any) -> int:
     return numpy_pointer(x) if hasattr(x, "__array_struct__") else view(name, x).pointer
 
 
-#: Element types by their names in NumPy, PyTorch and JAX.
-DTYPES = {
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "int32": "i32",
-    "int64": "i64",
-    "bool": "bool",
-}
-
-
 #: The dtypes that an argument may have; others: those of q.
-_OF_Q = ("float32", "float16", "bfloat16")
 _OF_OTHERS = {
     "mask": ("bool",),
     "slopes": ("float32",),
@@ -114,7 +103,7 @@ _OF_OTHERS = {
 
 def dtypes_of(name: str) -> Tuple[str, ...]:
     """The dtypes that the argument @name may have."""
-    return ("float32", "int32", "bool") if name.startswith("arrays[") else _OF_OTHERS.get(name, _OF_Q)
+    return ("float32", "int32", "bool") if name.startswith("arrays[") else _OF_OTHERS.get(name, OF_Q)
 
 
 def refuse_dtype(name: str, dtype: object) -> ArgumentTypeError:
@@ -261,9 +250,7 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-# (code, bits) of DLDataType, and devices of DLDeviceType: host, CUDA, pinned and managed memory.
-_DLPACK_TYPES = {(2, 32): "f32", (2, 16): "f16", (4, 16): "bf16", (0, 32): "i32", (0, 64): "i64"}
-_DLPACK_TYPES[6, 8] = "bool"
+# Devices of DLDeviceType: host, CUDA, pinned and managed memory.
 _DLPACK_CPU, _DLPACK_CUDA = (1, 3), (2, 13)
 
 
@@ -303,7 +290,7 @@ def _of_dlpack(name: str, x: Any) -> View:
     strides = (
         tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else dense(shape)
     )
-    dtype = _DLPACK_TYPES.get((tensor.dtype.code, tensor.dtype.bits))
+    dtype = DLPACK.get((tensor.dtype.code, tensor.dtype.bits))
     if dtype is None or tensor.dtype.lanes != 1:
         raise refuse_dtype(name, (tensor.dtype.code, tensor.dtype.bits))
     device = "cpu" if kind in _DLPACK_CPU else f"cuda:{number}"

@@ -44,7 +44,8 @@ from ._fields import (
 )
 from ._lock import Lock
 from ._plan import Plan
-from ._problem import OPERANDS, TYPES, Problem
+from ._problem import OPERANDS, Problem
+from ._types import TYPES
 
 _PLANS_MAX = 256
 _OUT = re.compile(r"^o(?= strides)")  # libheed's name for the argument

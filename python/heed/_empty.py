@@ -7,10 +7,10 @@ from typing import Optional, Tuple
 
 from torch import Tensor
 
-from ._arrays import DTYPES, refuse_dtype
+from ._arrays import refuse_dtype
 from ._errors import InvalidError, refuse_other
 from ._fields import require, require_divisor
-from ._problem import TYPES
+from ._types import DTYPES, TYPES
 
 Names = Tuple[str, str, str]
 

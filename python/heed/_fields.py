@@ -8,24 +8,15 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from . import _library as c
 from . import _values
-from ._arrays import DTYPES, View, dtypes_of, part_of, require_dense, require_writable, view
+from ._arrays import View, dtypes_of, part_of, require_dense, require_writable, view
 from ._errors import ArgumentTypeError, InvalidError, refuse_other, type_error
-from ._problem import NEW, TYPES
+from ._problem import NEW
+from ._types import DATA, DTYPES, TYPES
 
 #: The dimensions of batch, sequence and heads in a layout; the head dim is last.
 LAYOUTS = {"bshd": (0, 1, 2), "bhsd": (0, 2, 1), "sbhd": (1, 0, 2)}
 
 _CAUSAL = {"top-left": c.MASK_TOP_LEFT, "bottom-right": c.MASK_BOTTOM_RIGHT}
-
-#: Types of operands.
-DATA = {
-    "f32": c.DATA_F32,
-    "f16": c.DATA_F16,
-    "bf16": c.DATA_BF16,
-    "i32": c.DATA_I32,
-    "i64": c.DATA_I64,
-    "bool": c.DATA_BYTES,
-}
 
 
 class Words(NamedTuple):

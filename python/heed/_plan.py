@@ -29,12 +29,12 @@ from ._arrays import (
 )
 from ._context import Context, context_of
 from ._errors import ArgumentTypeError, InvalidError, type_error
-from ._fields import DATA
 from ._graph import Graph
 from ._handle import Handle
 from ._library import check, library, text_of
 from ._problem import NEW, OPERANDS, Problem, operand_shape
 from ._report import Record, record_of
+from ._types import DATA
 
 _execute = library.heed_execute
 _repeat = _again.module.again if _again.module else None

@@ -8,8 +8,8 @@ from typing import Tuple, Type
 from . import _library as c
 from . import _values
 from ._library import check, library, text_of
+from ._types import TYPES
 
-TYPES = {"f32": c.F32, "f16": c.F16, "bf16": c.BF16}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
 OPERANDS = (
     "bias",

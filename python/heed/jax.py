@@ -26,7 +26,7 @@ import numpy as np
 
 from . import _library as c
 from . import _values
-from ._arrays import DTYPES, View, dense, refuse_dtype
+from ._arrays import View, dense, refuse_dtype
 from ._context import context_of
 from ._errors import ArgumentTypeError, UnsupportedError, type_error
 from ._fields import (
@@ -43,6 +43,7 @@ from ._fields import (
 from ._library import library
 from ._plan import Plan
 from ._problem import OPERANDS, Problem
+from ._types import DTYPES, OF_Q
 
 __all__ = ["attention"]
 
@@ -394,7 +395,7 @@ def attention(
                 f"{name}: {type(x).__name__} of dtype {x.dtype} cannot become an array of JAX; pass "
                 "numbers in native byte order, and array.filled() of a masked array"
             ) from None
-    if str(arrays[0].dtype) not in ("float32", "float16", "bfloat16"):
+    if str(arrays[0].dtype) not in OF_Q:
         raise refuse_dtype("q", arrays[0].dtype)
     found = _differentiable(_Call(words, tuple(given)))(*arrays)
     return found if words.return_lse else found[0]
