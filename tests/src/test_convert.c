@@ -173,6 +173,8 @@ static void test_facts_of_types(void **state)
         double values[3];
         assert_true(lab_type_unit(type) == wanted[i].unit);
         assert_true(lab_type_quantum(type) == wanted[i].quantum);
+        assert_true(lab_type_normal(type) == wanted[i].quantum / wanted[i].unit / 2);
+        assert_true(lab_type_largest(type) == wanted[i].largest);
         assert_true(lab_element_round(type, wanted[i].largest) == wanted[i].largest);
         assert_int_equal(lab_type_is_narrow(type), wanted[i].narrow);
         for (size_t j = 0; j < 3; j++)
