@@ -395,7 +395,7 @@ HEED_DEVICE u32 pack_bytes(const step_ahead *of, const int first)
     return own;
 }
 
-/* the bits of a lane's own keys are every other one in a half of each of the four lanes' words. */
+/* The bits of a lane's own keys are every other one in a half of each of the four lanes' words. */
 HEED_DEVICE u32 gather_bits(u32 x, u32 within)
 {
     const u32 halves = within / 2 % 2 ? 0x7632 : 0x5410;
