@@ -235,12 +235,6 @@ static inline vf weigh_all(const few_state *t, float s[FEW_KEYS], vf factor, vf 
     return weigh_keys(s, factor, minus, ABLATE_NONE);
 }
 
-/* True if logits are changed, and so may be much larger than the errors of products. */
-static bool changes_logits(const heed_job *job)
-{
-    return job->modify && job->modify->changes;
-}
-
 /* Multiplies the logits by the factor, each rounded; the factor left is 1. */
 static float scale_logits(float s[FEW_KEYS], float factor)
 {
@@ -249,17 +243,13 @@ static float scale_logits(float s[FEW_KEYS], float factor)
     return 1;
 }
 
-/* Above this, a row's maximum, which is rounded while its logits are not, may be so far from the
- * largest logit that weights overflow or vanish. */
-#define FAR 0x1p20f
-
 /* Turns the products of one row with the keys @seen into weights, zero for others, updates m and l,
  * and returns the rescale factor of O. */
 static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[FEW_KEYS])
 {
     float *m = t->base + t->y.m + row;
     float *l = t->base + t->y.l + row;
-    float factor = changes_logits(t->job) ? HEED_LOG2_E : scale_logits(s, t->factor);
+    float factor = heed_job_changes(t->job) ? HEED_LOG2_E : scale_logits(s, t->factor);
     vf top = v_set(-INFINITY);
     for (int64_t j = 0; j < seen.begin; j++)
         s[j] = -INFINITY;
@@ -271,7 +261,7 @@ static float weigh(const few_state *t, int64_t row, heed_interval seen, float s[
     now = now > *m ? now : *m;
     if (now == -INFINITY)
         now = -3.402823466e38f; /* finite even if no key was seen yet */
-    if (fabsf(now) > FAR)
+    if (fabsf(now) > HEED_FAR)
         factor = scale_logits(s, factor);
     const vf sum = weigh_all(t, s, v_set(factor), v_set(-now));
     float alpha = exp2f(*m - now);

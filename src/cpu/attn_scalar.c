@@ -31,7 +31,6 @@ enum {
 
 #define ROWS (HEED_ABLATE == ABLATE_TINY_BLOCKS ? 1 : 16)
 #define KEYS 64
-#define FAR 0x1p20f               /* base-2 logits above this are rounded */
 #define PROGRAM_LANES 4           /* of heed_modifier_scalar */
 #define PITCH (HEED_DIM_MAX + 16) /* of rows, so they do not all map to the same cache sets */
 
@@ -148,8 +147,8 @@ static float log2_weight(float logit, float shift, bool changes)
 {
     if (!changes)
         return logit - shift;
-    return fabsf(shift) > FAR ? logit * HEED_LOG2_E - shift
-                              : (float)((double)logit * HEED_LOG2_E - shift);
+    return fabsf(shift) > HEED_FAR ? logit * HEED_LOG2_E - shift
+                                   : (float)((double)logit * HEED_LOG2_E - shift);
 }
 
 /* Adds the weighted values of the keys @seen of the tile, whose largest logit is @top, to the sums
@@ -162,7 +161,7 @@ static inline __attribute__((always_inline)) void add_values(row_scratch *s, con
     const heed_patch patch = patch_of(s, job, r);
     float shift = top == -INFINITY ? -FLT_MAX : top; /* finite even if no key was seen yet */
     float shrink = exp2f(s->m[r] - shift);
-    const bool changes = job->modify && job->modify->changes;
+    const bool changes = heed_job_changes(job);
     float l = 0, o[HEED_DIM_MAX];
     memset(o, 0, (size_t)problem->dim_v * sizeof *o);
     for (int64_t j = seen.begin; j < seen.end; j++) {
@@ -196,7 +195,7 @@ static void row_step(row_scratch *s, int64_t r, heed_interval seen, const heed_j
         top = s->p[j] > top || isnan(s->p[j]) ? s->p[j] : top;
     }
     if (job->modify) {
-        const float unit = job->modify->changes ? HEED_LOG2_E : 1;
+        const float unit = heed_job_changes(job) ? HEED_LOG2_E : 1;
         modify_logits(s, job, r, seen);
         top = s->m[r];
         for (int64_t j = seen.begin; j < seen.end; j++)

@@ -287,6 +287,10 @@ static inline heed_interval heed_job_tile_keys(const heed_job *job, const heed_t
 
 #define HEED_LOG2_E 1.44269504088896341f
 
+/* Above this, a row's base-2 shift, which is rounded while its logits are not, may be so far from
+ * the largest logit that weights overflow or vanish: then logits are rounded, too. */
+#define HEED_FAR 0x1p20f
+
 /* True if the program changes logits. Products are then only multiplied by the scale, and its
  * results by HEED_LOG2_E. */
 static inline bool heed_job_changes(const heed_job *job)

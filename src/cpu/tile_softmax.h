@@ -52,10 +52,6 @@ static void mask_logits(const tile_state *t, const strip_keys *seen, int64_t beg
         }
 }
 
-/* Above this, the shift of a row, which is rounded while its logits are not, may be so far from the
- * largest logit that weights overflow or vanish. */
-#define FAR 0x1p20f
-
 /* Multiplies @keys rows of logits by @factor, each rounded as the shift was. A lane's factor
  * depends on that row of queries alone, so that no other row changes its bits. */
 static void scale_logits(float *s, int64_t keys, vf factor)
@@ -123,7 +119,7 @@ static void weigh(const tile_state *t, int64_t strip, int64_t begin, int64_t end
         vf shift = v_max(now, v_set(-3.402823466e38f)); /* finite even if no key was seen yet */
         vf shrink = v_exp2(v_sub(old, shift));
         vf minus = v_sub(v_zero(), shift);
-        const vf far = v_beyond(shift, FAR);
+        const vf far = v_beyond(shift, HEED_FAR);
         if ((UNIT > 1 || t->factor != 1) && v_is_any(far)) {
             const vf one = v_set(1);
             scale_logits(s + begin * WIDTH + v * LANES, end - begin, v_choose(far, factor, one));

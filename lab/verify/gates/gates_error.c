@@ -217,7 +217,9 @@ static void add_row(lab_worst *worst, const lab_check *check, const seen_range *
     const heed_problem *problem = &check->values->problem;
     bool half = problem->accumulate == HEED_ACC_F16;
     /* The row may see no key, or a sink, or an expression may take all its logits to -infinity. */
-    bool zero = lab_hides(problem) || lab_has_sinks(problem) || problem->score[0];
+    const float *lse = check->runs[0].lse;
+    bool zero = lab_hides(problem) || lab_has_sinks(problem) ||
+                (problem->score[0] && lse && lse[row] == -INFINITY);
     int64_t keys = seen->keys.end - seen->keys.begin;
     double unit = common +
                   4 * (lab_type_unit(problem->type) + lab_products_unit(problem->products)) +

@@ -212,10 +212,10 @@ static int registers_there(const heed_problem *problem, const int *v)
  * instead of 556. */
 static int registers_of_steps(const heed_problem *problem, const int *v)
 {
-    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    bool packs = needs.packs && v[TILE_KEYS] % BYTES_KEYS == 0;
     if (v[STEP_ORDER] == 3 && heed_wgmma_value_columns(problem) == DIM_MAX)
         return 0;
+    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    bool packs = needs.packs && v[TILE_KEYS] % BYTES_KEYS == 0;
     return needs.registers + (packs ? 0 : needs.loading) +
            (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) + (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
            (needs.ahead && !packs && needs.pairs && v[BIAS_TILES] == 1 ? v[TILE_KEYS] / 4 : 0);
