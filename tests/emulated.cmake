@@ -527,7 +527,7 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_mixed "causal softcap=5 ali
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=2 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_open "softcap=0.3"
     BF16=0 DIM_QK=128 DIM_V=64 R=3 K=1 N=64 S=2 O=3 T=2 C=1 G=1)
-# Degraded builds (ablate.cuh), by the number of the ablation. Tensors that they do not take use the kernels of BASE.
+# Degraded builds (ablation.h), by the number of the ablation. Tensors that they do not take use the kernels of BASE.
 # The emulator's clock advances with each read, so delays of blocks add up there.
 function(heed_emulated_worse source name base number)
     heed_emulated_object(${source} ${name} ${ARGN} ABLATE=${number} DELAY=64)

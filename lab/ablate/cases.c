@@ -9,7 +9,7 @@
 #include "lab/base/pool.h"
 #include "src/cpu/ablated.h"
 #include "src/cuda/facts.h"
-#include "src/cuda/kernels/ablate.cuh"
+#include "src/ablation.h"
 #include "src/cuda/sources.h"
 #include "src/device.h"
 #include "src/message.h"

@@ -10,7 +10,8 @@
 #include "sources.h"
 #include "src/cuda/score/score.h"
 
-#define FOLDER "src/cuda/kernels/"
+/* Where device sources and the headers that they share with other code are. */
+static const char *const folders[] = { "src/cuda/kernels/", "src/" };
 
 /* The arguments of every kernel. If these files have changed, an old kernel cannot be launched. */
 static const char *const arguments[] = { "args.cuh", "maps.cuh" };
@@ -21,10 +22,12 @@ static const char *const steps = "score.cuh";
 static const char *find(const lab_record_library *sources, const char *name)
 {
     char path[128];
-    snprintf(path, sizeof path, FOLDER "%s", name);
-    for (size_t i = 0; i < sources->count; i++)
-        if (strcmp(sources->files[i].path, path) == 0)
-            return sources->files[i].text;
+    for (size_t in = 0; in < sizeof folders / sizeof *folders; in++) {
+        snprintf(path, sizeof path, "%s%s", folders[in], name);
+        for (size_t i = 0; i < sources->count; i++)
+            if (strcmp(sources->files[i].path, path) == 0)
+                return sources->files[i].text;
+    }
     return NULL;
 }
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/kernels/ablate.cuh"
+#include "src/ablation.h"
 
 /* clang-format off */
 static const lab_ablation ablations[] = {

@@ -8,7 +8,7 @@
  * nothing is left to gain there.
  *
  * This file has the table of ablations, the kernels that they apply to, and the interpretation of
- * measured effects. Builds are made by cuda/kernels/ablate.cuh, and timed by the command line.
+ * measured effects. Builds are made with src/ablation.h, and timed by the command line.
  */
 #ifndef LAB_ABLATE_H
 #define LAB_ABLATE_H

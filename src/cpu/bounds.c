@@ -1,12 +1,12 @@
 /*
- * bounds.c - interval arithmetic for the steps of a program over a tile of pairs (interval.cuh)
+ * bounds.c - interval arithmetic for the steps of a program over a tile of pairs (interval.h)
  */
 #include "bounds.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "../cuda/kernels/interval.cuh"
+#include "../problem/interval.h"
 #include "../problem/operand.h"
 #include "cpu.h"
 

@@ -16,7 +16,7 @@
  * the job names one (heed_job.ablation). */
 #define ABLATE_CHOSEN (-1)
 
-#include "../cuda/kernels/ablate.cuh"
+#include "../ablation.h"
 #include "../internal.h"
 #include "modify/modify.h"
 

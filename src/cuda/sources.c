@@ -2,7 +2,7 @@
  * sources.c - the device sources, embedded in the library as text
  *
  * The assembler copies each file unchanged into read-only data, so the code compiled at run time is
- * exactly that in kernels/, and nothing is generated. A file is added by a row of sources.def.
+ * exactly that in the files, and nothing is generated. A file is added by a row of sources.def.
  * CMake defines HEED_KERNELS, the folder, and makes this object depend on its files.
  */
 #include "sources.h"
@@ -31,7 +31,7 @@
 
 /* The end instead of the size: the difference of two symbols is not a constant expression. */
 static const struct {
-    const char *name, *text, *end;
+    const char *file, *text, *end;
 } files[] = {
 #define HEED_SOURCE(symbol, end, file) { file, symbol, end },
 #include "sources.def"
@@ -58,12 +58,19 @@ static void make_digests(void)
     }
 }
 
+static const char *name_of(const char *file)
+{
+    while (strncmp(file, "../", 3) == 0)
+        file += 3;
+    return file;
+}
+
 bool heed_source_at(size_t index, heed_source *source)
 {
     if (index >= FILES)
         return false;
     pthread_once(&digested, make_digests);
-    *source = (heed_source){ .name = files[index].name,
+    *source = (heed_source){ .name = name_of(files[index].file),
                              .text = files[index].text,
                              .size = size_of(index),
                              .digest = digests[index] };
@@ -81,5 +88,5 @@ bool heed_source_find(const char *name, heed_source *source)
 bool heed_source_is_header(const heed_source *source)
 {
     const char *dot = strrchr(source->name, '.');
-    return dot && strcmp(dot, ".cuh") == 0;
+    return dot && strcmp(dot, ".cu") != 0;
 }

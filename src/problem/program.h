@@ -10,8 +10,8 @@
 #ifndef HEED_PROGRAM_H
 #define HEED_PROGRAM_H
 
-#include "../cuda/kernels/operations.cuh"
 #include "../internal.h"
+#include "operations.h"
 
 typedef struct heed_step {
     heed_op op;

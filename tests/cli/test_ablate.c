@@ -11,7 +11,7 @@
 
 #include "contexts.h"
 #include "cpu/ablated.h"
-#include "cuda/kernels/ablate.cuh"
+#include "ablation.h"
 #include "cuda/sources.h"
 #include "device.h"
 #include "lab/inspect/ablate.h"

@@ -12,7 +12,7 @@
  * Compile-time parameters are the element type (HEED_BF16), mask (HEED_MASKED) and head dims
  * (HEED_DIM_QK, HEED_DIM_V).
  *
- * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablation.h):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *

@@ -36,7 +36,7 @@
  *                         three of tf32; 2: three of bfloat16; 1: one of tf32; these need
  *                         HEED_STEP_ORDER 1
  *
- * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablation.h):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided unswizzled no-staging no-overlap
  *     @ablate over-unrolled masked no-loads delay

@@ -8,7 +8,7 @@
  *
  * Compile-time parameters: HEED_TYPE (element.cuh), HEED_MASKED, HEED_DIM_QK, HEED_DIM_V. Columns
  * and rows are as in args.cuh; a block has HEED_W warps. In addition HEED_ABLATE, for degraded
- * builds (ablate.cuh):
+ * builds (ablation.h):
  *
  *     @ablate no-exp no-products divergent extra-barrier strided over-unrolled no-loads tiny-blocks
  *     @ablate delay

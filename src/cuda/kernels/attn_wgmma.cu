@@ -45,7 +45,7 @@
  *                                               those of K, 2 if it has heads, and 4 if it has a
  *                                               batch
  *
- * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablation.h):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier strided unswizzled no-overlap
  *     @ablate over-unrolled masked delay

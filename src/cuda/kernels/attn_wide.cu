@@ -14,7 +14,7 @@
  *                                          weights again; 512: there is one tile, whose weights
  *                                          stay in shared memory for all slices
  *
- * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablation.h):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier masked delay
  *

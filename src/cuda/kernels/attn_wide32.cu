@@ -14,7 +14,7 @@
  *     HEED_TILE_KEYS  keys of a tile                128, 256 or 512
  *     HEED_PRODUCTS   how float32 is multiplied     3, 2 or 1 (single_mma.cuh)
  *
- * In addition HEED_ABLATE, for degraded builds (ablate.cuh):
+ * In addition HEED_ABLATE, for degraded builds (ablation.h):
  *
  *     @ablate no-exp no-products no-loads divergent extra-barrier unswizzled no-overlap delay
  *

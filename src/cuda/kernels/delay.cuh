@@ -1,13 +1,13 @@
 /*
  * delay.cuh - prolongs a block by HEED_DELAY / 65536 of its time, only in builds with that ablation
- * (ablate.cuh)
+ * (ablation.h)
  *
  * Clocks are counted in 32 bits, so a block may take up to two seconds.
  */
 #ifndef HEED_DELAY_CUH
 #define HEED_DELAY_CUH
 
-#include "ablate.cuh"
+#include "ablation.h"
 #include "ptx.cuh"
 
 /* Called when the block begins. */

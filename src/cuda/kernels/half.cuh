@@ -8,7 +8,7 @@
 #ifndef HEED_HALF_CUH
 #define HEED_HALF_CUH
 
-#include "ablate.cuh"
+#include "ablation.h"
 #include "ptx.cuh"
 
 #ifndef HEED_PRODUCTS

@@ -4,7 +4,7 @@
 #ifndef HEED_PANELS_CUH
 #define HEED_PANELS_CUH
 
-#include "ablate.cuh"
+#include "ablation.h"
 #include "types.cuh"
 
 /* Tiles are stored in shared memory as consecutive panels of 64 columns (128 bytes), swizzled.

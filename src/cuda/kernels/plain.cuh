@@ -17,7 +17,7 @@
 #ifndef HEED_PLAIN_CUH
 #define HEED_PLAIN_CUH
 
-#include "ablate.cuh"
+#include "ablation.h"
 #include "element.cuh"
 #include "score.cuh"
 

@@ -1,7 +1,7 @@
 /*
  * sight.cuh - decide whether steps hide all keys of a tile from all rows of a block, none, or some
  *
- * Interval arithmetic as in interval.cuh, by a warp: all lanes compute all intervals, and share the
+ * Interval arithmetic as in interval.h, by a warp: all lanes compute all intervals, and share the
  * elements that loads scan. program.cuh, which score_print.c prints, has
  *
  *     sight_of_rows  the intervals of steps that do not depend on the key,
@@ -10,7 +10,7 @@
 #ifndef HEED_SIGHT_CUH
 #define HEED_SIGHT_CUH
 
-#include "interval.cuh"
+#include "problem/interval.h"
 
 /* Elements that one load may scan; with more, the interval has all values. */
 #define SIGHT_MAX 4096.0f

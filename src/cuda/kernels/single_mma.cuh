@@ -13,7 +13,7 @@
 #ifndef HEED_SINGLE_MMA_CUH
 #define HEED_SINGLE_MMA_CUH
 
-#include "ablate.cuh"
+#include "ablation.h"
 #include "ptx.cuh"
 
 #if HEED_PRODUCTS < 1 || HEED_PRODUCTS > 3

@@ -10,7 +10,7 @@
 #ifndef HEED_TILE_CUH
 #define HEED_TILE_CUH
 
-#include "ablate.cuh"
+#include "ablation.h"
 #include "ptx.cuh"
 
 /* Chunks of a row of a page. */

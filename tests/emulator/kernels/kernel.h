@@ -48,7 +48,7 @@ typedef struct emulated_config {
 
 /* The tables that emulated.cmake writes. Each ends with NULLs. */
 extern const emulated_config emulated_configs[];
-extern const emulated_config emulated_ablated[]; /* degraded builds (ablate.cuh) */
+extern const emulated_config emulated_ablated[]; /* degraded builds (ablation.h) */
 extern const emulated_config emulated_changed[]; /* program.cuh is in the directory @name */
 
 #endif /* EMULATOR_KERNEL_H */

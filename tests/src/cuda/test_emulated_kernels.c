@@ -3,7 +3,7 @@
  * verify`
  *
  * In addition to the gates, a race in shared memory, a stray access or a read of uninitialized
- * memory fails. Kernels marked as wrong, such as builds without exponentials (ablate.cuh), must
+ * memory fails. Kernels marked as wrong, such as builds without exponentials (ablation.h), must
  * terminate like any other, and fail at a gate on some shape.
  *
  *     test_emulated_kernels [all|sample|ablated|ablated-sample [NAME]]

@@ -1,6 +1,6 @@
 /*
  * mma/direct.cuh - loads of the fragments of K and V: from tiles in shared memory, or in builds
- * without staging (ablate.cuh) from the tensors, 4 bytes at a time for K and an element for V
+ * without staging (ablation.h) from the tensors, 4 bytes at a time for K and an element for V
  */
 #ifndef HEED_MMA_DIRECT_CUH
 #define HEED_MMA_DIRECT_CUH

@@ -1,15 +1,15 @@
 /*
- * interval.cuh - interval arithmetic over the steps of a program, for host and device code
+ * interval.h - interval arithmetic over the steps of a program, for host and device code
  *
  * Each step gets the least and the greatest value that it may have over many pairs of queries and
  * keys, from those of its inputs (Moore, Interval Analysis, 1966). Kernels may round differently
  * than this file, so intervals of floats are widened a little. Where nothing better is known, an
  * interval has all values of its kind.
  */
-#ifndef HEED_INTERVAL_CUH
-#define HEED_INTERVAL_CUH
+#ifndef HEED_INTERVAL_H
+#define HEED_INTERVAL_H
 
-#include "operations.cuh"
+#include "problem/operations.h"
 
 #ifdef __CUDACC__
 #define HEED_INTERVAL static __device__ __forceinline__
@@ -323,4 +323,4 @@ HEED_INTERVAL heed_bounds interval_apply(heed_op op, heed_kind kind, heed_kind f
     }
 }
 
-#endif /* HEED_INTERVAL_CUH */
+#endif /* HEED_INTERVAL_H */

@@ -1,5 +1,6 @@
 /*
- * ablate.cuh - ablations: ways to degrade a kernel on purpose, to measure the cost of its parts
+ * ablation.h - ways to degrade a kernel on purpose, to measure the cost of its parts; for CPU
+ * kernels and, as one of the device sources, for CUDA kernels
  *
  * A build with HEED_ABLATE set to one of these numbers is worse in that one way, or omits that one
  * thing, and is otherwise the same; without HEED_ABLATE, none of this affects the machine code. The
@@ -8,8 +9,8 @@
  * terminate, and only access memory that the kernel accesses anyway. Without products, exponentials
  * or loads the results are wrong; with the others they are correct.
  */
-#ifndef HEED_ABLATE_CUH
-#define HEED_ABLATE_CUH
+#ifndef HEED_ABLATION_H
+#define HEED_ABLATION_H
 
 #define ABLATE_NONE 0
 #define ABLATE_NO_EXP 1        /* weights are the exponents themselves */
@@ -22,9 +23,9 @@
 #define ABLATE_NO_OVERLAP 8    /* no loads while a tile is processed */
 #define ABLATE_UNROLLED 9      /* the main loop is unrolled eight times */
 #define ABLATE_MASKED 10       /* all tiles are masked, needed or not */
-#define ABLATE_DELAY 11       /* each block waits at its end for HEED_DELAY / 65536 of its time */
-#define ABLATE_NO_LOADS 12    /* only the first tiles of K and V are loaded, and reused */
-#define ABLATE_TINY_BLOCKS 13 /* of one warp; on a CPU, tasks of one row */
+#define ABLATE_DELAY 11        /* each block waits at its end for HEED_DELAY / 65536 of its time */
+#define ABLATE_NO_LOADS 12     /* only the first tiles of K and V are loaded, and reused */
+#define ABLATE_TINY_BLOCKS 13  /* of one warp; on a CPU, tasks of one row */
 #define ABLATE_MISPREDICTED 14 /* on a CPU: an unpredictable branch at each exponential */
 
 #ifndef HEED_ABLATE
@@ -41,4 +42,4 @@
 /* True in a build with that ablation; a constant. */
 #define ABLATED(which) (HEED_ABLATE == (which))
 
-#endif /* HEED_ABLATE_CUH */
+#endif /* HEED_ABLATION_H */

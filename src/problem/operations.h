@@ -1,8 +1,8 @@
 /*
- * operations.cuh - the operations of a program's steps (program.h), for host and device code
+ * operations.h - the operations of a program's steps (program.h), for host and device code
  */
-#ifndef HEED_OPERATIONS_CUH
-#define HEED_OPERATIONS_CUH
+#ifndef HEED_OPERATIONS_H
+#define HEED_OPERATIONS_H
 
 /* Types of values: integers have 32 bits. */
 typedef enum heed_kind {
@@ -57,4 +57,4 @@ typedef union heed_value {
     int whole; /* 0 or 1 for a bool */
 } heed_value;
 
-#endif /* HEED_OPERATIONS_CUH */
+#endif /* HEED_OPERATIONS_H */
