@@ -13,7 +13,7 @@ if(HEED_SANITIZE STREQUAL "thread")
     set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -fno-sanitize=thread)
 endif()
 target_include_directories(heed_emulator PUBLIC
-    "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
+    "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/src/cuda/kernels")
 
 # Attention kernels for the emulator, each an object with a description, and a row in one of the tables of
 # emulator/kernels/kernel.h.
