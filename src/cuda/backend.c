@@ -28,10 +28,10 @@
 /* One kernel, ready to be launched. */
 typedef struct program {
     heed_cuda_function *function;
-    heed_cuda_function *list;      /* launched before it; NULL: none */
-    heed_cuda_args args;           /* without addresses */
-    heed_cuda_mapped_args *mapped; /* likewise, for functions that take these, which include args */
-    bool bias_tiles;               /* the bias is mapped */
+    heed_cuda_function *list;   /* launched before it; NULL: none */
+    heed_cuda_mapped_args args; /* without addresses */
+    bool mapped;                /* the function takes all of them, not only args.args */
+    bool bias_tiles;            /* the bias is mapped */
     unsigned grid;
     unsigned threads;
     unsigned smem;
@@ -184,16 +184,15 @@ static heed_status load_maps(program *made, const heed_plan *plan, const heed_cu
 {
     heed_cuda *cuda = plan->context->cuda;
     int columns = launch->map_columns ? launch->map_columns : HEED_MAP_COLUMNS;
-    made->mapped = aligned_alloc(_Alignof(heed_cuda_mapped_args), sizeof *made->mapped);
-    if (!made->mapped)
-        return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
-    *made->mapped = (heed_cuda_mapped_args){ .share = outline->share, .ahead = outline->ahead };
+    made->mapped = true;
+    made->args.share = outline->share;
+    made->args.ahead = outline->ahead;
     heed_status status = heed_cuda_enter(cuda);
     if (status != HEED_OK)
         return status;
-    status = heed_cuda_make_maps(cuda, &plan->problem, launch->mapped, columns, made->mapped);
+    status = heed_cuda_make_maps(cuda, &plan->problem, launch->mapped, columns, &made->args);
     if (status == HEED_OK && launch->bias_tiles)
-        status = heed_cuda_make_bias_map(cuda, &plan->problem, columns, &made->mapped->bias);
+        status = heed_cuda_make_bias_map(cuda, &plan->problem, columns, &made->args.bias);
     made->bias_tiles = launch->bias_tiles;
     heed_cuda_leave(cuda);
     return status;
@@ -206,7 +205,7 @@ static heed_status load(program *made, const compilation *from)
     const heed_launch_facts *launch = &from->facts.launch;
     heed_cuda_outline outline;
     heed_cuda_outline_of(&outline, &plan->problem, plan->context->machine.gpu, launch);
-    made->args = outline.args;
+    made->args.args = outline.args;
     made->grid = outline.grid;
     heed_status status = launch->mapped ? load_maps(made, plan, &outline, launch) : HEED_OK;
     if (status != HEED_OK)
@@ -235,7 +234,7 @@ heed_cuda_combine heed_cuda_combine_of(int64_t dim_v, int splits)
 static heed_status load_combine(cuda_plan *made, const compilation *from)
 {
     program *combine = &made->combine;
-    const heed_cuda_args *args = &made->main.args;
+    const heed_cuda_args *args = &made->main.args.args;
     const heed_cuda_combine how = heed_cuda_combine_of(from->plan->problem.dim_v,
                                                        (int)from->facts.launch.splits);
     heed_status status = how.apart || from->facts.launch.apart
@@ -244,9 +243,8 @@ static heed_status load_combine(cuda_plan *made, const compilation *from)
                                                          heed_cuda_item_count(args));
     if (status != HEED_OK)
         return status;
-    combine->args = *args;
-    combine->grid = (unsigned)heed_div_up((int64_t)combine->args.heads * combine->args.rows,
-                                          how.rows);
+    combine->args.args = *args;
+    combine->grid = (unsigned)heed_div_up((int64_t)args->heads * args->rows, how.rows);
     combine->threads = how.threads;
     combine->merges = true;
     return heed_cuda_load(from->plan->context->cuda, &from->cubin, "heed_combine", 0,
@@ -294,9 +292,10 @@ static heed_status make_programs(cuda_plan *made, const heed_plan *plan)
 
 static heed_status prepare(heed_plan *plan)
 {
-    cuda_plan *made = calloc(1, sizeof *made);
+    cuda_plan *made = aligned_alloc(_Alignof(cuda_plan), sizeof *made);
     if (!made)
         return heed_fail(HEED_ERR_NO_MEMORY, "no memory for a plan");
+    memset(made, 0, sizeof *made);
     plan->code = made;
     return make_programs(made, plan);
 }
@@ -359,7 +358,6 @@ static void release(heed_plan *plan)
             heed_cuda_unload(plan->context->cuda, programs[i]->function);
         if (programs[i]->list)
             heed_cuda_unload(plan->context->cuda, programs[i]->list);
-        free(programs[i]->mapped);
     }
     heed_cuda_arrivals_destroy(made->arrivals);
     free(made);
@@ -470,22 +468,27 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
                          unsigned *arrived)
 {
     const cuda_plan *made = plan->code;
-    heed_cuda_args args = what->args;
-    args.q = buffers->q;
-    args.k = buffers->k;
-    args.v = buffers->v;
-    args.o = buffers->o;
-    args.lse = buffers->lse;
-    place_operands(&args.changes, plan, buffers);
+    heed_cuda_mapped_args own;
+    heed_cuda_args *args = &own.args;
+    if (what->mapped)
+        own = what->args;
+    else
+        *args = what->args.args;
+    args->q = buffers->q;
+    args->k = buffers->k;
+    args->v = buffers->v;
+    args->o = buffers->o;
+    args->lse = buffers->lse;
+    place_operands(&args->changes, plan, buffers);
     if (what->merges) {
-        args.partial = buffers->workspace;
-        args.partial_lse = args.partial + made->parts * plan->problem.dim_v;
-        args.arrived = arrived;
+        args->partial = buffers->workspace;
+        args->partial_lse = args->partial + made->parts * plan->problem.dim_v;
+        args->arrived = arrived;
     }
     if (what->list) {
         size_t parts = what->merges ? (size_t)(made->parts * (plan->problem.dim_v + 1)) : 0;
-        args.changes.lists = (void *)((float *)buffers->workspace + parts);
-        heed_status status = start_list(plan, what, &args, buffers->stream);
+        args->changes.lists = (void *)((float *)buffers->workspace + parts);
+        heed_status status = start_list(plan, what, args, buffers->stream);
         if (status != HEED_OK)
             return status;
     }
@@ -494,16 +497,12 @@ static heed_status start(const heed_plan *plan, const program *what, const heed_
                                 .grid = { what->grid, 1, 1 },
                                 .threads = what->threads,
                                 .smem = what->smem,
-                                .args = &args,
+                                .args = what->mapped ? (const void *)&own : args,
                                 .overlap = heed_gpu_overlaps(plan->context->machine.gpu) };
     if (what->window)
         set_window(&launch, plan, buffers);
-    heed_cuda_mapped_args mapped;
     if (what->mapped) {
-        mapped = *what->mapped;
-        mapped.args = args;
-        launch.args = &mapped;
-        heed_status status = heed_cuda_place_maps(plan->context->cuda, &mapped,
+        heed_status status = heed_cuda_place_maps(plan->context->cuda, &own,
                                                   what->bias_tiles ? buffers->bias : NULL);
         if (status != HEED_OK)
             return status;
