@@ -99,7 +99,6 @@ def _learn_torch(torch: Any) -> bool:
     checks = [
         getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None),
         getattr(torch._C, "_is_tracing", None),
-        getattr(torch._C, "_is_any_autocast_enabled", None),  # a caller casts, and calls again
     ]
     found = (exchange, modes, *checks, getattr(torch.autograd.graph, "increment_version", None))
     if None in found or not hasattr(forward_ad, "_current_level"):

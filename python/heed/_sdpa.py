@@ -32,7 +32,7 @@ from ._precision import products_of
 calls = _again.Calls(256)
 repeat = _again.module.again_plain if _again.module else None
 any_autocast = torch._C._is_any_autocast_enabled
-# torch.compile folds it into a constant. Another function of the same name also asks for TorchScript.
+# torch.compile turns a call into a constant. torch.compiler.is_compiling() takes longer.
 _is_traced = torch.compiler.is_dynamo_compiling
 
 
@@ -345,14 +345,11 @@ def scaled_dot_product_attention(
     """
     said = (dropout_p, is_causal, scale, enable_gqa)
     if repeat is not None and not _is_traced():
+        if any_autocast() and are_plain(query, key, value, attn_mask):
+            query, key, value, attn_mask = cast(query, key, value, attn_mask)
         again: Optional[Tensor] = repeat(calls.known, said, query, key, value, None, attn_mask)
         if again is not None:
             return again
-        if any_autocast() and are_plain(query, key, value, attn_mask):
-            query, key, value, attn_mask = cast(query, key, value, attn_mask)
-            again = repeat(calls.known, said, query, key, value, None, attn_mask)
-            if again is not None:
-                return again
     if isinstance(query, Tensor):
         attn_mask, is_causal = without_bias(query, attn_mask, is_causal)
         said = (dropout_p, is_causal, scale, enable_gqa)

@@ -181,6 +181,17 @@ class Forward(Case):
         with torch.autocast(DEVICE, torch.bfloat16):
             self.near(of_heed(q, k, v), wanted.bfloat16(), 2e-2)
 
+    def test_autocast_to_other_types(self):
+        """Calls that are known in one state of autocast, or in none, are others in another."""
+        types = (torch.float16, torch.bfloat16)
+        tensors = {t: [x.to(t) for x in (draw(2, 4, 9, 16) for _ in range(3))] for t in types}
+        for _ in range(3):
+            for own in types:
+                of_heed(*tensors[own])
+                for cast in types:
+                    with torch.autocast(DEVICE, cast):
+                        self.assertEqual(of_heed(*tensors[own]).dtype, cast)
+
     def test_vmap(self):
         q, k, v = draw(3, 2, 4, 9, 16), draw(3, 2, 4, 9, 16), draw(3, 2, 4, 9, 16)
         self.near(torch.vmap(of_heed)(q, k, v), of_torch(q, k, v))
