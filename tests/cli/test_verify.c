@@ -106,6 +106,23 @@ static void test_json_counts_and_figures(void **state)
     json_decref(json);
 }
 
+/* The level of the last kernel is the best one of this machine, and a better one is refused. */
+static void test_levels_are_those_of_the_machine(void **state)
+{
+#define SMALL "--device cpu 'b1 h1 s4 d4 f32'"
+    json_t *plan = run_heed_json(state, &way, "unset HEED_CPU; heed plan --json " SMALL, 0);
+    json_t *json = run_heed_answer(state, &way, "verify", "--json --quick --gate error " SMALL, 0);
+    const json_t *kernels = json_object_get(json, "kernels");
+    const json_t *last = json_array_get(kernels, json_array_size(kernels) - 1);
+    assert_string_equal(text_of(last, "cpu"), text_of(plan, "cpu"));
+    if (strcmp(text_of(plan, "cpu"), "amx") != 0)
+        run_heed_says(state, &way, "heed verify --cpu amx " SMALL, 3,
+                      "--cpu: this machine has no amx");
+    json_decref(json);
+    json_decref(plan);
+#undef SMALL
+}
+
 /* Verifies a problem that takes a minute, with a deadline that is too short for it but long enough
  * for a busy machine to start. */
 static json_t *run_late(void **state)
@@ -277,9 +294,9 @@ static void test_stopping(void **state)
 int main(void)
 {
     setenv("HEED_LIBCUDA", "/nowhere", 1); /* as on a machine without a GPU */
-    return run_test_list(TEST_LIST(test_apart_and_together, test_captured_values,
-                                   test_little_memory, test_stopping, test_exit_codes_and_words,
-                                   test_json_counts_and_figures, test_a_failure_can_be_repeated,
-                                   test_seeds),
-                         scratch_open, scratch_close);
+    return run_test_list(
+        TEST_LIST(test_apart_and_together, test_captured_values, test_little_memory, test_stopping,
+                  test_exit_codes_and_words, test_json_counts_and_figures,
+                  test_levels_are_those_of_the_machine, test_a_failure_can_be_repeated, test_seeds),
+        scratch_open, scratch_close);
 }

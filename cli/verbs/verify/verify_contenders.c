@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/planner.h"
 #include "src/device.h"
 #include "tensor/random.h"
 #include "verify.h"
@@ -65,6 +66,7 @@ typedef struct probe {
     char message[240]; /* unless HEED_OK */
     char device[32];   /* as in heed_options, with "auto" resolved */
     char name[64];
+    char cpu[32]; /* the best features, of those that the options permit */
     bool on_host;
     int threads;
     heed_status kernels[]; /* by wanted_kernel(): see try_kernel() */
@@ -115,6 +117,7 @@ static void run_probe(void *data, size_t index, lab_trace *trace, void *result)
     }
     snprintf(found->device, sizeof found->device, "%s", options.device);
     snprintf(found->name, sizeof found->name, "%s", heed_context_device(context));
+    snprintf(found->cpu, sizeof found->cpu, "%s", heed_context_cpu(context));
     found->on_host = heed_device_is_host(context);
     found->threads = heed_context_threads(context);
     for (size_t i = 0; wanted_kernel(self->args, i); i++) {
@@ -233,10 +236,14 @@ static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const cha
                                  .cpu = cpu } };
     memset(found, 0, size);
     run_probe(&self, 0, NULL, found);
-    if (found->status == HEED_ERR_INVALID && !cli_args_list_count(args, "cpu"))
-        return CLI_OK;
     if (found->status != HEED_OK) {
         cli_error("--cpu: %s", found->message);
+        return CLI_ENVIRONMENT;
+    }
+    if (!lab_cpu_has(found->cpu, cpu)) {
+        if (!cli_args_list_count(args, "cpu"))
+            return CLI_OK;
+        cli_error("--cpu: this machine has no %s; its best is %s", cpu, found->cpu);
         return CLI_ENVIRONMENT;
     }
     const lab_contender place = { .cpu = cpu, .threads = found->threads };
