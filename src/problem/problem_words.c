@@ -543,9 +543,19 @@ static size_t edit_distance(const char *a, size_t length, const char *b)
     return row[width];
 }
 
+/* Names of other libraries, too different from heed's to be found by their letters. */
+static const char *const synonyms[][2] = {
+    { "float32", "f32" }, { "float16", "f16" }, { "bfloat16", "bf16" },
+    { "float", "f32" },   { "half", "f16" },
+};
+
 /* Single-letter words are not suggested. */
 const char *heed_word_nearest(const heed_parser *p)
 {
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+        if (strncmp(p->word, synonyms[i][0], strlen(synonyms[i][0])) == 0 &&
+            strlen(synonyms[i][0]) == (size_t)(p->end - p->word))
+            return synonyms[i][1];
     const char *equals = memchr(p->word, '=', (size_t)(p->end - p->word));
     size_t length = (size_t)((equals != NULL ? equals + 1 : p->end) - p->word);
     const char *nearest = NULL;
