@@ -186,8 +186,8 @@ static void give_up(const lab_sink *sink, lab_tune_shape *shape, bool lead, int 
     }
     shape->late = true;
     snprintf(shape->challenge.why, sizeof shape->challenge.why,
-             "%.100s was found, and there was no time to %s it", shape->best,
-             round ? "compare it once more" : "compare it");
+             "%.100s was found, and there was no time to compare it%s", shape->best,
+             round ? " once more" : "");
 }
 
 static heed_status play(void *data, size_t index, int round, lab_duel_options options,
