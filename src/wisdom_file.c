@@ -107,7 +107,7 @@ static heed_status open_beside(const char *path, char **name, int *file)
         if (*file < 0 && errno != EEXIST)
             break;
     }
-    return *file < 0 ? fail_file(*name, "create") : HEED_OK;
+    return *file < 0 ? fail_file(path, "create") : HEED_OK;
 }
 
 static heed_status write_bytes(int file, const char *name, const char *text, size_t length)

@@ -149,8 +149,7 @@ static void test_places_that_cannot_be_written(void **state)
     heed_context *context = make_context(1);
     snprintf(inner, sizeof inner, "%s/x", scratch_path(state, "none", path));
     assert_int_equal(heed_wisdom_save(context, inner), HEED_ERR_SYSTEM);
-    assert_message("/none/x.");
-    assert_message("cannot create: No such file or directory");
+    assert_message("/none/x: cannot create: No such file or directory");
 
     assert_int_equal(mkdir(path, 0777), 0); /* a directory is in the way */
     assert_int_equal(heed_wisdom_save(context, path), HEED_ERR_SYSTEM);
