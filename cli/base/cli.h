@@ -227,9 +227,11 @@ heed_options cli_machine(const cli_args *args);
 heed_status cli_context_create(heed_context **context, heed_options *options);
 
 /* cli_context_open() makes a context by --device, --threads, --cpu and --wisdom, as far as the verb
- * has them. A wisdom file that does not exist is treated as empty. On failure the error has been
- * printed and *@context is NULL. */
+ * has them. A wisdom file that does not exist is treated as empty, if its folder exists; for
+ * cli_context_open_read() it must exist. On failure the error has been printed and *@context is
+ * NULL. */
 cli_exit cli_context_open(heed_context **context, const cli_args *args);
+cli_exit cli_context_open_read(heed_context **context, const cli_args *args);
 
 /* cli_wisdom_load() is heed_wisdom_load() that also accepts a pipe, and "-". */
 heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *taken, size_t *skipped,

@@ -2,6 +2,8 @@
  * context.c - the options --device, --threads, --cpu, --wisdom and --kernel, and their meaning
  */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,12 +54,24 @@ heed_status cli_wisdom_load(heed_context *context, const char *path, size_t *tak
     return status;
 }
 
-/* Loads @path, which need not exist, into @context. *@skipped: lines that do not match this
+/* True if @path does not exist, but its folder does. */
+static bool can_be_made(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    int length = snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - path) : 0,
+                          path);
+    return access(path, F_OK) != 0 && errno == ENOENT && length < PATH_MAX &&
+           access(folder, F_OK) == 0;
+}
+
+/* Loads @path into @context; with @made it need not exist. *@skipped: lines that do not match this
  * machine. */
-static heed_status load(heed_context *context, const char *path, size_t *skipped, lab_error *error)
+static heed_status load(heed_context *context, const char *path, bool made, size_t *skipped,
+                        lab_error *error)
 {
     *skipped = 0;
-    if (strcmp(path, "-") != 0 && access(path, F_OK) != 0 && errno == ENOENT)
+    if (made && strcmp(path, "-") != 0 && can_be_made(path))
         return HEED_OK;
     return cli_wisdom_load(context, path, NULL, skipped, error);
 }
@@ -120,7 +134,7 @@ heed_options cli_machine(const cli_args *args)
     return options;
 }
 
-cli_exit cli_context_open(heed_context **context, const cli_args *args)
+static cli_exit open_context(heed_context **context, const cli_args *args, bool made)
 {
     heed_options options = cli_machine(args);
     heed_status status = cli_context_create(context, &options);
@@ -131,7 +145,7 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args)
     size_t skipped = 0;
     lab_error error;
     if (path)
-        status = load(*context, path, &skipped, &error);
+        status = load(*context, path, made, &skipped, &error);
     if (status != HEED_OK) {
         cli_error("--wisdom: %s", error.text);
         heed_context_destroy(*context);
@@ -144,6 +158,16 @@ cli_exit cli_context_open(heed_context **context, const cli_args *args)
     return CLI_OK;
 }
 
+cli_exit cli_context_open(heed_context **context, const cli_args *args)
+{
+    return open_context(context, args, true);
+}
+
+cli_exit cli_context_open_read(heed_context **context, const cli_args *args)
+{
+    return open_context(context, args, false);
+}
+
 /* Counts lines of @path for other machines, which a save would drop. A second context has only the
  * contents of the file, without the results learned since. */
 static heed_status count_foreign(const cli_args *args, const char *path, size_t *skipped)
@@ -154,7 +178,7 @@ static heed_status count_foreign(const cli_args *args, const char *path, size_t 
     heed_status status = cli_context_create(&fresh, &options);
     if (status != HEED_OK)
         return status;
-    status = load(fresh, path, skipped, &error);
+    status = load(fresh, path, true, skipped, &error);
     heed_context_destroy(fresh);
     return status;
 }

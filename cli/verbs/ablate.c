@@ -354,7 +354,7 @@ static cli_exit run(const cli_args *args)
         return code;
     code = cli_problems_read(&problems, args);
     if (code == CLI_OK)
-        code = cli_context_open(&ablate.bench.context, args);
+        code = cli_context_open_read(&ablate.bench.context, args);
     if (code == CLI_OK)
         code = run_ablate(&ablate, &problems, args);
     heed_context_destroy(ablate.bench.context);
@@ -374,7 +374,7 @@ static const cli_option options[] = {
     CLI_OPTION_COLD,
     CLI_OPTION_SEED("Seed of the random values, of the order of turns, and of the intervals"),
     { .table = cli_machine_options },
-    CLI_OPTION_WISDOM,
+    CLI_OPTION_WISDOM_READ("Choose the kernel from the wisdom in FILE"),
     { .name = NULL },
 };
 

@@ -9,6 +9,11 @@ static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom
 static const heed_effort effort_values[] = { HEED_ESTIMATE, HEED_MEASURE, HEED_PATIENT,
                                              HEED_WISDOM_ONLY };
 
+static heed_effort effort_of(const cli_args *args)
+{
+    return effort_values[cli_args_choice(args, "effort")];
+}
+
 /* The work in progress: the context and the results. */
 typedef struct plan_job {
     const cli_args *args;
@@ -92,7 +97,7 @@ static cli_exit plan_one(plan_job *job, const heed_problem *problem)
     char spec[HEED_SPEC_SIZE];
     heed_plan *plan;
     const char *kernel = cli_args_text(job->args, "kernel");
-    heed_effort effort = effort_values[cli_args_choice(job->args, "effort")];
+    heed_effort effort = effort_of(job->args);
     bool explained = cli_args_flag(job->args, "explain");
     cli_exit code = CLI_OK;
 
@@ -160,7 +165,7 @@ static cli_exit print_plans(plan_job *job, cli_exit code)
 /* True if planning measures results worth keeping. */
 static bool learns(const cli_args *args)
 {
-    heed_effort effort = effort_values[cli_args_choice(args, "effort")];
+    heed_effort effort = effort_of(args);
     return !cli_args_text(args, "kernel") && (effort == HEED_MEASURE || effort == HEED_PATIENT);
 }
 
@@ -172,7 +177,8 @@ static cli_exit plan_problems(const cli_args *args)
     if (code == CLI_OK)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
-        code = cli_context_open(&job.context, args);
+        code = effort_of(args) == HEED_WISDOM_ONLY ? cli_context_open_read(&job.context, args)
+                                                   : cli_context_open(&job.context, args);
     if (code == CLI_OK) {
         job.rows = cli_rows_begin(cli_args_json(args));
         code = print_plans(&job, plan_all(&job, &problems));

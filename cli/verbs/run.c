@@ -312,7 +312,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK)
         code = cli_inputs_problem(&job.problem, &job.inputs, args);
     if (code == CLI_OK)
-        code = cli_context_open(&job.context, args);
+        code = cli_context_open_read(&job.context, args);
     if (code == CLI_OK)
         code = make_plan(&job);
     if (code == CLI_OK)

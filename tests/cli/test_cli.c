@@ -432,7 +432,7 @@ static void keeps_wisdom(void **state)
         { "heed doctor --no-rivals --wisdom damaged.txt >/dev/null", 3, "", "" },
         { "mkdir own; touch own/odd_peer.py; HEED_PEERS=own HEED_PYTHON=/nowhere heed doctor | "
           "grep -A1 odd:",
-          0, "Install it to compare", "" },
+          0, "Install what is missing", "" },
         /* writing a manifest to a special file leaves it in place; for root it might be
          * /dev/null */
         { "mkfifo pipe; cat pipe >got.txt & heed doctor --lock pipe; wait; test -p pipe && "
@@ -442,6 +442,9 @@ static void keeps_wisdom(void **state)
         /* A name has at most 255 bytes. */
         { "for i in 1 2; do heed doctor --lock $PWD/" NAME "5; done; ls | grep -c ^0", 0, "1\n",
           "hash" },
+        { "touch file; HEED_BOARD=file/b.db heed doctor --no-rivals", 0, "file/b.db cannot be made",
+          "" },
+        { "HEED_BOARD=no/such/b.db heed doctor --no-rivals", 0, "none yet at no/such/b.db", "" },
         { "heed doctor --lock " NAME "56", 3, "",
           "File name too long; a name has at most 255 bytes" },
         { "heed plan -e measure -w " NAME "6 b1 h1 s4 d8 f32 && heed plan -e wisdom -w " NAME "6 "
@@ -449,8 +452,13 @@ static void keeps_wisdom(void **state)
           0, "2\n", "" },
         { "heed doctor --lock l.json --json", 0, "heed.doctor-lock/1", "" },
         { "ln -s l.json link; heed doctor --lock link && test -h link", 0, "", "hash" },
-        { "heed plan --effort measure --wisdom no/such/folder b1 h1 s4 d8 f32", 3, "fwd_",
-          "--wisdom: no/such/folder" },
+        { "heed plan --effort measure --wisdom no/such/folder b1 h1 s4 d8 f32", 3, "",
+          "--wisdom: no/such/folder: cannot open: No such file or directory" },
+        { "heed plan --effort wisdom --wisdom none.txt b1 h1 s4 d8 f32", 3, "",
+          "--wisdom: none.txt: cannot open: No such file or directory" },
+        { "heed profile --scaling --wisdom none.txt b1 h1 s4 d8 f32", 3, "", "--wisdom: none.txt" },
+        { "heed ablate --wisdom none.txt b1 h1 s4 d8 f32", 3, "", "--wisdom: none.txt" },
+        { "heed gate --wisdom none.txt", 3, "", "--wisdom: none.txt" },
         { "heed plan --wisdom new.txt b1 h1 s4 d8 f32 >&2; [ ! -e new.txt ]", 0, "", "fwd_" },
         { "heed plan --wisdom . b1 h1 s4 d8 f32", 3, "", "--wisdom: ." },
     };

@@ -59,6 +59,8 @@ static void refuses_arrays_that_do_not_fit(void **state)
         { RUN "--out O.npy --lse O.npy", 2, "", "name the same file" },
         { RUN "--out no/O.npy", 3, "", "no/O.npy: No such file" },
         { RUN "--kernel none", 2, "", "there is no kernel 'none'" },
+        { "heed run --q Q.npy --k K.npy --v V.npy --wisdom none.txt", 3, "",
+          "--wisdom: none.txt: cannot open: No such file or directory" },
         { "heed run --cpu scalar --q Q.npy --k K.npy --v V.npy -k fwd_any_avx2_tile", 4, "",
           "--kernel: " },
         { "heed run --tensors none.safetensors", 3, "", "none.safetensors: No such file" },

@@ -2,6 +2,8 @@
  * doctor_laboratory.c - checks of `heed doctor`: the leaderboard, the rivals, and the sandbox for
  * candidates
  */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,23 @@
 #include "trial/sandbox.h"
 #include "trial/trial.h"
 
+/* Why the file @path, which does not exist, cannot be made: an errno of the nearest folder that
+ * exists; 0 if it can. */
+static int trouble_of_new_file(const char *path)
+{
+    char folder[LAB_RECORD_PATH_SIZE];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash;
+    while ((slash = strrchr(folder, '/')) != NULL && slash != folder) {
+        *slash = '\0';
+        if (access(folder, F_OK) == 0 || errno != ENOENT)
+            break;
+    }
+    if (slash == folder || slash == NULL)
+        snprintf(folder, sizeof folder, slash ? "/" : ".");
+    return access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+}
+
 void doctor_check_board(doctor_report *report)
 {
     char path[LAB_RECORD_PATH_SIZE];
@@ -20,8 +39,15 @@ void doctor_check_board(doctor_report *report)
     lab_record_chain chain;
     heed_status status = lab_record_path(NULL, path, &error);
     if (status == HEED_OK && access(path, F_OK) != 0) {
-        doctor_say(report, DOCTOR_OK, "board", NULL, "none yet at %.300s; SQLite %s", path,
-                   lab_record_software());
+        int trouble = trouble_of_new_file(path);
+        if (trouble)
+            doctor_say(
+                report, DOCTOR_WARN, "board",
+                "Name a file that can be made in HEED_BOARD; tune, sweep and evolve need one",
+                "none, and %.300s cannot be made: %s", path, strerror(trouble));
+        else
+            doctor_say(report, DOCTOR_OK, "board", NULL, "none yet at %.300s; SQLite %s", path,
+                       lab_record_software());
         return;
     }
     if (status == HEED_OK)
@@ -42,7 +68,7 @@ void doctor_check_board(doctor_report *report)
 static void check_rival(doctor_report *report, const lab_found *found)
 {
     lab_rival rival;
-    static const char install[] = "Install it to compare with this rival";
+    static const char install[] = "Install what is missing to compare with this rival";
     static const char by_hand[] = "Run it by hand: it speaks lab/trial/peer/protocol.md";
     lab_answer answer = lab_rival_open(&rival, found, 1, "", cli_interrupted);
     if (answer == LAB_ANSWER_OK)

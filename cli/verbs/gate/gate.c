@@ -349,7 +349,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
-        code = cli_context_open(&gate.bench.context, args);
+        code = cli_context_open_read(&gate.bench.context, args);
     if (code != CLI_OK)
         return code;
     lab_bench_look_at_device(&gate.bench, gate.machine.device);
@@ -388,7 +388,7 @@ static const cli_option options[] = {
              "verify' for planned kernels"),
     CLI_OPTION_SEED("Seed of the values, the order of the blocks, and the rows that are compared"),
     CLI_OPTION_KERNEL,
-    CLI_OPTION_WISDOM,
+    CLI_OPTION_WISDOM_READ("Plan with the wisdom in FILE"),
     { .table = cli_machine_options },
     { .name = NULL },
 };

@@ -88,7 +88,7 @@ static cli_exit plan_all(profile_job *job, const cli_args *args, const lab_probl
                          target *device)
 {
     heed_context *context;
-    cli_exit code = cli_context_open(&context, args);
+    cli_exit code = cli_context_open_read(&context, args);
     if (code != CLI_OK)
         return code;
     device->host = heed_device_is_host(context);

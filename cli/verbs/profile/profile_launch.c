@@ -66,7 +66,7 @@ static cli_exit run_problem(const cli_args *args, const heed_problem *problem)
     heed_plan *plan = NULL;
     lab_bench_tensors tensors = { .copies = 0 };
     lab_bench_source source = { .problem = *problem };
-    cli_exit code = cli_context_open(&context, args);
+    cli_exit code = cli_context_open_read(&context, args);
     if (code == CLI_OK)
         code = plan_for(args, context, problem, &plan);
     heed_status status = code == CLI_OK

@@ -405,7 +405,7 @@ cli_exit profile_scaling(const cli_args *args)
     if (code == CLI_OK)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
-        code = cli_context_open(&job.context, args);
+        code = cli_context_open_read(&job.context, args);
     job.progress = lab_progress_start(&cli_sink, "scaling",
                                       problems.count * 3 * (size_t)cli_args_integer(args, "steps"));
     for (size_t i = 0; i < problems.count && code == CLI_OK; i++)

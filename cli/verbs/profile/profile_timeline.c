@@ -237,7 +237,7 @@ cli_exit profile_timeline(const cli_args *args)
     if (code == CLI_OK)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
-        code = cli_context_open(&context, args);
+        code = cli_context_open_read(&context, args);
     for (size_t i = 0; i < problems.count && code == CLI_OK; i++)
         code = show_problem(args, context, &problems.items[i], &list);
     if (code == CLI_OK && cli_args_json(args))
