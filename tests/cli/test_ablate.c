@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ablation.h"
 #include "contexts.h"
 #include "cpu/ablated.h"
-#include "ablation.h"
 #include "cuda/sources.h"
 #include "device.h"
 #include "lab/inspect/ablate.h"
