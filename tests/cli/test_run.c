@@ -57,6 +57,8 @@ static void refuses_arrays_that_do_not_fit(void **state)
         { RUN "--out O.txt", 2, "", "--out: 'O.txt' must end in .npy or .safetensors" },
         { RUN "--lse L", 2, "", "--lse: 'L' must end in" },
         { RUN "--out O.npy --lse O.npy", 2, "", "name the same file" },
+        { RUN "--out ./Q.npy", 2, "", "--out: './Q.npy' is the file of --q, which would be lost" },
+        { RUN "--lse V.npy", 2, "", "--lse: 'V.npy' is the file of --v" },
         { RUN "--out no/O.npy", 3, "", "no/O.npy: No such file" },
         { RUN "--kernel none", 2, "", "there is no kernel 'none'" },
         { "heed run --q Q.npy --k K.npy --v V.npy --wisdom none.txt", 3, "",
