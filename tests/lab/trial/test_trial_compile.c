@@ -5,6 +5,7 @@
 #include "run_tests.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,6 +80,120 @@ static void test_images(void **state)
         free(copy);
     }
     lab_code_free(&code);
+}
+
+static Elf64_Phdr *segment_of(unsigned char *data, uint32_t type, uint32_t flags)
+{
+    const Elf64_Ehdr *head = (const Elf64_Ehdr *)(const void *)data;
+    Elf64_Phdr *one = (Elf64_Phdr *)(void *)(data + head->e_phoff);
+
+    while (one->p_type != type || (one->p_flags & flags) != flags)
+        one++;
+    return one;
+}
+
+static Elf64_Dyn *entry_of(unsigned char *data, Elf64_Sxword tag)
+{
+    Elf64_Dyn *one = (Elf64_Dyn *)(void *)(data + segment_of(data, PT_DYNAMIC, 0)->p_offset);
+
+    while (one->d_tag != tag && one->d_tag != DT_NULL)
+        one++;
+    return one;
+}
+
+/* The first segment has the tables, at their addresses. */
+static Elf64_Rela *relocations_of(unsigned char *data)
+{
+    return (Elf64_Rela *)(void *)(data + entry_of(data, DT_RELA)->d_un.d_ptr);
+}
+
+static void write_far(unsigned char *data)
+{
+    relocations_of(data)->r_offset = UINT64_C(1) << 32;
+}
+
+static void write_before(unsigned char *data)
+{
+    relocations_of(data)->r_offset = (uint64_t)-4096;
+}
+
+static void write_across(unsigned char *data)
+{
+    const Elf64_Phdr *one = segment_of(data, PT_LOAD, PF_W);
+    relocations_of(data)->r_offset = one->p_vaddr + one->p_memsz - 4;
+}
+
+static void write_code(unsigned char *data)
+{
+    relocations_of(data)->r_offset = segment_of(data, PT_LOAD, PF_X)->p_vaddr;
+}
+
+static void write_entries(unsigned char *data)
+{
+    relocations_of(data)->r_offset = segment_of(data, PT_DYNAMIC, 0)->p_vaddr + 8;
+}
+
+static void write_packed(unsigned char *data)
+{
+    static const uint64_t words[] = { 0, 0x3 }; /* the words before and after the first one */
+    Elf64_Dyn *one = entry_of(data, DT_NULL);
+    uint64_t *to = (uint64_t *)(void *)relocations_of(data);
+
+    memcpy(to, words, sizeof words);
+    to[0] = segment_of(data, PT_DYNAMIC, 0)->p_vaddr - 8;
+    one[0] = (Elf64_Dyn){ .d_tag = 36, .d_un.d_ptr = entry_of(data, DT_RELA)->d_un.d_ptr };
+    one[1] = (Elf64_Dyn){ .d_tag = 35, .d_un.d_val = sizeof words };
+    entry_of(data, DT_RELASZ)->d_un.d_val = 0;
+}
+
+static void open_tables(unsigned char *data)
+{
+    segment_of(data, PT_LOAD, 0)->p_flags |= PF_W;
+}
+
+static void copy_symbol(unsigned char *data)
+{
+    relocations_of(data)->r_info = ELF64_R_INFO(0, 5); /* R_X86_64_COPY, which has any size */
+}
+
+static void list_twice(unsigned char *data)
+{
+    *entry_of(data, DT_NULL) = *entry_of(data, DT_SYMTAB);
+}
+
+static void list_on(unsigned char *data)
+{
+    Elf64_Phdr *one = segment_of(data, PT_DYNAMIC, 0);
+    const Elf64_Dyn *first = (const Elf64_Dyn *)(const void *)(data + one->p_offset);
+
+    one->p_filesz = (uint64_t)((unsigned char *)entry_of(data, DT_NULL) - (unsigned char *)first);
+}
+
+/* The dynamic linker must not be made to write to anything but the object's data: it could change
+ * libraries, or its own tables after they were checked, and so run code of the candidate. */
+static void test_relocations(void **state)
+{
+    static const struct {
+        void (*change)(unsigned char *data);
+        const char *words;
+    } all[] = {
+        { write_far, "dynamic linker write" },     { write_before, "dynamic linker write" },
+        { write_across, "dynamic linker write" },  { write_code, "dynamic linker write" },
+        { write_entries, "dynamic linker write" }, { write_packed, "dynamic linker write" },
+        { open_tables, "dynamic linker write" },   { copy_symbol, "not a shared object" },
+        { list_twice, "not a shared object" },     { list_on, "not a shared object" },
+    };
+    const lab_candidate candidate = scene_candidate(&scene, "plain", 1);
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_true(lab_compile_c(&candidate, NULL, &code, &outcome));
+        assert_null(lab_image_put_off(code.data, code.size));
+        all[i].change(code.data);
+        const char *why = lab_image_put_off(code.data, code.size);
+        if (!why || !strstr(why, all[i].words))
+            fail_msg("change %zu: %s", i, why ? why : "accepted");
+        lab_code_free(&code);
+    }
 }
 
 /* The date of a compilation is always 1 January 1970, so that a source cannot behave differently
@@ -397,10 +512,10 @@ int main(int count, char **arguments)
     if (!can_hold_aloud())
         return HOLD_SKIPPED;
     trial_scene_open(&scene);
-    return run_test_list(TEST_LIST_EACH(scratch_open, scratch_close, test_images, test_no_day,
-                                        test_verdicts, test_existence, test_wrappers, test_loading,
-                                        test_deadline, test_folder_is_removed, test_options,
-                                        test_refusals, test_launches, test_strip, test_compilers,
-                                        test_evil_compiler),
+    return run_test_list(TEST_LIST_EACH(scratch_open, scratch_close, test_images, test_relocations,
+                                        test_no_day, test_verdicts, test_existence, test_wrappers,
+                                        test_loading, test_deadline, test_folder_is_removed,
+                                        test_options, test_refusals, test_launches, test_strip,
+                                        test_compilers, test_evil_compiler),
                          NULL, NULL);
 }
