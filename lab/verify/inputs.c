@@ -298,7 +298,8 @@ static void visible(lab_values *values, uint64_t seed)
     lab_fill_set(values, LAB_Q, lab_view_at(q, 0, query, problem->heads_q - 1) + c, INFINITY);
 }
 
-/* One NaN in V and nothing else: a NaN in K would spread to all columns of the head and hide it. */
+/* One NaN in V, and an infinity of another key in the next column, if any: a NaN in K would spread
+ * to all columns of the head and hide them. */
 static void nan_in_v(lab_values *values, uint64_t seed)
 {
     const lab_view *v = &values->block[LAB_V].view;
@@ -306,8 +307,11 @@ static void nan_in_v(lab_values *values, uint64_t seed)
     lab_range keys = lab_visible(&values->problem, lab_queries(&values->problem) - 1);
     int64_t count = keys.end - keys.begin;
     int64_t key = count > 0 ? keys.begin + lab_random_below(choice, 0, count) : 0;
+    int64_t other = count > 0 ? keys.begin + lab_random_below(choice, 3, count) : 0;
     int64_t head = lab_random_below(choice, 1, v->heads), c = lab_random_below(choice, 2, v->dim);
     normal(values, seed);
+    lab_fill_set(values, LAB_V, lab_view_at(v, v->batch - 1, other, head) + (c + 1) % v->dim,
+                 INFINITY);
     lab_fill_set(values, LAB_V, lab_view_at(v, v->batch - 1, key, head) + c, NAN);
 }
 
@@ -340,9 +344,8 @@ static const lab_inputs table[] = {
     { "masked", "NaN and infinities in keys that some queries do not see", false, false, masked,
       masked_absent },
     { "visible", "NaN and infinities in keys that queries see", false, false, visible, NULL },
-    { "nan-in-v",
-      "one NaN in V: it must reach its column of the rows that see it, and nothing else", false,
-      false, nan_in_v, NULL },
+    { "nan-in-v", "a NaN and an infinity in V: each must reach its column of the rows that see it",
+      false, false, nan_in_v, NULL },
     { "nan-in-k", "a NaN in each first key: it must reach all rows that see one", false, false,
       nan_in_k, NULL },
     { "near", "logits that differ by about a tenth: a few keys do not represent all", true, false,

@@ -33,7 +33,8 @@ static void test_exit_codes_and_words(void **state)
         { "past-the-end --gate executes", 1, { "SURVIVED past-the-end", "killed 0/1" } },
         { "endless", 0, { "killed 1/1" } },
         { "clamps_outputs", 0, { "killed 1/1" } },
-        { "clamps_outputs --gate error --gate range --gate linear --gate written --gate timed",
+        { "clamps_outputs --gate finite --gate error --gate range --gate linear --gate written "
+          "--gate timed",
           1,
           { "SURVIVED clamps_outputs" } },
         { "refuses_others", 0, { "accepted 1/1" } },

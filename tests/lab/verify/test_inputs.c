@@ -268,20 +268,21 @@ static void test_tails_count(void **state)
     }
 }
 
-/* One column of a head has a visible NaN; nothing else has one. */
+/* One column of a head has a visible NaN, another one an infinity; nothing else has one. */
 static void test_nan_in_one_column(void **state)
 {
     answer result;
-    int64_t infected = 0;
+    int64_t infected = 0, infinite = 0;
     lab_values values;
     fill(&values, "b1 h1 s20 d8 f32", "nan-in-v", 1);
     for (int64_t row = 0; row < 20; row++) {
         ask(&values, row, &result);
         assert_true(isfinite(result.lse));
         for (int c = 0; c < 8; c++)
-            infected += isnan(result.o[c]);
+            infected += isnan(result.o[c]), infinite += isinf(result.o[c]);
     }
     assert_int_equal(infected, 20);
+    assert_int_equal(infinite, 20);
     lab_values_destroy(&values);
 }
 
