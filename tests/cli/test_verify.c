@@ -106,20 +106,29 @@ static void test_json_counts_and_figures(void **state)
     json_decref(json);
 }
 
-/* The level of the last kernel is the best one of this machine, and a better one is refused. */
+/* Checks the level of the last kernel in @json, which it frees. */
+static void assert_best_level(json_t *json, const char *level)
+{
+    const json_t *kernels = json_object_get(json, "kernels");
+    const json_t *last = json_array_get(kernels, json_array_size(kernels) - 1);
+    assert_string_equal(text_of(last, "cpu"), level);
+    json_decref(json);
+}
+
+/* The best level is that of this machine, or HEED_CPU, and a better one is refused. */
 static void test_levels_are_those_of_the_machine(void **state)
 {
 #define SMALL "--device cpu 'b1 h1 s4 d4 f32'"
+#define VERIFY "heed verify --json --quick --gate error " SMALL
     json_t *plan = run_heed_json(state, &way, "unset HEED_CPU; heed plan --json " SMALL, 0);
-    json_t *json = run_heed_answer(state, &way, "verify", "--json --quick --gate error " SMALL, 0);
-    const json_t *kernels = json_object_get(json, "kernels");
-    const json_t *last = json_array_get(kernels, json_array_size(kernels) - 1);
-    assert_string_equal(text_of(last, "cpu"), text_of(plan, "cpu"));
+    assert_best_level(run_heed_json(state, &way, "unset HEED_CPU; " VERIFY, 0),
+                      text_of(plan, "cpu"));
+    assert_best_level(run_heed_json(state, &way, "HEED_CPU=scalar " VERIFY, 0), "scalar");
     if (strcmp(text_of(plan, "cpu"), "amx") != 0)
         run_heed_says(state, &way, "heed verify --cpu amx " SMALL, 3,
                       "--cpu: this machine has no amx");
-    json_decref(json);
     json_decref(plan);
+#undef VERIFY
 #undef SMALL
 }
 

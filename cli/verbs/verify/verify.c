@@ -468,7 +468,7 @@ static const cli_option options[] = {
       .argument = "LEVEL",
       .choice = lab_cpu_feature,
       .help = "Verify only with these CPU features; may be given more than once [default: each "
-              "level that the machine has]" },
+              "level that the machine has, up to HEED_CPU]" },
     { .table = cli_device_options },
     OPT_INTEGER("jobs", 'j', "N", 1, LAB_JOBS_MAX, NULL,
                 "Verify N cases in parallel, each in a separate process [default: 1 on the CPU; on "

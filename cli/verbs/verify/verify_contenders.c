@@ -217,17 +217,14 @@ static cli_exit add_place(verify_contenders *list, const cli_args *args, const l
 
 static bool wanted(const cli_args *args, const char *cpu)
 {
-    size_t count = cli_args_list_count(args, "cpu");
-    bool found = count == 0;
-    for (size_t i = 0; i < count; i++)
-        found = found || strcmp(cli_args_list(args, "cpu", i), cpu) == 0;
-    return found;
+    for (size_t i = 0; i < cli_args_list_count(args, "cpu"); i++)
+        if (strcmp(cli_args_list(args, "cpu", i), cpu) == 0)
+            return true;
+    return false;
 }
 
-/* Adds the kernels to verify under @cpu. A level that the machine lacks is an error only if it was
- * requested. */
-static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const char *cpu,
-                        probe *found, size_t size)
+/* Finds out what the CPU can do with features up to @cpu, or, if that is NULL, up to HEED_CPU. */
+static cli_exit find_cpu(const cli_args *args, const char *cpu, probe *found, size_t size)
 {
     prober self = { .args = args,
                     .options = { .size = sizeof(heed_options),
@@ -236,13 +233,20 @@ static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const cha
                                  .cpu = cpu } };
     memset(found, 0, size);
     run_probe(&self, 0, NULL, found);
-    if (found->status != HEED_OK) {
-        cli_error("--cpu: %s", found->message);
-        return CLI_ENVIRONMENT;
-    }
+    if (found->status == HEED_OK)
+        return CLI_OK;
+    cli_error("%s%s", cpu ? "--cpu: " : "", found->message);
+    return CLI_ENVIRONMENT;
+}
+
+/* Adds the kernels to verify under @cpu. */
+static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const char *cpu,
+                        probe *found, size_t size)
+{
+    cli_exit code = find_cpu(args, cpu, found, size);
+    if (code != CLI_OK)
+        return code;
     if (!lab_cpu_has(found->cpu, cpu)) {
-        if (!cli_args_list_count(args, "cpu"))
-            return CLI_OK;
         cli_error("--cpu: this machine has no %s; its best is %s", cpu, found->cpu);
         return CLI_ENVIRONMENT;
     }
@@ -251,14 +255,18 @@ static cli_exit add_cpu(verify_contenders *list, const cli_args *args, const cha
     return add_place(list, args, &place, found);
 }
 
+/* Adds the levels of --cpu or, without it, all that the machine has, up to HEED_CPU. */
 static cli_exit add_levels(verify_contenders *list, const cli_args *args, probe *found, size_t size)
 {
-    cli_exit code = CLI_OK;
+    const bool asked = cli_args_list_count(args, "cpu") > 0;
+    char all[sizeof found->cpu];
+    cli_exit code = asked ? CLI_OK : find_cpu(args, NULL, found, size);
     list->on_host = true;
     snprintf(list->device, sizeof list->device, "cpu");
+    memcpy(all, found->cpu, sizeof all);
     const char *level;
     for (size_t i = 0; (level = lab_cpu_feature(i)) && code == CLI_OK; i++)
-        if (wanted(args, level))
+        if (asked ? wanted(args, level) : lab_cpu_has(all, level))
             code = add_cpu(list, args, level, found, size);
     return code;
 }
