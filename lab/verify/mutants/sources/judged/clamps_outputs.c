@@ -1,4 +1,4 @@
-/* clamps_outputs: clamps its outputs between -8 and 8; killed by error */
+/* clamps_outputs: clamps its outputs between -8 and 8; killed by finite */
 
 static float within(float x)
 {
