@@ -8,6 +8,7 @@
 
 #include "cuda/kernels/args.cuh"
 
+static int own_depth(void);
 static void renew(void);
 
 fake_cuda fake_cuda_controls = {
@@ -15,6 +16,7 @@ fake_cuda fake_cuda_controls = {
     .devices = 1,
     .arch = 90,
     .memory = (size_t)64 << 30,
+    .own_depth = own_depth,
     .pin = fake_pin,
     .renew = renew,
 };
@@ -25,6 +27,11 @@ pid_t fake_process;
 int fake_global_captures;
 int fake_ordered_captures;
 _Thread_local fake_thread fake_this;
+
+static int own_depth(void)
+{
+    return fake_this.depth;
+}
 
 static void read_number(const char *name, int *value)
 {

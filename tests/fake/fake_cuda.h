@@ -89,6 +89,9 @@ typedef struct fake_cuda {
     int launches;
     fake_launch last;
 
+    /* Contexts that the calling thread has pushed and not popped. */
+    int (*own_depth)(void);
+
     /* Registers @size bytes of host memory at @memory with CUDA; size 0 unregisters them. */
     void (*pin)(void *memory, size_t size);
 
