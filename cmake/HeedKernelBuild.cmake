@@ -9,9 +9,9 @@ function(heed_kernel_files out root)
     endif()
     file(GLOB_RECURSE files LIST_DIRECTORIES false ${when}
         "${root}/src/cpu/*.[ch]" "${root}/src/cuda/*.[ch]" "${root}/src/cuda/*.def" "${root}/src/cuda/*.cu*")
-    list(APPEND files "${root}/cmake/HeedFlags.cmake" "${root}/src/ablation.h" "${root}/src/config.c" "${root}/src/internal.h"
-        "${root}/src/kernels.def" "${root}/src/problem/interval.h" "${root}/src/problem/operations.h"
-        "${root}/src/problem/types.def")
+    list(APPEND files "${root}/cmake/HeedFlags.cmake" "${root}/src/ablation.h" "${root}/src/config.c"
+        "${root}/src/internal.h" "${root}/src/kernels.def" "${root}/src/problem/interval.h"
+        "${root}/src/problem/operations.h" "${root}/src/problem/types.def")
     list(SORT files)
     set(${out} ${files} PARENT_SCOPE)
 endfunction()

@@ -4,6 +4,7 @@
 #include "inputs.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/ends.h"
 #include "base/plural.h"
@@ -370,6 +371,27 @@ cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args)
     if (code == CLI_OK)
         code = check_shapes(inputs);
     return code == CLI_OK && has_operands(args) ? cli_sequences_read(inputs) : code;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return a && b && stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+bool cli_inputs_have(const cli_inputs *inputs, const char *path, int role)
+{
+    const char *paths[LAB_INPUTS];
+    for (int i = 0; i < LAB_INPUTS; i++)
+        paths[i] = inputs->operands.operand[i].path;
+    paths[LAB_Q] = inputs->q.path;
+    paths[LAB_K] = inputs->k.path;
+    paths[LAB_V] = inputs->v.path;
+    for (int i = 0; i < LAB_INPUTS; i++)
+        if (i != role && is_same_file(path, paths[i]))
+            return true;
+    return false;
 }
 
 void cli_inputs_free(cli_inputs *inputs)

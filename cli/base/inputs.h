@@ -100,6 +100,10 @@ typedef struct cli_inputs {
 cli_exit cli_inputs_read(cli_inputs *inputs, const cli_args *args);
 void cli_inputs_free(cli_inputs *inputs);
 
+/* cli_inputs_have() returns true if an array, other than that of @role, was read from the file
+ * @path. */
+bool cli_inputs_have(const cli_inputs *inputs, const char *path, int role);
+
 /* cli_inputs_read_group() reads only the three arrays with @prefix in @file, which is at @path. */
 cli_exit cli_inputs_read_group(cli_inputs *inputs, lab_safetensors *file, const char *path,
                                const char *prefix, const cli_args *args);

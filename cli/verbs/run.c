@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/plural.h"
 #include "cli/base/inputs.h"
@@ -62,41 +61,10 @@ static void run_free(run_job *job)
     cli_inputs_free(&job->inputs);
 }
 
-/* Options with files that are read. */
-static const char *const inputs[] = {
-    "q",     "k",          "v",         "tensors", "bias",         "shown",        "slopes",
-    "sinks", "starts",     "lengths",   "table",   "cu-seqlens-q", "cu-seqlens-k", "k-new",
-    "v-new", "rotary-cos", "rotary-sin"
-};
-#define INPUTS (sizeof inputs / sizeof *inputs)
-
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
-}
-
-/* Checks that output @i, at @path, replaces no input, except K and V by themselves with new
- * values. */
-static cli_exit check_inputs(const cli_args *args, size_t i, const char *path)
-{
-    for (size_t j = 0; j < INPUTS; j++) {
-        const char *input = cli_args_text(args, inputs[j]);
-        if (input && strcmp(outputs[i].name, inputs[j]) != 0 && is_same_file(path, input)) {
-            cli_error("--%s: '%s' is the file of --%s, which would be lost; name another one",
-                      outputs[i].option, path, inputs[j]);
-            return CLI_USAGE;
-        }
-    }
-    return CLI_OK;
-}
-
 /* Checks output names before any work, as a bad name would waste the result. */
 static cli_exit check_outputs(const cli_args *args)
 {
-    cli_exit code = CLI_OK;
-    for (size_t i = 0; i < OUTPUTS && code == CLI_OK; i++) {
+    for (size_t i = 0; i < OUTPUTS; i++) {
         const char *path = cli_args_text(args, outputs[i].option);
         if (path && cli_format_of(path) == CLI_FORMAT_UNKNOWN) {
             cli_error("--%s: '%s' must end in .npy or .safetensors", outputs[i].option, path);
@@ -110,10 +78,23 @@ static cli_exit check_outputs(const cli_args *args)
                 return CLI_USAGE;
             }
         }
-        if (path)
-            code = check_inputs(args, i, path);
     }
-    return code;
+    return CLI_OK;
+}
+
+/* Checks that no output replaces a file that is read, except K and V by themselves with new
+ * values. */
+static cli_exit check_inputs(const run_job *job)
+{
+    for (size_t i = 0; i < OUTPUTS; i++) {
+        const char *path = cli_args_text(job->args, outputs[i].option);
+        if (path && cli_inputs_have(&job->inputs, path, outputs[i].place)) {
+            cli_error("--%s: '%s' is a file that is read, and would be lost; name another one",
+                      outputs[i].option, path);
+            return CLI_USAGE;
+        }
+    }
+    return CLI_OK;
 }
 
 static cli_exit make_plan(run_job *job)
@@ -343,6 +324,8 @@ static cli_exit run(const cli_args *args)
         code = cli_kernel_check(args);
     if (code == CLI_OK)
         code = cli_inputs_read(&job.inputs, args);
+    if (code == CLI_OK)
+        code = check_inputs(&job);
     if (code == CLI_OK)
         code = cli_inputs_problem(&job.problem, &job.inputs, args);
     if (code == CLI_OK)
