@@ -1,9 +1,9 @@
 /*
  * ablated.h - degraded builds of CPU kernels (ablations), to measure the cost of their parts
  *
- * The kernels' sources, built again with HEED_ABLATE (ablation.h): once for all ablations that are a
- * choice outside of inner loops (ABLATE_CHOSEN), and once for each one that needs the compiler. They
- * are in a separate library, heed_ablated, which tools link and applications do not.
+ * The kernels' sources, built again with HEED_ABLATE (ablation.h): once for all ablations that are
+ * a choice outside of inner loops (ABLATE_CHOSEN), and once for each one that needs the compiler.
+ * They are in a separate library, heed_ablated, which tools link and applications do not.
  */
 #ifndef HEED_CPU_ABLATED_H
 #define HEED_CPU_ABLATED_H
