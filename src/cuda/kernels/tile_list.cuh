@@ -7,7 +7,8 @@
  * changes.list_tiles others:
  *
  *     the number of tiles, and the number of those that are only seen in part,
- *     the first key of each of the latter, from the last one to the first,
+ *     the first key of each of the latter, from the last one to the first, plus 1 if only steps
+ *     hide keys of the tile,
  *     and at the end of the room, backwards, those of tiles that all rows see completely
  *
  * One thread block makes one list, and each warp checks a tile.
@@ -25,6 +26,7 @@
 typedef enum list_class {
     LIST_NONE,
     LIST_PARTIAL,
+    LIST_INNER, /* partial, but only because of steps */
     LIST_FULL
 } list_class;
 
@@ -54,10 +56,22 @@ HEED_DEVICE listed_tiles find_listed(const heed_cuda_args *args, u32 head, u32 b
     return found;
 }
 
-/* The first key of tile @j. The first @masked tiles need a mask. */
-HEED_DEVICE u32 listed_key(const listed_tiles *of, u32 j, u32 masked)
+/* What the list has for tile @j. The first @masked tiles need a mask. */
+HEED_DEVICE u32 listed_entry(const listed_tiles *of, u32 j, u32 masked)
 {
     return ptx_ld_ahead_4(of->list + (j < masked ? LIST_HEAD + j : of->end - j));
+}
+
+/* The first key of tile @j. */
+HEED_DEVICE u32 listed_key(const listed_tiles *of, u32 j, u32 masked)
+{
+    return listed_entry(of, j, masked) & ~1u;
+}
+
+/* True if only steps hide keys of tile @j, so the mask of positions does not. */
+HEED_DEVICE int listed_inner(const listed_tiles *of, u32 j, u32 masked)
+{
+    return listed_entry(of, j, masked) & 1;
 }
 
 /* ---- Making one ---- */
@@ -92,8 +106,7 @@ HEED_DEVICE void begin_list(const heed_cuda_args *args, list_maker *m, u32 numbe
     sight_of_rows(args, &m->pairs, m->steps);
 }
 
-/* Whether the block's rows see tile @j of the range, counted from the last one: none, some or
- * all. */
+/* The class of tile @j of the range for the block's rows, counted from the last one. */
 HEED_DEVICE u32 class_of(const heed_cuda_args *args, list_maker *m, u32 j)
 {
     u32 tile = m->tiles.end - 1 - j, key = tile * HEED_TILE_KEYS;
@@ -103,9 +116,9 @@ HEED_DEVICE u32 class_of(const heed_cuda_args *args, list_maker *m, u32 j)
     const heed_bounds sight = m->steps[STEPS_SEEN - 1];
     if (!sight.greatest.whole)
         return LIST_NONE;
-    return sight.least.whole && tile >= m->tiles.full_begin && tile < m->tiles.full_end
-               ? LIST_FULL
-               : LIST_PARTIAL;
+    if (tile < m->tiles.full_begin || tile >= m->tiles.full_end)
+        return LIST_PARTIAL;
+    return sight.least.whole ? LIST_FULL : LIST_INNER;
 }
 
 /* Adds tiles from number @j of the range on; @seen is that of the lane's tile. Called by the first
@@ -113,11 +126,13 @@ HEED_DEVICE u32 class_of(const heed_cuda_args *args, list_maker *m, u32 j)
 HEED_DEVICE void add_tiles(const heed_cuda_args *args, const list_maker *m, u32 *list, u32 j,
                            u32 seen, u32 *masked, u32 *full)
 {
-    u32 partial = ptx_vote_ballot(seen == LIST_PARTIAL), whole = ptx_vote_ballot(seen == LIST_FULL),
+    int is_partial = seen == LIST_PARTIAL || seen == LIST_INNER;
+    u32 partial = ptx_vote_ballot(is_partial), whole = ptx_vote_ballot(seen == LIST_FULL),
         before = (1u << ptx_lane()) - 1;
     u32 key = (m->tiles.end - 1 - (j + ptx_lane())) * HEED_TILE_KEYS;
-    if (seen == LIST_PARTIAL)
-        ptx_st_global_4(list + LIST_HEAD + *masked + ptx_popc(partial & before), key);
+    if (is_partial)
+        ptx_st_global_4(list + LIST_HEAD + *masked + ptx_popc(partial & before),
+                        key + (seen == LIST_INNER));
     if (seen == LIST_FULL)
         ptx_st_global_4(list + LIST_HEAD + args->changes.list_tiles - 1 - *full -
                             ptx_popc(whole & before),

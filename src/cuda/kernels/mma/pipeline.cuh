@@ -94,9 +94,11 @@ HEED_DEVICE u32 main_steps(const walk *w)
 /* True if tiles that need a mask come first. */
 #define MASKED_FIRST (HEED_HIDES_FIRST || HEED_LISTS)
 
-/* True if tile j needs a mask. */
+/* True if tile j needs a mask of positions. */
 HEED_DEVICE int is_partial(const walk *w, u32 j)
 {
+    if (HEED_LISTS && is_inner(&w->at, j))
+        return 0;
     return (MASKED_FIRST && j < late_tiles(w->args, &w->at)) || j >= w->full;
 }
 

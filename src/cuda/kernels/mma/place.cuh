@@ -172,17 +172,44 @@ HEED_DEVICE u32 late_tiles(const heed_cuda_args *args, const place *at)
     return own_tiles(at, whole < at->tile_end ? whole : at->tile_end);
 }
 
+#if HEED_LISTS
+
+/* The number in the list of the group's tile @j, or the last one's past that. */
+HEED_DEVICE u32 tile_number(const place *at, u32 j)
+{
+    u32 tile = at->tile_begin + at->group + j * HEED_KEY_GROUPS;
+    return tile < at->tile_end ? tile : at->tile_end - 1;
+}
+
+/* The first key of that tile. */
+HEED_DEVICE u32 tile_key(const place *at, u32 j)
+{
+    return listed_key(&at->listed, tile_number(at, j), at->listed_masked);
+}
+
+/* True if only steps hide keys of the tile. */
+HEED_DEVICE int is_inner(const place *at, u32 j)
+{
+    return listed_inner(&at->listed, tile_number(at, j), at->listed_masked);
+}
+
+#else
+
 /* The first key of the group's tile @j; arbitrary past the last tile. */
 HEED_DEVICE u32 tile_key(const place *at, u32 j)
 {
     u32 tile = at->tile_begin + at->group + j * HEED_KEY_GROUPS;
-#if HEED_LISTS
-    tile = tile < at->tile_end ? tile : at->tile_end - 1;
-    return listed_key(&at->listed, tile, at->listed_masked);
-#else
     return tile * HEED_TILE_KEYS;
-#endif
 }
+
+HEED_DEVICE int is_inner(const place *at, u32 j)
+{
+    (void)at;
+    (void)j;
+    return 0;
+}
+
+#endif
 
 HEED_DEVICE void find_place(const heed_cuda_args *args, place *at)
 {

@@ -94,6 +94,12 @@ HEED_DEVICE u32 tile_key(const place *at, u32 j)
     return listed_key(&at->listed, j, at->masked);
 }
 
+/* True if tile @j, one of those that need a mask, does so only because of steps. */
+HEED_DEVICE int is_inner(const place *at, u32 j)
+{
+    return listed_inner(&at->listed, j, at->masked);
+}
+
 /* Listed tiles are not prefetched. */
 HEED_DEVICE u32 first_tile(const place *at)
 {
@@ -102,6 +108,13 @@ HEED_DEVICE u32 first_tile(const place *at)
 }
 
 #else
+
+HEED_DEVICE int is_inner(const place *at, u32 j)
+{
+    (void)at;
+    (void)j;
+    return 0;
+}
 
 /* The tile with the lowest keys. */
 HEED_DEVICE u32 first_tile(const place *at)

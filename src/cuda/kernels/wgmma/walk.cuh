@@ -284,7 +284,8 @@ HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
 HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
     place at = place_anew(w);
-    mask_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)));
+    if (!is_inner(&at, own_tile(&at, j)))
+        mask_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)));
 }
 
 #if HEED_STEP_ORDER != 2
