@@ -87,6 +87,8 @@ part_verify() {
         verify "captured $layer" --tensors "$here/tests/data/minilm.safetensors" --prefix $layer
         verify "captured $layer in bf16" --tensors "$here/tests/data/minilm.safetensors" --prefix $layer --type bf16
     done
+    verify "listed tiles of each head or batch element" --quick "b4 h8/2 s64/16384 d64 bf16 causal=br shown=bits:b" \
+        "b8 h16 s1/2048 d64 bf16 shown=bytes:bh" "b2 h4 s2048 d128 f16 causal visible=abs(q-k)*(head+1)<300"
     verify "all configs that planning looks at" --configs worthwhile --quick "b2 h2 s200 d64 f16 causal" "b1 h4/2 s70/300 d128 bf16" \
         "b1 h8/2 s1/3000 d64 f16" "b1 h1 s131 d80/40 f16"
 }
@@ -94,7 +96,8 @@ part_verify() {
 # Problems for every feature and every kernel: masks, groups, tails, dims, strides, few queries, every type.
 sanitized="b1_h2_s100_d64_f16_causal b1_h4/2_s40/150_d128_bf16 b2_h2_s1/700_d64_f16 b1_h1_s33/70_d40/24_f16_causal=br
 b1_h1_s20_d256_bf16 b1_h2_s30_d33_f32 b1_h2_s70_d64_f32_causal b1_h1_s66/530_d264_f32_causal=br b1_h1_s66/140_d320_bf16
-b1_h16/1_s2/150_d576/512_bf16_shared b1_h1_s65_d64_f16_q=7000:67:64_k=7000:66:64_v=7000:65:64_o=7000:68:64"
+b1_h16/1_s2/150_d576/512_bf16_shared b1_h1_s65_d64_f16_q=7000:67:64_k=7000:66:64_v=7000:65:64_o=7000:68:64
+b2_h1_s150_d64_f16_invariant_causal_visible=abs(q-k)%90<40"
 
 find_sanitizer() {
     for found in "$(command -v compute-sanitizer)" "${CUDA_HOME:-}/bin/compute-sanitizer" \

@@ -128,7 +128,17 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
 /* Maximum size of all lists in bytes: with more, tiles that might be hidden are computed. */
 #define LISTS_MAX 0x1p28
 
-int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t keys)
+/* True if the launch that makes lists would take longer than they can save. */
+static bool is_brief(const heed_problem *problem, const heed_gpu *gpu)
+{
+    int products = heed_cuda_products(problem);
+    double flops = heed_problem_flops(problem) * (problem->type == HEED_F32 ? 2 * products : 1);
+    double computing = flops / gpu->matrix, loading = heed_problem_bytes(problem) / gpu->bandwidth;
+    return (computing > loading ? computing : loading) < gpu->costs->order->listed;
+}
+
+int64_t heed_cuda_list_keys(const heed_problem *problem, const heed_gpu *gpu, int64_t rows,
+                            int64_t keys)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     double batch = (double)problem->batch, heads = (double)problem->heads_q;
@@ -137,6 +147,8 @@ int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t k
     double bytes = lists * (double)(heed_div_up(problem->seq_k, keys) + 2) * sizeof(unsigned);
     if (problem->invariant && (needs.per_batch || needs.per_head))
         return 0; /* else it would depend on the batch, and lists change the order of the tiles */
+    if (!problem->invariant && is_brief(problem, gpu))
+        return 0;
     return needs.lists && bytes <= LISTS_MAX ? keys : 0;
 }
 

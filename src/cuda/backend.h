@@ -95,13 +95,14 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
                          const heed_launch_facts *launch);
 
 /* heed_cuda_list_keys() returns @keys, the keys of a tile, if tiles of @problem should be listed
- * for blocks of @rows rows, else 0: the steps do not show which tiles are hidden, or lists would be
- * large. heed_cuda_list_count() returns the number of lists of tiles that heed_list() makes, one
- * per block, with the threads and bytes of shared memory below, and heed_cuda_list_bytes() their
- * total size. */
+ * for blocks of @rows rows, else 0: the steps do not show which tiles are hidden, lists would be
+ * large, or a launch that makes them would take too long. heed_cuda_list_count() returns the number
+ * of lists of tiles that heed_list() makes, one per block, with the threads and bytes of shared
+ * memory below, and heed_cuda_list_bytes() their total size. */
 #define HEED_CUDA_LIST_THREADS 1024
 #define HEED_CUDA_LIST_SMEM 256
-int64_t heed_cuda_list_keys(const heed_problem *problem, int64_t rows, int64_t keys);
+int64_t heed_cuda_list_keys(const heed_problem *problem, const heed_gpu *gpu, int64_t rows,
+                            int64_t keys);
 unsigned heed_cuda_list_count(const heed_cuda_args *args);
 size_t heed_cuda_list_bytes(const heed_cuda_args *args);
 

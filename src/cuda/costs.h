@@ -26,6 +26,7 @@ typedef struct heed_order_costs {
     double worth;        /* minimum improvement for another section */
     double item_tiles;   /* the overhead of an item besides its tiles, in tiles */
     double unequal;      /* added to a factor of 1 by lengths that differ, in a single round */
+    double listed; /* minimum seconds of a problem, by the data sheet, whose tiles are listed */
 } heed_order_costs;
 
 typedef struct heed_naive_costs {

@@ -115,18 +115,18 @@ static bool is_narrow(const heed_problem *problem)
 /* Each warp looks at all batch elements, and counts their tiles. */
 #define SPREAD_BATCH_MAX 1024
 
-bool heed_mma_spreads(const heed_problem *problem, const int *v)
+bool heed_mma_spreads(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     return v[SPLITS] > 1 && heed_problem_varies_k(problem) && !problem->invariant &&
            problem->batch <= SPREAD_BATCH_MAX &&
            problem->seq_k <= INT_MAX / SPREAD_BATCH_MAX * v[TILE_KEYS] &&
            problem->seq_q * heed_problem_group(problem) <= v[BLOCK_ROWS] &&
-           heed_cuda_list_keys(problem, v[BLOCK_ROWS], v[TILE_KEYS]) == 0;
+           heed_cuda_list_keys(problem, gpu, v[BLOCK_ROWS], v[TILE_KEYS]) == 0;
 }
 
 int64_t heed_mma_spread_blocks(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
-    if (!heed_mma_spreads(problem, v))
+    if (!heed_mma_spreads(problem, gpu, v))
         return 0;
     int64_t wanted = problem->batch * v[SPLITS] * problem->heads_kv;
     int64_t at_once = (int64_t)heed_mma_resident(problem, gpu, v) * gpu->multiprocessors;
@@ -142,7 +142,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
     const bool takes_over = narrow && memcmp(config, &fallback, sizeof fallback) == 0;
     return (heed_cuda_cut){
         .launch = { .rows = config->value[BLOCK_ROWS],
-                    .list_keys = heed_cuda_list_keys(problem, config->value[BLOCK_ROWS],
+                    .list_keys = heed_cuda_list_keys(problem, gpu, config->value[BLOCK_ROWS],
                                                      config->value[TILE_KEYS]),
                     .splits = config->value[SPLITS],
                     .spread = heed_mma_spread_blocks(problem, gpu, config->value),
@@ -226,9 +226,9 @@ int heed_mma_registers(const heed_problem *problem, const int *v)
     int scores = rows16 * keys / 2 * v[STEP_ORDER];
     int q = v[Q_PLACE] == 2 ? rows16 * dims.qk * dims.bytes / 8 : 8 * rows16;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    int per_key = needs.ahead ? 2 : needs.per_key; /* in halves */
+    int per_key = needs.ahead ? 2 : needs.loads && needs.computes; /* in halves */
     int steps = rows16 * (needs.registers + needs.loading + per_key * keys / 2) +
-                (needs.crowded ? 12 : 0);
+                (needs.loads || needs.computes ? 12 : 0);
     int products = is_single(problem) ? single_registers(rows16, keys, v[TILE_KEYS])
                                       : scores + rows16 * keys / 8;
     return sums + q + products + 48 + steps;
@@ -325,7 +325,7 @@ static bool lags(const heed_problem *problem, const heed_gpu *gpu, const int *v)
     memcpy(split.value, v, sizeof split.value);
     split.value[SPLITS] = 2;
     return typical.seq_k < problem->seq_k && (double)problem->seq_k > share &&
-           heed_mma_spreads(problem, split.value);
+           heed_mma_spreads(problem, gpu, split.value);
 }
 
 static bool legal(const heed_kernel *kernel, const heed_problem *problem,
@@ -360,7 +360,7 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: needs more registers than its blocks leave";
     else if (spills(problem, gpu, v))
         *why = "not worthwhile: spills registers there";
-    else if (v[SPLITS] > 1 && busy(problem, gpu, v) && !heed_mma_spreads(problem, v))
+    else if (v[SPLITS] > 1 && busy(problem, gpu, v) && !heed_mma_spreads(problem, gpu, v))
         *why = "not worthwhile: enough blocks without splitting keys";
     else if (lags(problem, gpu, v))
         *why = "not worthwhile: the longest sequence would take longer than all others";

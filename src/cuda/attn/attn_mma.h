@@ -89,7 +89,7 @@ int heed_mma_registers(const heed_problem *problem, const int *v);
 int heed_mma_resident(const heed_problem *problem, const heed_gpu *gpu, const int *v);
 
 /* True if keys are split into shares of equal size (spread.cuh). */
-bool heed_mma_spreads(const heed_problem *problem, const int *v);
+bool heed_mma_spreads(const heed_problem *problem, const heed_gpu *gpu, const int *v);
 
 /* Blocks of a key/value head if keys are spread, else 0: about as many as splits of all batch
  * elements, but if that is at least half of those that the device runs at once, a multiple of

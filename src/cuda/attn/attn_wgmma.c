@@ -21,13 +21,16 @@
 #define BYTES_KEYS 64 /* of a row of a mask, sixteen a lane, which four lanes pack to bits */
 #define FEW_ROWS 16   /* up to so many, blocks of attn_mma.cu are as fast */
 #define LEFT_EXTRA 40 /* bytes that a team stores per row besides its sums */
+#define SIMPLE 16     /* registers for steps, up to which few others are needed for each key */
 
 /* The work per score between the products and the exponential. */
 typedef enum logits {
     PLAIN = 1,   /* two instructions at most */
     STEPS = 2,   /* more of them */
     SPECIAL = 4, /* the special function units */
-    ANY = PLAIN | STEPS | SPECIAL
+    LOADS = 8,   /* elements of a mask or bias */
+    COMPUTES = PLAIN | STEPS | SPECIAL,
+    ANY = COMPUTES | LOADS
 } logits;
 
 /* A config that planning considers, and the larger head dim and the logits that it is for. */
@@ -47,8 +50,8 @@ static const shipped whole[] = {
     { 1, 64, { 4, 1, 64, 8, 1, 1, 2, 2 }, ANY },
     { 1, 64, { 2, 1, 128, 6, 1, 2, 1, 2 }, ANY },
     { 1, 64, { 3, 1, 96, 6, 3, 2, 2, 2 }, STEPS },
-    { 1, 64, { 2, 1, 128, 6, 3, 3, 2, 2 }, STEPS | SPECIAL },
-    { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 2, 2 }, STEPS | SPECIAL | LOADS },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL | LOADS },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 }, ANY },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 }, ANY },
     { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
@@ -57,13 +60,13 @@ static const shipped whole[] = {
     { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 }, ANY },
     { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 }, ANY },
     { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 }, ANY },
-    { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 }, ANY },
-    { 97, 128, { 3, 1, 96, 2, 1, 2, 2, 2 }, ANY },
+    { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 }, COMPUTES },
+    { 97, 128, { 3, 1, 96, 2, 1, 2, 2, 2 }, COMPUTES },
     { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 }, ANY },
     { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 }, ANY },
-    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, ANY },
-    { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL },
-    { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL },
+    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, COMPUTES },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL | LOADS },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL | LOADS },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 2, 2 }, STEPS | SPECIAL },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 1, 2 }, STEPS | SPECIAL },
     { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
@@ -73,7 +76,7 @@ static const shipped whole[] = {
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 }, PLAIN },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, PLAIN },
     { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
-    { 129, 192, { 2, 1, 64, 3, 3, 2, 1, 1 }, STEPS | SPECIAL },
+    { 129, 192, { 2, 1, 64, 3, 3, 2, 1, 1 }, STEPS | SPECIAL | LOADS },
     { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
     { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
     { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
@@ -134,7 +137,7 @@ static heed_cuda_cut cut(const heed_problem *problem, const heed_gpu *gpu,
                     .aligned = true,
                     .mapped = config->value[TILE_KEYS],
                     .bias_tiles = config->value[BIAS_TILES] == 2,
-                    .list_keys = heed_cuda_list_keys(problem, rows, config->value[TILE_KEYS]),
+                    .list_keys = heed_cuda_list_keys(problem, gpu, rows, config->value[TILE_KEYS]),
                     .persistent = config->value[SCHEDULE] == 2,
                     .cluster = heed_wgmma_pair(config->value) > 1,
                     .resident = heed_wgmma_resident(config->value) },
@@ -207,6 +210,16 @@ static int registers_there(const heed_problem *problem, const int *v)
     return consumers_of(v) == 2 && fewer ? registers - 8 : registers;
 }
 
+/* Registers that steps need where other work overlaps with the scores. A mask alone, in 128 keys of
+ * d128, spills 20 to 64 bytes nonetheless, but that costs less than another order: one H200 takes
+ * 209 us for b1 h16 s4096 d128 shown=bytes:hq instead of 252. */
+static int registers_of_overlap(const heed_cuda_needs *needs, int loading)
+{
+    if (needs->hides && !needs->modifies && !needs->computes && loading == 0)
+        return 24;
+    return needs->loads || needs->computes ? 40 : 0;
+}
+
 /* Registers that steps need beside the scores. With the widest values order 3 spills for some
  * combinations of a softcap with other words, but is still much faster than attn_mma: one H200
  * takes 200 us for b4 h8 s2048 d256 causal softcap=20 alibi shown=bits:hq with 152 bytes spilled,
@@ -217,8 +230,11 @@ static int registers_of_steps(const heed_problem *problem, const int *v)
         return 0;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     bool packs = needs.packs && v[TILE_KEYS] % BYTES_KEYS == 0;
-    return needs.registers + (packs ? 0 : needs.loading) +
-           (needs.crowded && v[STEP_ORDER] == 2 ? 40 : 0) + (needs.per_key ? v[TILE_KEYS] / 2 : 0) +
+    int loading = packs ? 0 : needs.loading;
+    bool simple = loading == 0 && needs.registers <= SIMPLE; /* a mask and a softcap, say */
+    return needs.registers + loading +
+           (v[STEP_ORDER] == 2 ? registers_of_overlap(&needs, loading) : 0) +
+           (needs.loads && needs.computes ? v[TILE_KEYS] / (simple ? 5 : 2) : 0) +
            (needs.ahead && !packs && needs.pairs && v[BIAS_TILES] == 1 ? v[TILE_KEYS] / 4 : 0);
 }
 
@@ -264,7 +280,10 @@ static bool for_other_logits(const heed_problem *problem, const int *v)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     const shipped *row = next_row(v, NULL);
-    logits these = needs.exponentials > 0 ? SPECIAL : needs.instructions > 2 ? STEPS : PLAIN;
+    logits these = needs.loads              ? LOADS
+                   : needs.exponentials > 0 ? SPECIAL
+                   : needs.instructions > 2 ? STEPS
+                                            : PLAIN;
     return row && !(row->logits & these);
 }
 
@@ -296,7 +315,7 @@ static bool spills(const heed_problem *problem, const int *v)
 }
 
 /* Returns why the kernel has no code for this config and problem; NULL: it has. */
-static const char *unfit_config(const heed_problem *problem, const int *v)
+static const char *unfit_config(const heed_problem *problem, const heed_gpu *gpu, const int *v)
 {
     if (consumers_of(v) > CONSUMERS_MAX)
         return "more than 4 warpgroups that compute";
@@ -316,8 +335,8 @@ static const char *unfit_config(const heed_problem *problem, const int *v)
         return "two blocks share an item of one row group";
     if (v[SPLITS] > 1 && (v[OWN_TILES] != 1 || v[SCHEDULE] != 1))
         return "splits are for blocks of one item, whose row groups have the same tiles";
-    if (v[SPLITS] > 1 &&
-        heed_cuda_list_keys(problem, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS], v[TILE_KEYS]) > 0)
+    if (v[SPLITS] > 1 && heed_cuda_list_keys(problem, gpu, (int64_t)HEED_WGMMA_ROWS * v[ROW_GROUPS],
+                                             v[TILE_KEYS]) > 0)
         return "splits are for tiles that are not listed";
     if (v[BIAS_TILES] == 2 && v[TILE_KEYS] % PANEL != 0)
         return "tiles of a bias have a multiple of 64 keys";
@@ -369,7 +388,7 @@ static bool legal(const heed_kernel *kernel, const heed_problem *problem,
     if (!*why)
         *why = unfit_problem(problem);
     if (!*why)
-        *why = unfit_config(problem, v);
+        *why = unfit_config(problem, machine->gpu, v);
     if (!*why && smem_of(problem, v) > machine->gpu->smem_block)
         *why = "needs more shared memory than a block can have";
     if (!*why && heed_wgmma_resident(v) * (smem_of(problem, v) + machine->gpu->smem_reserved) >

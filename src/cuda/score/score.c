@@ -48,15 +48,36 @@ static int pairs_of(const heed_score *p)
     return pairs;
 }
 
+/* Instructions of a load, for each score. */
+#define LOAD_INSTRUCTIONS 5
+
+/* The number of them that step @i saves: the elements of a mask of many keys are read at once, and
+ * its bytes are packed to bits. */
+static int saved_by_packing(const heed_score *p, int i, const heed_cuda_needs *needs)
+{
+    if (heed_score_step(p, i)->op != HEED_OP_LOAD || !heed_score_along_keys(p, i))
+        return 0;
+    heed_data type = heed_score_type_of(p, i);
+    if (type == HEED_DATA_BITS && needs->pairs > 0)
+        return LOAD_INSTRUCTIONS - 1;
+    return type == HEED_DATA_BYTES && needs->pairs == 2 ? LOAD_INSTRUCTIONS - 2 : 0;
+}
+
 /* Adds the approximate cost of a step. */
 static void add_cost(const heed_score *p, int i, heed_cuda_needs *needs)
 {
     static const struct {
         int instructions, exponentials;
     } costs[HEED_OPS] = {
-        [HEED_OP_EXP] = { 6, 1 },  [HEED_OP_LOG] = { 18, 0 },     [HEED_OP_TANH] = { 4, 2 },
-        [HEED_OP_SQRT] = { 8, 1 }, [HEED_OP_TO_FLOAT] = { 0, 1 }, [HEED_OP_TO_INT] = { 4, 1 },
-        [HEED_OP_DIV] = { 9, 1 },  [HEED_OP_MOD] = { 24, 1 },     [HEED_OP_LOAD] = { 5, 0 },
+        [HEED_OP_EXP] = { 6, 1 },
+        [HEED_OP_LOG] = { 18, 0 },
+        [HEED_OP_TANH] = { 4, 2 },
+        [HEED_OP_SQRT] = { 8, 1 },
+        [HEED_OP_TO_FLOAT] = { 0, 1 },
+        [HEED_OP_TO_INT] = { 4, 1 },
+        [HEED_OP_DIV] = { 9, 1 },
+        [HEED_OP_MOD] = { 24, 1 },
+        [HEED_OP_LOAD] = { LOAD_INSTRUCTIONS, 0 },
     };
     const heed_step *step = heed_score_step(p, i);
     heed_score_rising number;
@@ -64,7 +85,9 @@ static void add_cost(const heed_score *p, int i, heed_cuda_needs *needs)
         return;
     bool simple = heed_score_find_rising(p, i, &number) ||
                   (step->op == HEED_OP_DIV && heed_score_constant(p, step->b));
-    needs->instructions += simple ? 1 : 1 + costs[step->op].instructions;
+    needs->instructions += simple
+                               ? 1
+                               : 1 + costs[step->op].instructions - saved_by_packing(p, i, needs);
     needs->exponentials += simple ? 0 : costs[step->op].exponentials;
 }
 
@@ -88,23 +111,23 @@ enum {
 
 static void add_registers(const heed_score *p, heed_cuda_needs *needs)
 {
-    bool loads = false, numbers = false, wide = true;
+    bool numbers = false, wide = true;
+    int instructions = needs->instructions;
     for (int i = 0; i < p->program.count; i++) {
         needs->registers += registers_of(p, i);
-        loads = loads || p->marks[i] & AS_PLACE;
+        instructions += saved_by_packing(p, i, needs);
+        needs->loads = needs->loads || p->marks[i] & AS_PLACE;
         if (!(p->marks[i] & AS_PLACE) || heed_score_type_of(p, i) == HEED_DATA_BITS)
             continue;
         numbers = true;
         wide = wide && needs->pairs == 2 && heed_score_type_of(p, i) == HEED_DATA_BYTES;
         needs->ahead = needs->ahead || heed_score_read_ahead(p, i);
     }
-    bool computes = needs->instructions > COMPUTING;
-    needs->registers += (needs->modifies ? BASES : 0) + (computes ? COMPUTING : 0) +
+    needs->computes = instructions > COMPUTING;
+    needs->registers += (needs->modifies ? BASES : 0) + (needs->computes ? COMPUTING : 0) +
                         (needs->starts ? STARTING : 0);
     needs->loading = numbers ? LOADING : 0;
     needs->packs = numbers && wide;
-    needs->crowded = loads || computes;
-    needs->per_key = loads && computes;
 }
 
 /* Sets whether tiles can be listed, and per head or per batch element. */

@@ -35,8 +35,8 @@ typedef struct heed_cuda_needs {
     int loading;      /* more of them for elements in flight; */
     bool packs;       /* these are bytes of sixteen keys at once */
     bool stages;      /* elements of a bias of 16 bits may be read from its tiles */
-    bool crowded;     /* more of them where other work overlaps with the scores, */
-    bool per_key;     /* and half a register for each key of a tile; */
+    bool loads;       /* elements of operands that have keys are read; */
+    bool computes;    /* steps take more instructions than a few; */
     bool ahead;       /* a quarter if elements are read ahead */
 } heed_cuda_needs;
 heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem);

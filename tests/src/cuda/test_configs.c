@@ -1,6 +1,7 @@
 /*
  * test_configs.c - compiles every config of every CUDA kernel for every architecture: none may
- * spill, and every legal one must fit on a multiprocessor
+ * spill, except order 2 of attn_wgmma under a mask tensor, a little, and every legal one must fit
+ * on a multiprocessor
  *
  * The code does not depend on lengths, splits and strides, so configs are compiled for each head
  * dim, mask and type. The work is divided among processes, since a compiler that crashes or holds a
@@ -40,6 +41,9 @@
  * sm_80. */
 #define REGISTERS_APART 32
 #define REGISTERS_MAX 255
+
+/* Bytes that order 2 of attn_wgmma may spill under a mask tensor: another order takes longer. */
+#define MASK_SPILLS 64
 
 /* One config in this many is tried: in a build that is slow, and in a sample. */
 #ifndef CONFIGS_EVERY
@@ -145,6 +149,13 @@ static void add_all(const char *spec, size_t turn)
     }
 }
 
+static int64_t most_spills(const item *it)
+{
+    bool mask = parsed(it->spec).shown.type != HEED_DATA_NONE;
+    const char *config = strstr(it->facts.name, "wgmma__");
+    return mask && config && strstr(config, "o2") ? MASK_SPILLS : 0;
+}
+
 /* Returns the error of a kernel in the code, or NULL; the facts apply only to the kernel that is
  * launched. */
 static const char *wrong_kernel(const item *it, const heed_gpu *gpu, const lab_cubin_kernel *kernel)
@@ -152,7 +163,8 @@ static const char *wrong_kernel(const item *it, const heed_gpu *gpu, const lab_c
     bool launched = strcmp(kernel->name, it->facts.launch.entry) == 0;
     int threads = launched ? it->facts.launch.threads : kernel->max_threads;
     int64_t smem = kernel->smem + (launched ? it->facts.launch.smem : 0);
-    if (kernel->spill_stores != 0 || kernel->spill_loads != 0)
+    int64_t most = launched ? most_spills(it) : 0;
+    if (kernel->spill_stores > most || kernel->spill_loads > 2 * most)
         return "registers are spilled";
     if (kernel->max_threads > 0 && threads > kernel->max_threads)
         return "more threads than it was compiled for";

@@ -429,7 +429,9 @@ static void test_misaligned_pointers(void **state)
     expect_slow_path(DECODING);
 }
 
-#define DOCUMENTS " array=doc:i32:2x9000 visible=doc[batch,q]==doc[batch,k]"
+#define DOCUMENTS " array=doc:i32:2x32768 visible=doc[batch,q]==doc[batch,k]"
+#define LONG "b2 h4 s2048 d64 f16"
+#define LONG_DECODING "b1 h8/2 s1/32768 d128 f16"
 
 /* Tiles are listed in the workspace, after the parts to be merged, by a launch before the attention
  * kernel. There is one list per batch element, since all heads see the same keys. */
@@ -453,7 +455,7 @@ static void expect_lists(const trial *t, const heed_buffers *buffers, int64_t ba
 
 static void test_lists_of_tiles(void **state)
 {
-    static const text_integer cases[] = { { PLAIN DOCUMENTS, 2 }, { DECODING DOCUMENTS, 1 } };
+    static const text_integer cases[] = { { LONG DOCUMENTS, 2 }, { LONG_DECODING DOCUMENTS, 1 } };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         trial t = trial_make(cases[i].text);
@@ -467,14 +469,34 @@ static void test_lists_of_tiles(void **state)
     }
 }
 
+/* Lists would take longer than they can save. But whether a batch-invariant problem has lists,
+ * which change the order of tiles, must not depend on its batch. */
+static void test_brief_problems_have_no_lists(void **state)
+{
+    static const text_integer cases[] = {
+        { DECODING DOCUMENTS, 1 },
+        { "b2 h4 s256 d64 f16" DOCUMENTS, 1 },
+        { "b2 h4 s256 d64 f16 invariant array=doc:i32:256 visible=doc[q]==doc[k]", 2 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trial t = trial_make(cases[i].text);
+        t.buffers.arrays[0] = t.buffers.k;
+        assert_int_equal(trial_execute(&t, &t.buffers), cases[i].value);
+        trial_end(&t);
+    }
+}
+
 /* Large lists are not made: here one per head, for 16384 by 16384 tiles. */
 static void test_large_lists_are_left_out(void **state)
 {
     heed_problem problem = parsed("b1 h4 s1048576 d64 f16 visible=k//9%(head+2)!=q");
+    heed_gpu gpu;
     (void)state;
-    assert_int_equal(heed_cuda_list_keys(&problem, 64, 64), 0);
+    assert_true(heed_gpu_find(&gpu, "H200"));
+    assert_int_equal(heed_cuda_list_keys(&problem, &gpu, 64, 64), 0);
     problem.seq_q = problem.seq_k = 4096;
-    assert_int_equal(heed_cuda_list_keys(&problem, 64, 64), 64);
+    assert_int_equal(heed_cuda_list_keys(&problem, &gpu, 64, 64), 64);
 }
 
 /* A mask tensor has too many elements to be read in advance. */
@@ -546,5 +568,6 @@ RUN_SCENE_TESTS(scene_begin_uncached, test_one_launch, test_trusted_pointers,
                 test_lengths_share_code, test_invariant, test_invariant_lists, test_spread_keys,
                 test_spread_parts, test_split_keys, test_not_worthwhile_by_name, test_overlap,
                 test_counters_of_workspaces, test_long_rows, test_counters_among_threads,
-                test_misaligned_pointers, test_lists_of_tiles, test_large_lists_are_left_out,
-                test_masks_have_no_lists, test_lse_at_any_float, test_strides_that_break_16_bytes)
+                test_misaligned_pointers, test_lists_of_tiles, test_brief_problems_have_no_lists,
+                test_large_lists_are_left_out, test_masks_have_no_lists, test_lse_at_any_float,
+                test_strides_that_break_16_bytes)
