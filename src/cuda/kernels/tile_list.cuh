@@ -56,7 +56,7 @@ HEED_DEVICE listed_tiles find_listed(const heed_cuda_args *args, u32 head, u32 b
     return found;
 }
 
-/* What the list has for tile @j. The first @masked tiles need a mask. */
+/* The entry of tile @j in the list. The first @masked tiles need a mask. */
 HEED_DEVICE u32 listed_entry(const listed_tiles *of, u32 j, u32 masked)
 {
     return ptx_ld_ahead_4(of->list + (j < masked ? LIST_HEAD + j : of->end - j));
