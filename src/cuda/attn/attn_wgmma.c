@@ -25,12 +25,13 @@
 
 /* The work per score between the products and the exponential. */
 typedef enum logits {
-    PLAIN = 1,   /* two instructions at most */
-    STEPS = 2,   /* more of them */
-    SPECIAL = 4, /* the special function units */
-    MASKS = 8,   /* bits of a mask tensor, or bytes that are packed to bits, among others */
+    PLAIN = 1,         /* two instructions at most */
+    STEPS = 2,         /* more of them */
+    SPECIAL = 4,       /* the special function units */
+    MASK_ALONE = 8,    /* bits of a mask tensor, or bytes that are packed to bits, */
+    MASKED_STEPS = 16, /* also with changes of logits */
     UNMASKED = PLAIN | STEPS | SPECIAL,
-    ANY = UNMASKED | MASKS
+    ANY = UNMASKED | MASK_ALONE | MASKED_STEPS
 } logits;
 
 /* A config that planning considers, and the larger head dim and the logits that it is for. */
@@ -50,23 +51,23 @@ static const shipped whole[] = {
     { 1, 64, { 4, 1, 64, 8, 1, 1, 2, 2 }, ANY },
     { 1, 64, { 2, 1, 128, 6, 1, 2, 1, 2 }, ANY },
     { 1, 64, { 3, 1, 96, 6, 3, 2, 2, 2 }, STEPS },
-    { 1, 64, { 2, 1, 128, 6, 3, 3, 2, 2 }, STEPS | SPECIAL | MASKS },
-    { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL | MASKS },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 2, 2 }, STEPS | SPECIAL | MASK_ALONE },
+    { 1, 64, { 2, 1, 128, 6, 3, 3, 1, 2 }, STEPS | SPECIAL | MASK_ALONE },
     { 1, 64, { 2, 1, 64, 3, 1, 1, 2, 2 }, ANY },
-    { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 }, ANY },
+    { 1, 64, { 2, 1, 64, 3, 1, 1, 1, 3 }, UNMASKED },
     { 1, 64, { 2, 2, 64, 8, 3, 1, 1, 1 }, ANY },
     { 1, 64, { 1, 4, 64, 8, 1, 1, 1, 1 }, ANY },
     { 1, 64, { 1, 2, 64, 8, 1, 1, 1, 1 }, ANY },
-    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 }, ANY },
-    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 }, ANY },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 3 }, UNMASKED },
+    { 1, 64, { 1, 2, 64, 4, 1, 1, 1, 4 }, UNMASKED },
     { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 }, ANY },
     { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 }, UNMASKED },
     { 97, 128, { 3, 1, 96, 2, 1, 2, 2, 2 }, UNMASKED },
     { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 }, ANY },
     { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 }, ANY },
-    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, UNMASKED },
-    { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL | MASKS },
-    { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL | MASKS },
+    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, UNMASKED | MASKED_STEPS },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL | MASK_ALONE },
+    { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL | MASK_ALONE },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 2, 2 }, STEPS | SPECIAL },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 1, 2 }, STEPS | SPECIAL },
     { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
@@ -76,7 +77,7 @@ static const shipped whole[] = {
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 }, PLAIN },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, PLAIN },
     { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
-    { 129, 192, { 2, 1, 64, 3, 3, 2, 1, 1 }, STEPS | SPECIAL | MASKS },
+    { 129, 192, { 2, 1, 64, 3, 3, 2, 1, 1 }, STEPS | SPECIAL | MASK_ALONE | MASKED_STEPS },
     { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
     { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
     { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
@@ -280,8 +281,8 @@ static bool for_other_logits(const heed_problem *problem, const int *v)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     const shipped *row = next_row(v, NULL);
-    bool masks = needs.loads && (needs.packs || needs.loading == 0);
-    logits these = masks                    ? MASKS
+    bool packed = needs.loads && (needs.packs || needs.loading == 0);
+    logits these = packed                   ? needs.modifies ? MASKED_STEPS : MASK_ALONE
                    : needs.exponentials > 0 ? SPECIAL
                    : needs.instructions > 2 ? STEPS
                                             : PLAIN;

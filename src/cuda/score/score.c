@@ -85,9 +85,8 @@ static void add_cost(const heed_score *p, int i, heed_cuda_needs *needs)
         return;
     bool simple = heed_score_find_rising(p, i, &number) ||
                   (step->op == HEED_OP_DIV && heed_score_constant(p, step->b));
-    needs->instructions += simple
-                               ? 1
-                               : 1 + costs[step->op].instructions - saved_by_packing(p, i, needs);
+    needs->instructions += simple ? 1 : 1 + costs[step->op].instructions;
+    needs->packed += saved_by_packing(p, i, needs);
     needs->exponentials += simple ? 0 : costs[step->op].exponentials;
 }
 
@@ -112,10 +111,8 @@ enum {
 static void add_registers(const heed_score *p, heed_cuda_needs *needs)
 {
     bool numbers = false, wide = true;
-    int instructions = needs->instructions;
     for (int i = 0; i < p->program.count; i++) {
         needs->registers += registers_of(p, i);
-        instructions += saved_by_packing(p, i, needs);
         needs->loads = needs->loads || p->marks[i] & AS_PLACE;
         if (!(p->marks[i] & AS_PLACE) || heed_score_type_of(p, i) == HEED_DATA_BITS)
             continue;
@@ -123,7 +120,7 @@ static void add_registers(const heed_score *p, heed_cuda_needs *needs)
         wide = wide && needs->pairs == 2 && heed_score_type_of(p, i) == HEED_DATA_BYTES;
         needs->ahead = needs->ahead || heed_score_read_ahead(p, i);
     }
-    needs->computes = instructions > COMPUTING;
+    needs->computes = needs->instructions > COMPUTING;
     needs->registers += (needs->modifies ? BASES : 0) + (needs->computes ? COMPUTING : 0) +
                         (needs->starts ? STARTING : 0);
     needs->loading = numbers ? LOADING : 0;

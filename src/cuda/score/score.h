@@ -30,6 +30,7 @@ typedef struct heed_cuda_needs {
                          sixteen keys, if addresses are multiples of the units of
                          heed_cuda_operands() */
     int instructions; /* approximate, per score, */
+    int packed;       /* and of these, what packing the elements of a mask saves */
     int exponentials; /* operations of the special function units, */
     int registers;    /* and per thread; */
     int loading;      /* more of them for elements in flight; */
