@@ -223,8 +223,11 @@ static bool launch_list(emulated *it, const emulated_kernel *kernel, const heed_
                                      .shared_bytes = HEED_CUDA_LIST_SMEM };
     bool fine = launch_kernel(it, &launch);
     for (unsigned i = 0; fine && i < launch.grid[0]; i++) {
-        it->listed += args->changes.lists[(2 + (size_t)args->changes.list_tiles) * i];
+        const unsigned *list = args->changes.lists + (2 + (size_t)args->changes.list_tiles) * i;
+        it->listed += list[0];
         it->all_tiles += args->changes.list_tiles;
+        for (unsigned j = 0; j < list[1]; j++)
+            it->inner += list[2 + j] & 1;
     }
     return fine;
 }

@@ -24,6 +24,7 @@ typedef struct emulated {
     uint64_t conflicts; /* in all runs */
     uint64_t passes;
     uint64_t listed;    /* tiles on the lists passed to it, */
+    uint64_t inner;     /* those of them that only steps hide in part, */
     uint64_t all_tiles; /* and the total number of tiles */
     bool stopped;       /* by the emulator */
     char worst[EMULATOR_TEXT_SIZE];

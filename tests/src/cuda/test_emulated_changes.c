@@ -231,6 +231,7 @@ static void test_hidden_tiles_are_left_out(void **state)
     assert_int_equal(subject.run(subject.data, &s.buffers), HEED_OK);
     assert_int_equal(it.all_tiles, s.problem.batch * 25);
     assert_int_equal(it.listed, s.problem.batch * (1 + 2 + 3 + 2 + 3));
+    assert_int_equal(it.inner, s.problem.batch * (0 + 1 + 2 + 1 + 2)); /* not on the diagonal */
     changes_end(&s);
 }
 
