@@ -216,9 +216,9 @@ static int registers_there(const heed_problem *problem, const int *v)
  * 209 us for b1 h16 s4096 d128 shown=bytes:hq instead of 252. */
 static int registers_of_overlap(const heed_cuda_needs *needs, int loading)
 {
-    if (needs->hides && !needs->modifies && !needs->computes && loading == 0)
-        return 24;
-    return needs->loads || needs->computes ? 40 : 0;
+    if (!needs->loads && !needs->computes)
+        return 0;
+    return needs->hides && !needs->modifies && !needs->computes && loading == 0 ? 24 : 40;
 }
 
 /* Registers that steps need beside the scores. With the widest values order 3 spills for some

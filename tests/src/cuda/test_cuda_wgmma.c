@@ -158,6 +158,7 @@ static void test_what_is_legal(void **state)
         { 90, "b1 h4 s256 d64 f16", "r2k1n64s5o3t2c1g1", NULL },
         { 90, "b1 h4 s256 d192 f16 softcap=30", "r2k1n64s3o3t2c1g1", NULL },
         { 90, "b1 h4 s256 d192 f16", "r2k1n64s3o3t2c1g1", "more or fewer instructions" },
+        { 90, "b1 h4 s256 d192 f16 visible=k!=q", "r2k1n96s2o2t2c1g1", NULL },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s4o1t1c1g3", NULL },
         { 90, "b1 h4 s256 d64 f16", "r4k1n64s4o1t1c1g3", "two warpgroups that compute" },
         { 90, "b1 h4 s256 d64 f16", "r1k2n64s4o2t1c1g3", "not worthwhile: needs more registers" },
