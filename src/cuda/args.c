@@ -141,6 +141,8 @@ int64_t heed_cuda_list_keys(const heed_problem *problem, const heed_gpu *gpu, in
                             int64_t keys)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    if (!needs.lists)
+        return 0;
     double batch = (double)problem->batch, heads = (double)problem->heads_q;
     double lists = needs.per_head ? batch * heads : needs.per_batch ? batch : 1;
     lists *= (double)heed_div_up(problem->seq_q * heed_problem_group(problem), rows);
@@ -149,7 +151,7 @@ int64_t heed_cuda_list_keys(const heed_problem *problem, const heed_gpu *gpu, in
         return 0; /* else it would depend on the batch, and lists change the order of the tiles */
     if (!problem->invariant && is_brief(problem, gpu))
         return 0;
-    return needs.lists && bytes <= LISTS_MAX ? keys : 0;
+    return bytes <= LISTS_MAX ? keys : 0;
 }
 
 unsigned heed_cuda_list_count(const heed_cuda_args *args)
