@@ -361,7 +361,7 @@ heed_emulated_changed(attn_mma.c changed_mma_starts "causal starts shown=bytes:h
     BF16=0 DIM_QK=64 DIM_V=64 M=64 N=32 W=2 K=2 S=2 Q=1 O=1 B=1 ACC16=0)
 heed_emulated_changed(attn_mma.c changed_mma_words "array=slope:f32:6 array=doc:i32:2x600 score=s-slope[head]*float(abs(q-k)) visible=doc[batch,q]==doc[batch,k]&&k<=q+9"
     BF16=0 DIM_QK=64 DIM_V=64 M=64 N=48 W=4 K=1 S=2 Q=1 O=1 B=1 ACC16=0)
-heed_emulated_changed(attn_mma.c changed_mma_listed "starts array=slope:f32:6 array=doc:i32:2x600 visible=doc[batch,q]==doc[batch,k]&&k//130==q//130"
+heed_emulated_changed(attn_mma.c changed_mma_listed "starts array=slope:f32:6 array=doc:i32:2x600 visible=doc[1,q]==doc[1,k]&&k//130==q//130"
     BF16=1 DIM_QK=40 DIM_V=80 M=32 N=16 W=2 K=2 S=2 Q=1 O=2 B=1 ACC16=0)
 heed_emulated_changed(attn_naive.c changed_naive_lengths "lengths bias=f32:q"
     TYPE=1 DIM_QK=32 DIM_V=40 W=2)

@@ -150,9 +150,11 @@ static double value_of(changes_scene *s, int index, int64_t n)
         return n % 6 == 1 ? 0 : n % 6 == 3 ? -0.02 : n % 6 == 4 ? 1000 : 0.3 * fabs(x);
     case HEED_OPERAND_SINKS:
         return n % 5 == 4 ? -INFINITY : 3 * x;
-    case HEED_OPERAND_STARTS: { /* documents, the last one beyond the keys of some problems */
-        int64_t i = n % s->problem.seq_q;
-        return (double)(i / 23 * 23 * s->problem.seq_k / s->problem.seq_q + (i > 180 ? 400 : 0));
+    case HEED_OPERAND_STARTS: { /* documents, longer ones in the second batch element; the last one
+                                   is beyond the keys of some problems */
+        int64_t i = n % s->problem.seq_q, rows = n < s->problem.seq_q ? 23 : 150;
+        return (double)(i / rows * rows * s->problem.seq_k / s->problem.seq_q +
+                        (i > 180 ? 400 : 0));
     }
     case HEED_OPERAND_LENGTHS: /* nearly all keys of the second batch element */
         return (double)(s->ahead + (n == 0 ? s->problem.seq_k / 3 : s->problem.seq_k - 1));

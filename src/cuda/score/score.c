@@ -127,8 +127,8 @@ static void add_registers(const heed_score *p, heed_cuda_needs *needs)
     needs->packs = numbers && wide;
 }
 
-/* Sets whether tiles can be listed, and per head or per batch element. */
-static void add_lists(const heed_score *p, heed_cuda_needs *needs)
+/* Sets whether tiles can be listed, and per head or per batch element. @p is without the starts. */
+static void add_lists(const heed_score *p, const heed_operand *starts, heed_cuda_needs *needs)
 {
     bool needed[HEED_STEPS_MAX];
     int visible = p->program.visible;
@@ -136,8 +136,8 @@ static void add_lists(const heed_score *p, heed_cuda_needs *needs)
     if (!needs->lists)
         return;
     heed_program_needed(&p->program, visible, needed);
-    needs->per_batch = p->problem.starts.along & HEED_ALONG_BATCH || needs->lengths ||
-                       needs->packed_q || needs->packed_k;
+    needs->per_batch = starts->along & HEED_ALONG_BATCH || needs->lengths || needs->packed_q ||
+                       needs->packed_k;
     for (int i = 0; i <= visible; i++) {
         heed_op op = heed_score_step(p, i)->op;
         needs->per_head = needs->per_head || (needed[i] && op == HEED_OP_HEAD);
@@ -163,7 +163,7 @@ heed_cuda_needs heed_cuda_needs_of(const heed_problem *problem)
     needs.any = needs.modifies || needs.hides || needs.starts || needs.lengths || needs.packed_q ||
                 needs.packed_k || needs.pages || needs.sinks;
     needs.pairs = needs.modifies || needs.hides ? pairs_of(&p) : 0;
-    add_lists(&p, &needs);
+    add_lists(&p, &problem->starts, &needs);
     heed_score_need_all(&p);
     needs.stages = needs.pairs > 0 && heed_score_staged(&p) >= 0;
     needs.instructions = p.term_count + (p.root >= 0 && !p.products) +
