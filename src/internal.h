@@ -254,8 +254,8 @@ heed_lengths heed_problem_lengths(const heed_problem *problem);
  * a pool of pages: for predictions. */
 heed_problem heed_problem_typical(const heed_problem *problem);
 /* The problem for which a kernel and its config are chosen: if @problem, which is normalized, is
- * batch-invariant, a dense one with HEED_INVARIANT_BATCH elements, stored in @room; else
- * @problem. */
+ * batch-invariant, a dense one with HEED_INVARIANT_BATCH elements, which have operands of their own
+ * where they may, stored in @room; else @problem. */
 const heed_problem *heed_problem_planned(const heed_problem *problem, heed_problem *room);
 /* The keys that query @i sees in a batch element of these lengths. Neither bound decreases from one
  * query to the next, so the keys of a block of queries lie between the first query's begin and the

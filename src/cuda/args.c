@@ -140,7 +140,8 @@ static bool is_brief(const heed_problem *problem, const heed_gpu *gpu)
 int64_t heed_cuda_list_keys(const heed_problem *problem, const heed_gpu *gpu, int64_t rows,
                             int64_t keys)
 {
-    const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    heed_problem room;
+    const heed_cuda_needs needs = heed_cuda_needs_of(heed_problem_planned(problem, &room));
     if (!needs.lists)
         return 0;
     double batch = (double)problem->batch, heads = (double)problem->heads_q;

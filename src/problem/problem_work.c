@@ -45,8 +45,12 @@ const heed_problem *heed_problem_planned(const heed_problem *problem, heed_probl
     room->pages = 0;
     for (int i = 0; i < HEED_ALL_TENSORS; i++)
         heed_problem_set_strides(room, i, (heed_strides){ 0 });
-    for (int i = 0; i < HEED_OPERANDS; i++)
-        heed_problem_operand_of(room, i)->strides = (heed_strides){ 0 };
+    for (int i = 0; i < HEED_OPERANDS; i++) {
+        heed_operand *operand = heed_problem_operand_of(room, i);
+        operand->strides = (heed_strides){ 0 };
+        if (operand->type != HEED_DATA_NONE) /* a batch of one has no operands of its own */
+            operand->along |= heed_operand_rows[i].may & HEED_ALONG_BATCH;
+    }
     heed_problem_normalize_own(room);
     return room;
 }

@@ -95,13 +95,9 @@ static void name_of_plan(heed_context *context, const char *spec, char name[HEED
     heed_plan_destroy(plan);
 }
 
-static int64_t list_keys_of(const heed_context *context, int batch, const char *word)
+static int64_t list_keys_of(const heed_context *context, const char *spec)
 {
-    char spec[192];
     heed_cuda_facts facts;
-    snprintf(spec, sizeof spec,
-             "b%d h4 s32768 d64 f16 array=doc:i32:%dx32768 visible=doc[batch,q]==doc[batch,k] %s",
-             batch, batch, word);
     const heed_problem problem = parsed(spec);
     const char *kernel = "fwd_16bit_sm80_mma__m64n64w4k1s3q1o1b1p1l1a1";
     assert_int_equal(heed_cuda_facts_for(kernel, &problem, context->machine.gpu, &facts), HEED_OK);
@@ -112,12 +108,47 @@ static int64_t list_keys_of(const heed_context *context, int batch, const char *
  * In an invariant problem the batch size must not decide this. */
 static void test_invariant_lists(void **state)
 {
+#define FEW " h4 s32768 d64 f16 array=doc:i32:1x32768 visible=doc[batch,q]==doc[batch,k] "
+#define MANY " h4 s32768 d64 f16 array=doc:i32:400x32768 visible=doc[batch,q]==doc[batch,k] "
+    static const text_integer cases[] = {
+        { "b1" FEW, 64 },
+        { "b400" MANY, 0 },
+        { "b1" FEW "invariant", 0 },
+        { "b400" MANY "invariant", 0 },
+        { "b1 h4 s4096 d64 f16 shown=bits:b", 64 },
+        { "b1 h4 s300 d64 f16 shown=bits:b invariant", 0 },
+        { "b2 h4 s300 d64 f16 shown=bits:b invariant", 0 },
+        { "b1 h4 s300 d64 f16 starts=bq visible=k!=q invariant", 0 },
+        { "b2 h4 s300 d64 f16 starts=bq visible=k!=q invariant", 0 },
+        { "b1 h4 s300 d64 f16 visible=k!=q invariant", 64 },
+        { "b2 h4 s300 d64 f16 visible=k!=q invariant", 64 },
+    };
     trial t = trial_make(PLAIN);
     (void)state;
-    assert_int_equal(list_keys_of(t.context, 1, ""), 64);
-    assert_int_equal(list_keys_of(t.context, 400, ""), 0);
-    assert_int_equal(list_keys_of(t.context, 1, "invariant"), 0);
-    assert_int_equal(list_keys_of(t.context, 400, "invariant"), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (list_keys_of(t.context, cases[i].text) != cases[i].value)
+            fail_msg("%s has %s", cases[i].text, cases[i].value ? "no lists" : "lists");
+    trial_end(&t);
+}
+
+/* An operand of a single batch element is planned like those of several. */
+static void test_invariant_operands(void **state)
+{
+    static const char *const words[] = {
+        "h1 s128/16384 d64 f16 shown=bytes:bh align=tl invariant",
+        "h8 s2048 d16 bf16 shown=bytes causal=br invariant",
+        "h8 s128/16384 d192 bf16 bias=f32 align=tl lengths sinks invariant",
+    };
+    trial t = trial_make(PLAIN);
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char spec[128], one[HEED_NAME_SIZE], many[HEED_NAME_SIZE];
+        snprintf(spec, sizeof spec, "b1 %s", words[i]);
+        name_of_plan(t.context, spec, one);
+        snprintf(spec, sizeof spec, "b4 %s", words[i]);
+        name_of_plan(t.context, spec, many);
+        assert_string_equal(one, many);
+    }
     trial_end(&t);
 }
 
@@ -565,9 +596,10 @@ static void test_strides_that_break_16_bytes(void **state)
 }
 
 RUN_SCENE_TESTS(scene_begin_uncached, test_one_launch, test_trusted_pointers,
-                test_lengths_share_code, test_invariant, test_invariant_lists, test_spread_keys,
-                test_spread_parts, test_split_keys, test_not_worthwhile_by_name, test_overlap,
-                test_counters_of_workspaces, test_long_rows, test_counters_among_threads,
-                test_misaligned_pointers, test_lists_of_tiles, test_brief_problems_have_no_lists,
+                test_lengths_share_code, test_invariant, test_invariant_lists,
+                test_invariant_operands, test_spread_keys, test_spread_parts, test_split_keys,
+                test_not_worthwhile_by_name, test_overlap, test_counters_of_workspaces,
+                test_long_rows, test_counters_among_threads, test_misaligned_pointers,
+                test_lists_of_tiles, test_brief_problems_have_no_lists,
                 test_large_lists_are_left_out, test_masks_have_no_lists, test_lse_at_any_float,
                 test_strides_that_break_16_bytes)
