@@ -30,7 +30,7 @@ static const struct {
     unsigned splits;
 } shapes[] = {
     { "b2 h6/2 s70/130", 1 }, { "b2 h6/3 s33/257", 1 },  { "b2 h6 s100/64 scale=-0.4", 1 },
-    { "b2 h6/1 s5/600", 3 },  { "b2 h6/2 s190/190", 1 }, { "b2 h6/2 s3/2", 1 },
+    { "b2 h6/1 s5/600", 3 },  { "b2 h6/2 s190/192", 1 }, { "b2 h6/2 s3/2", 1 },
     { "b2 h6/2 s9/592", 1 },  { "b2 h6/2 s7/384", 1 },   { "b2 h6/3 s304/304", 1 },
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
