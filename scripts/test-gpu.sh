@@ -88,7 +88,8 @@ part_verify() {
         verify "captured $layer in bf16" --tensors "$here/tests/data/minilm.safetensors" --prefix $layer --type bf16
     done
     verify "listed tiles of each head or batch element" --quick "b4 h8/2 s64/16384 d64 bf16 causal=br shown=bits:b" \
-        "b8 h16 s1/2048 d64 bf16 shown=bytes:bh" "b2 h4 s2048 d128 f16 causal visible=abs(q-k)*(head+1)<300"
+        "b8 h16 s1/2048 d64 bf16 shown=bytes:bh" "b2 h4 s2048 d128 f16 causal visible=abs(q-k)*(head+1)<300" \
+        "b3 h8/2 s1/16384 d64 bf16 starts shown=bits:" "b2 h4 s2048 d64 bf16 starts visible=k%50!=7"
     verify "all configs that planning looks at" --configs worthwhile --quick "b2 h2 s200 d64 f16 causal" "b1 h4/2 s70/300 d128 bf16" \
         "b1 h8/2 s1/3000 d64 f16" "b1 h1 s131 d80/40 f16"
 }
