@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import weakref
 from ctypes import byref, c_size_t, sizeof
@@ -15,6 +16,8 @@ from ._lock import Lock
 
 if TYPE_CHECKING:
     from ._plan import Plan
+
+_compiling: "weakref.WeakSet[Context]" = weakref.WeakSet()  # those that compile in the background
 
 
 class Context(Handle):
@@ -54,6 +57,8 @@ class Context(Handle):
         )
         super().__init__(library.heed_context_create, byref(options))
         self._plans: "weakref.WeakSet[Plan]" = weakref.WeakSet()
+        if compile == "background" and self.backend == "cuda":
+            _compiling.add(self)
 
     def close(self) -> None:
         """Stop its threads, and free it and its plans. Waits until no other thread is in a function
@@ -126,6 +131,13 @@ class Context(Handle):
     def forget_wisdom(self) -> None:
         """Drop all wisdom."""
         self._use(library.heed_wisdom_forget)
+
+
+@atexit.register
+def _end_compilations() -> None:
+    """A compiler must not run in a thread while the process ends."""
+    for context in list(_compiling):
+        context.close()
 
 
 _contexts: Dict[Tuple[str, int], Context] = {}

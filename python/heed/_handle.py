@@ -1,4 +1,5 @@
-"""Handles: objects of libheed that are freed with their last reference."""
+"""Handles: objects of libheed that are freed with their last reference, but not when the process ends:
+a daemon thread may use them until then, and so may __del__()."""
 
 from __future__ import annotations
 
@@ -32,6 +33,7 @@ class Handle:
         self._users: List[int] = []  # threads that are in a function of libheed
         self._owner = os.getpid()
         self._finish = weakref.finalize(self, _destroy, self._kind, pointer.value, self._owner)
+        self._finish.atexit = False
 
     def _open(self) -> int:
         if self._pointer is None:

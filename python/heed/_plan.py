@@ -64,13 +64,13 @@ class _Memory(threading.local):
     """A thread's CPU workspace, as large as its largest plan needed."""
 
     def __init__(self) -> None:
-        self._bytes = bytearray()
+        self.bytes = bytearray()
         self._address = 0
 
     def address(self, size: int) -> int:
-        if len(self._bytes) < size:
-            self._bytes = bytearray(size)
-            self._address = addressof((c_char * size).from_buffer(self._bytes))
+        if len(self.bytes) < size:
+            self.bytes = bytearray(size)
+            self._address = addressof((c_char * size).from_buffer(self.bytes))
         return self._address
 
 
@@ -207,19 +207,20 @@ class Plan(Handle):
         buffers.workspace = (address + c.ALIGNMENT - 1) // c.ALIGNMENT * c.ALIGNMENT
         buffers.workspace_size = self.workspace_size
 
-    def _own_buffers(self) -> c.Buffers:
-        """The buffers of the thread; on a CPU with its workspace."""
+    def _own_buffers(self) -> Tuple[c.Buffers, Any]:
+        """The buffers of the thread and, on a CPU, its workspace. The caller keeps the workspace: the
+        end of the process frees what threads own, also of daemon threads, which may be executing."""
         try:
             buffers: c.Buffers = self._local.buffers
         except AttributeError:
             buffers = self._local.buffers = c.Buffers(size=sizeof(c.Buffers))
         if self.workspace_size and not self._cuda:
             self._place(buffers, _memory.address(self.workspace_size + c.ALIGNMENT))
-        return buffers
+        return buffers, _memory.bytes
 
     def _run(self, like: View, pointers: Dict[str, int], arrays: List[int]) -> None:
         """Execute with checked pointers."""
-        buffers, _ = self._gpu_buffers(like) if self._cuda else (self._own_buffers(), None)
+        buffers, workspace = self._gpu_buffers(like) if self._cuda else self._own_buffers()
         buffers.stream = stream_of(like) or None
         buffers.lse = None
         _fill(buffers, pointers, arrays)
@@ -227,7 +228,7 @@ class Plan(Handle):
 
     def _run_again(self, fast: Fast, q: Any, k: Any, v: Any, o: Any, lse: Any) -> None:
         """Execute with arrays that need no checks, for a problem without operands."""
-        buffers, workspace = self._own_buffers(), None
+        buffers, workspace = self._own_buffers()
         if self._cuda:
             if self.workspace_size:
                 workspace = fast.empty(q, (self.workspace_size + c.ALIGNMENT,), "bytes")

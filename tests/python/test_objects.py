@@ -11,6 +11,8 @@ import gc
 import os
 import pathlib
 import pickle
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -18,6 +20,7 @@ import unittest
 from unittest import mock
 
 from case import Case, formula, heed, np
+from heed import _context
 
 
 class Mistakes(Case):
@@ -167,6 +170,41 @@ class Objects(Case):
             plan.execute(q, k, v)
             del plan
         gc.collect()
+
+    def test_daemon_threads_at_exit(self):
+        """Threads that execute plans while the process ends, and a function that uses one at the end."""
+        program = """
+import atexit, threading, time
+def last():
+    print(plan.execute(q, q, q).mean())
+atexit.register(last)
+import numpy as np, heed
+q = np.ones((1, 100, 4, 16), np.float32)
+plan = heed.Plan("b1 h4 s100 d16 f32")
+def work():
+    out = np.empty_like(q)
+    while True:
+        plan.execute(q, q, q, out=out)
+        heed.attention(q, q, q, out=out)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+"""
+        for calls in ("c", "ctypes") * 4:
+            with self.subTest(calls=calls):
+                found = subprocess.run(
+                    (sys.executable, "-c", program), capture_output=True, text=True, timeout=60,
+                    env={**os.environ, "HEED_CALLS": calls}, check=False)
+                self.assertEqual((found.returncode, found.stdout, found.stderr), (0, "1.0\n", ""))
+
+    def test_compilations_at_exit(self):
+        context, other = heed.Context("cpu", compile="background"), heed.Context("cpu")
+        plan = heed.Plan("b2 h4/2 s37/53 d32/40 f32", context)
+        self.assertFalse(_context._compiling)  # a CPU compiles nothing
+        with mock.patch.object(_context, "_compiling", {context}):
+            _context._end_compilations()
+        self.refused(heed.InvalidError, "it is closed", plan.explain)
+        other.close()
 
 
 class Surroundings(unittest.TestCase):
