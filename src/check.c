@@ -8,6 +8,7 @@
  * graph will read may not exist yet: such an execution is not checked, but the launches of a
  * heed_graph are.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cuda/driver/device.h"
@@ -71,15 +72,19 @@ static heed_status check_cumulative(const heed_problem *p, const void *cu, int i
                                     int64_t tokens)
 {
     const char *name = heed_operand_rows[index].name;
-    char range[HEED_NUMBER_SIZE];
+    char range[HEED_NUMBER_SIZE], reason[64] = "";
     for (int64_t b = 0; cu && b <= p->batch; b++) {
         int64_t at = cumulative(p, cu, index, b);
         int64_t least = b > 0 ? cumulative(p, cu, index, b - 1) : 0;
-        int64_t most = b > 0 && least + seq < tokens ? least + seq : b > 0 ? tokens : 0;
+        bool full = b > 0 && least + seq < tokens;
+        int64_t most = full ? least + seq : b > 0 ? tokens : 0;
+        if (full && at > most)
+            snprintf(reason, sizeof reason, ", as no sequence may be longer than %lld",
+                     (long long)seq);
         if (at < least || at > most)
-            return heed_fail(HEED_ERR_INVALID, "%s[%lld] is %lld; it must be %s", name,
+            return heed_fail(HEED_ERR_INVALID, "%s[%lld] is %lld; it must be %s%s", name,
                              (long long)b, (long long)at,
-                             heed_number_print_range(range, least, most));
+                             heed_number_print_range(range, least, most), reason);
     }
     return HEED_OK;
 }

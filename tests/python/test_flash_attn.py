@@ -349,6 +349,7 @@ class Mistakes(Case):
             (invalid, "window_size", lambda: two.flash_attn_func(q, q, q, window_size=(1,))),
             (invalid, "does not rise", lambda: two.flash_attn_varlen_func(x, x, x, cu.flip(0), cu, 5, 5)),
             (invalid, "does not rise", lambda: two.flash_attn_varlen_func(x, x, x, cu + 1, cu, 5, 5)),
+            (invalid, "as no sequence may be longer than 2", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 2, 5)),
             (invalid, "cu_seqlens_k: it has 2", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu[:2], 5, 5)),
             (wrong, "cu_seqlens_q: pass", lambda: two.flash_attn_varlen_func(x, x, x, [0, 9], cu, 5, 5)),
             (invalid, "v: it has 8", lambda: two.flash_attn_varlen_func(x, x, x[1:], cu, cu, 5, 5)),

@@ -61,7 +61,8 @@ static const struct {
     { { 0, 3, 7, 8 }, "cu_seqlens_k[3] is 8; it must be 7" },
     { { 0, 3, 2, 7 }, "cu_seqlens_k[2] is 2; it must be 3 to 7" },
     { { 0, 3, 4, 8 }, "cu_seqlens_k[3] is 8; it must be 4 to 7" },
-    { { 0, 5, 6, 7 }, "cu_seqlens_k[1] is 5; it must be 0 to 4" },
+    { { 0, 5, 6, 7 },
+      "cu_seqlens_k[1] is 5; it must be 0 to 4, as no sequence may be longer than 4" },
 };
 
 static void test_faults_of_packed_sequences_are_named(void **state)
