@@ -27,8 +27,8 @@ static tile_cost cost_of_tile(const heed_problem *problem, const heed_gpu *gpu, 
                      heed_wgmma_value_columns(problem);
     double scores = (double)HEED_WGMMA_ROWS * v[TILE_KEYS];
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    double instructions =
-        needs.instructions - needs.packed - (v[BIAS_TILES] == 2 ? costs->staged : 0);
+    double instructions = needs.instructions - needs.packed -
+                          (v[BIAS_TILES] == 2 ? costs->staged : 0);
     double special = needs.exponentials / costs->exps_per_clock, other = instructions / LANES;
     double steps = scores * (special > other ? special : other) / (costs->clock_share * gpu->clock);
     return (tile_cost){
