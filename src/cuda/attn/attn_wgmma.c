@@ -213,7 +213,7 @@ static int registers_there(const heed_problem *problem, const int *v)
 
 /* Registers that steps need where other work overlaps with the scores. A mask alone, in 128 keys of
  * d128, spills 20 to 64 bytes nonetheless, but that costs less than another order: one H200 takes
- * 209 us for b1 h16 s4096 d128 shown=bytes:hq instead of 252. */
+ * 209 us for b1 h16 s4096 d128 shown=bytes:hq instead of 250. */
 static int registers_of_overlap(const heed_cuda_needs *needs, int loading)
 {
     if (!needs->loads && !needs->computes)
