@@ -193,8 +193,8 @@ time.sleep(0.05)
         for calls in ("c", "ctypes") * 4:
             with self.subTest(calls=calls):
                 found = subprocess.run(
-                    (sys.executable, "-c", program), capture_output=True, text=True, timeout=60,
-                    env={**os.environ, "HEED_CALLS": calls}, check=False)
+                    (sys.executable, "-B", "-c", program), capture_output=True, text=True, timeout=60,
+                    env={**os.environ, "HEED_CALLS": calls, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
                 self.assertEqual((found.returncode, found.stdout, found.stderr), (0, "1.0\n", ""))
 
     def test_compilations_at_exit(self):
