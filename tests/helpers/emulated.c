@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -354,6 +356,25 @@ static bool launch_split(emulated *it, const emulated_kernel *kernel, const heed
     return fine;
 }
 
+/* Memory for @size bytes of lists, which is inaccessible after their end, with all bits set. */
+typedef struct list_room {
+    char *memory;
+    size_t size;
+    unsigned *lists;
+} list_room;
+
+static list_room make_list_room(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), filled = (size + page - 1) / page * page;
+    list_room room = { .size = filled + page };
+    room.memory = mmap(NULL, room.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(room.memory != MAP_FAILED);
+    assert_int_equal(mprotect(room.memory + filled, page, PROT_NONE), 0);
+    memset(room.memory, 0xff, filled);
+    room.lists = (unsigned *)(void *)(room.memory + filled - size);
+    return room;
+}
+
 static heed_status run_kernel(emulated *it, const emulated_kernel *kernel,
                               const heed_buffers *buffers)
 {
@@ -366,13 +387,12 @@ static heed_status run_kernel(emulated *it, const emulated_kernel *kernel,
     memset(args.partial, 0xff, rows * (size_t)p->dim_v * sizeof *args.partial);
     memset(args.partial_lse, 0x45, rows * sizeof *args.partial_lse); /* 3156: NaN would only have
                                                                         rows recomputed */
-    const size_t list_size = kernel->list ? heed_cuda_list_bytes(&args) : 1;
-    args.changes.lists = test_calloc(list_size, 1);
-    memset(args.changes.lists, 0xff, list_size);
+    const list_room room = make_list_room(kernel->list ? heed_cuda_list_bytes(&args) : 0);
+    args.changes.lists = room.lists;
     bool fine = !kernel->list || launch_list(it, kernel, &args);
     if (fine)
         fine = it->splits > 1 ? launch_split(it, kernel, &args) : launch_main(it, kernel, &args);
-    test_free(args.changes.lists);
+    munmap(room.memory, room.size);
     test_free(args.partial);
     test_free(args.partial_lse);
     return fine ? HEED_OK : HEED_ERR_SYSTEM;

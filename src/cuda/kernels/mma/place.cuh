@@ -94,7 +94,9 @@ HEED_DEVICE void find_rows(const heed_cuda_args *args, place *at)
     at->head = found.head;
     at->row = found.block * HEED_BLOCK_ROWS;
 #if HEED_LISTS
-    at->listed = find_listed(args, found.head, found.block, &at->tile_end, &at->listed_masked);
+    /* A block that is after the sequence's last one has no rows, and may have no list. */
+    u32 block = HEED_PACKED_Q && found.block >= args->blocks ? 0 : found.block;
+    at->listed = find_listed(args, found.head, block, &at->tile_end, &at->listed_masked);
 #endif
 #if HEED_SPREAD
     index = divide(number, args->heads_kv);
