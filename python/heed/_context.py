@@ -69,12 +69,6 @@ class Context(Handle):
             plan.close()
         super().close()
 
-    def __enter__(self) -> "Context":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     @property
     def backend(self) -> str:
         """ "cpu" or "cuda" """

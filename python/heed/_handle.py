@@ -8,10 +8,12 @@ import time
 import weakref
 from ctypes import byref, c_void_p
 from threading import get_ident
-from typing import Any, Callable, List, NoReturn, Optional
+from typing import Any, Callable, List, NoReturn, Optional, TypeVar
 
 from ._errors import ArgumentTypeError, InvalidError
 from ._library import check, library
+
+_H = TypeVar("_H", bound="Handle")
 
 
 def _destroy(kind: str, pointer: int, owner: int) -> None:
@@ -21,7 +23,7 @@ def _destroy(kind: str, pointer: int, owner: int) -> None:
 
 
 class Handle:
-    """An object that create(pointer, *arguments) makes."""
+    """An object that create(pointer, *arguments) makes. "with" closes it at the end of its block."""
 
     _kind: str  # "context", "plan" or "graph"
 
@@ -63,6 +65,12 @@ class Handle:
         self._pointer = None
         self._wait()
         self._finish()
+
+    def __enter__(self: _H) -> _H:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def __reduce__(self) -> NoReturn:
         raise ArgumentTypeError(f"{self._kind}: it cannot be copied or pickled; make another one")

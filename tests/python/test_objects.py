@@ -81,7 +81,9 @@ class Mistakes(Case):
         self.refused(heed.InvalidError, "plan: it is closed", lambda: plan.execute(q, k, v))
         self.refused(heed.InvalidError, "context: it is closed", lambda: context.threads)
         self.assertIn("closed", repr(plan))
-
+        with heed.Plan("b2 h4/2 s37/53 d32/40 f32") as plan:
+            self.near(plan.execute(q, k, v), formula(q, k, v)[0])
+        self.refused(heed.InvalidError, "plan: it is closed", lambda: plan.execute(q, k, v))
 
     def test_copies(self):
         """A copy would use memory that the original frees."""
