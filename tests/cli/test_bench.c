@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench_program.h"
 #include "lab/measure/duel.h"
@@ -212,16 +213,18 @@ static void says_where_it_cannot_record(void **state)
     expect_text(state, "stderr.txt", "--record: /dev/null/x");
 }
 
-/* The JSON output after @signal, which is sent after @seconds; NULL if there is none. */
-static json_t *interrupted_after(void **state, const char *signal, int seconds)
+/* The JSON output with @options after @signal, which is sent after @seconds; NULL if there is
+ * none. */
+static json_t *interrupted_after(void **state, const char *options, const char *signal, int seconds)
 {
-    char path[SCRATCH_PATH_SIZE], before[80];
+    char path[SCRATCH_PATH_SIZE], before[80], all[SCRATCH_PATH_SIZE + 160];
     snprintf(before, sizeof before, "timeout --foreground --preserve-status -s %s %d", signal,
              seconds);
-    assert_int_equal(run_bench(state, before,
-                               "'b1 h1 s8 d8 f32' 'b1 h8 s512 d64 f32' --peers none "
-                               "--kernel fwd_any_scalar_row --seconds 1000 --json"),
-                     130);
+    snprintf(all, sizeof all,
+             "%s 'b1 h8 s512 d64 f32' --peers none --kernel fwd_any_scalar_row "
+             "--seconds 1000 --json",
+             options);
+    assert_int_equal(run_bench(state, before, all), 130);
     return json_load_file(scratch_path(state, "stdout.txt", path), 0, NULL);
 }
 
@@ -230,11 +233,12 @@ static json_t *interrupted_after(void **state, const char *signal, int seconds)
  * more time. */
 static void stops_at(void **state, const char *signal)
 {
-    json_t *answer = interrupted_after(state, signal, 3);
+    static const char first[] = "'b1 h1 s8 d8 f32'";
+    json_t *answer = interrupted_after(state, first, signal, 3);
     for (int seconds = 12; seconds < 100 && json_array_size(json_object_get(answer, "rows")) == 0;
          seconds *= 4) {
         json_decref(answer);
-        answer = interrupted_after(state, signal, seconds);
+        answer = interrupted_after(state, first, signal, seconds);
     }
     assert_string_equal(text_of(answer, "schema"), "heed.bench/1");
     assert_int_equal(json_array_size(json_object_get(answer, "rows")), 1);
@@ -248,7 +252,21 @@ static void stops_at_an_interrupt(void **state)
     stops_at(state, "TERM");
 }
 
+/* Without a finished problem there is no record. */
+static void records_no_interrupted_problem(void **state)
+{
+    char path[SCRATCH_PATH_SIZE], options[SCRATCH_PATH_SIZE + 16];
+    json_t *answer = NULL;
+    snprintf(options, sizeof options, "--record %s", scratch_path(state, "records", path));
+    for (int seconds = 3; seconds < 100 && !answer; seconds *= 4)
+        answer = interrupted_after(state, options, "INT", seconds);
+    assert_int_equal(json_array_size(json_object_get(answer, "rows")), 0);
+    expect_text(state, "stderr.txt", "there is nothing to record");
+    assert_int_not_equal(access(path, F_OK), 0);
+    json_decref(answer);
+}
+
 RUN_TESTS_EACH(scratch_open, scratch_close, refuses_bad_command_lines, reports_what_it_sampled,
                compares_two_kernels, times_captured_tensors, says_what_cannot_be_done,
                says_what_it_can_detect, prints_a_summary, says_where_it_cannot_record,
-               stops_at_an_interrupt)
+               stops_at_an_interrupt, records_no_interrupted_problem)

@@ -283,6 +283,10 @@ static bool write_record(const lab_bench *bench, const json_t *manifest, FILE *f
 cli_exit bench_record(const lab_bench *bench, const cli_args *args, const json_t *manifest)
 {
     char path[PATH_MAX_SIZE];
+    if (bench->row_count == 0) {
+        cli_message("--record: no problem was finished, so there is nothing to record");
+        return CLI_OK;
+    }
     if (!make_path(bench, args, path))
         return CLI_ENVIRONMENT;
     FILE *file = fopen(path, "wex");
