@@ -70,6 +70,7 @@ static const shipped whole[] = {
     { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL | MASK_ALONE },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 2, 2 }, STEPS | SPECIAL },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 1, 2 }, STEPS | SPECIAL },
+    { 97, 128, { 2, 1, 64, 4, 2, 2, 1, 2 }, PLAIN },
     { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
     { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 }, ANY },
     { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
@@ -79,6 +80,7 @@ static const shipped whole[] = {
     { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
     { 129, 192, { 2, 1, 64, 3, 3, 2, 1, 1 }, STEPS | SPECIAL | MASK_ALONE | MASKED_STEPS },
     { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
+    { 193, 256, { 2, 1, 64, 2, 2, 2, 1, 1 }, ANY },
     { 193, 256, { 2, 1, 64, 2, 3, 2, 1, 1 }, ANY },
     { 193, 256, { 1, 2, 64, 2, 1, 1, 1, 1 }, ANY },
 };
@@ -221,13 +223,12 @@ static int registers_of_overlap(const heed_cuda_needs *needs, int loading)
     return needs->hides && !needs->modifies && !needs->computes && loading == 0 ? 24 : 40;
 }
 
-/* Registers that steps need beside the scores. With the widest values order 3 spills for some
- * combinations of a softcap with other words, but is still much faster than attn_mma: one H200
- * takes 200 us for b4 h8 s2048 d256 causal softcap=20 alibi shown=bits:hq with 152 bytes spilled,
- * instead of 556. */
+/* Registers that steps need beside the scores. With the widest values orders 2 and 3 spill for many
+ * steps, but are still the fastest: one H200 takes 200 us for b4 h8 s2048 d256 causal softcap=20
+ * alibi shown=bits:hq by order 3, with 152 bytes spilled, 170 by order 2, and 556 by attn_mma. */
 static int registers_of_steps(const heed_problem *problem, const int *v)
 {
-    if (v[STEP_ORDER] == 3 && heed_wgmma_value_columns(problem) == DIM_MAX)
+    if (v[STEP_ORDER] != 1 && heed_wgmma_value_columns(problem) == DIM_MAX)
         return 0;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
     bool packs = needs.packs && v[TILE_KEYS] % BYTES_KEYS == 0;
@@ -306,9 +307,12 @@ static const char *unfit_problem(const heed_problem *problem)
 static bool spills(const heed_problem *problem, const int *v)
 {
     bool masked = heed_cuda_masked(problem), widest = heed_wgmma_value_columns(problem) == DIM_MAX;
-    if (v[STEP_ORDER] == 2 && (widest || (problem->dim_qk > 128 && v[TILE_KEYS] > 96)))
-        return true;
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
+    bool held = needs.loading > 0 && !needs.packs; /* elements of the next tile */
+    if (v[STEP_ORDER] == 2 && widest && (held || v[TILE_KEYS] > 64))
+        return true;
+    if (v[STEP_ORDER] == 2 && problem->dim_qk > 128 && v[TILE_KEYS] > 96)
+        return true;
     if (consumers_of(v) == 4 && v[SCHEDULE] == 2 && needs.caps)
         return true;
     if (heed_wgmma_resident(v) > 1 && needs.packs)

@@ -1,7 +1,7 @@
 /*
  * test_configs.c - compiles every config of every CUDA kernel for every architecture: none may
- * spill, except order 2 of attn_wgmma under a mask tensor, a little, and every legal one must fit
- * on a multiprocessor
+ * spill, except order 2 of attn_wgmma, a little, under a mask tensor or with the widest values, and
+ * every legal one must fit on a multiprocessor
  *
  * The code does not depend on lengths, splits and strides, so configs are compiled for each head
  * dim, mask and type. The work is divided among processes, since a compiler that crashes or holds a
@@ -42,8 +42,9 @@
 #define REGISTERS_APART 32
 #define REGISTERS_MAX 255
 
-/* Bytes that order 2 of attn_wgmma may spill under a mask tensor: another order takes longer. */
-#define MASK_SPILLS 64
+/* Bytes that order 2 of attn_wgmma may spill under a mask tensor, or where it changes logits and
+ * the values have more than 192 columns: another order takes longer. */
+#define STEP_SPILLS 64
 
 /* One config in this many is tried: in a build that is slow, and in a sample. */
 #ifndef CONFIGS_EVERY
@@ -151,9 +152,12 @@ static void add_all(const char *spec, size_t turn)
 
 static int64_t most_spills(const item *it)
 {
-    bool mask = parsed(it->spec).shown.type != HEED_DATA_NONE;
+    const heed_problem problem = parsed(it->spec);
+    bool wide = problem.dim_v > 192 && problem.softcap > 0;
     const char *config = strstr(it->facts.name, "wgmma__");
-    return mask && config && strstr(config, "o2") ? MASK_SPILLS : 0;
+    return (problem.shown.type != HEED_DATA_NONE || wide) && config && strstr(config, "o2")
+               ? STEP_SPILLS
+               : 0;
 }
 
 /* Returns the error of a kernel in the code, or NULL; the facts apply only to the kernel that is
