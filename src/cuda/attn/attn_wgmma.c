@@ -380,6 +380,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: needs more registers than its warpgroups leave";
     else if (spills(problem, v))
         *why = "not worthwhile: spills registers";
+    else if (v[OWN_TILES] == 2 && heed_problem_hides_first(problem))
+        *why = "not worthwhile: row groups would wait for each other's first tiles";
     else if (v[SPLITS] > 1)
         *why = idle_splits(problem, machine->gpu, v);
     return !*why;

@@ -79,10 +79,10 @@ static item_tiles tiles_of_item(const heed_problem *problem, const heed_problem 
     double tiles = (double)heed_div_up(problem->seq_k, v[TILE_KEYS]);
     double most = (double)heed_div_up(heed_problem_most_keys(problem), v[TILE_KEYS]);
     double share = heed_problem_share(problem);
-    int edges = heed_problem_hides_first(problem) ? 2 : 1;
-    bool apart = v[OWN_TILES] == 2 && edges == 1; /* else they wait for each other's first tiles */
-    int64_t rows = (int64_t)HEED_WGMMA_ROWS * (apart ? 1 : v[ROW_GROUPS]); /* masked together */
+    int64_t rows = (int64_t)HEED_WGMMA_ROWS *
+                   (v[OWN_TILES] == 2 ? 1 : v[ROW_GROUPS]); /* masked together */
     int64_t queries = heed_div_up(rows, heed_problem_group(seen));
+    int edges = heed_problem_hides_first(problem) ? 2 : 1;
     double cut_through = share < 1 ? edges * (double)heed_div_up(queries, v[TILE_KEYS]) : 0;
     double idle = 0.5 *
                   (v[KEY_GROUPS] * heed_wgmma_pair(v) - 1); /* uneven distribution among teams */
