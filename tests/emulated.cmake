@@ -273,6 +273,7 @@ heed_emulated_mapped(wgmma_d192_40_split BF16=1 MASKED=1 DIM_QK=192 DIM_V=40 R=1
 heed_emulated_mapped(wgmma_d128_split_rows BF16=0 MASKED=1 DIM_QK=128 DIM_V=128 R=2 K=1 N=128 S=2 O=2 T=2 C=1 G=1 P=1)
 heed_emulated_mapped(wgmma_d64_40_split_rows BF16=1 MASKED=1 HIDES_FIRST=1 CHUNKED=1 DIM_QK=64 DIM_V=40 R=2 K=1 N=64 S=3 O=1 T=1 C=1 G=1 P=1)
 heed_emulated_mapped(wgmma_d192_128 BF16=1 MASKED=1 DIM_QK=192 DIM_V=128 R=2 K=1 N=96 S=2 O=1 T=1 C=1 G=1)
+heed_emulated_mapped(wgmma_d256_masked BF16=1 MASKED=1 DIM_QK=256 DIM_V=256 R=2 K=1 N=64 S=2 O=2 T=2 C=1 G=1)
 # Kernels for problems whose logits change, whose keys are hidden by steps, or that have sinks.
 #
 #   heed_emulated_changed(SOURCE NAME WORDS PARAMETERS...)   for problems with these words of a spec,
@@ -527,6 +528,8 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_mixed "causal softcap=5 ali
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=2 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_open "softcap=0.3"
     BF16=0 DIM_QK=128 DIM_V=64 R=3 K=1 N=64 S=2 O=3 T=2 C=1 G=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_widest "causal softcap=20 alibi=h shown=bits:hq"
+    BF16=1 DIM_QK=256 DIM_V=256 R=2 K=1 N=64 S=2 O=2 T=2 C=1 G=1)
 # Degraded builds (ablation.h), by the number of the ablation. Tensors that they do not take use the kernels of BASE.
 # The emulator's clock advances with each read, so delays of blocks add up there.
 function(heed_emulated_worse source name base number)
