@@ -247,6 +247,11 @@ static int load_operand(heed_program *program, const heed_problem *problem, int 
         load.stride[load.rank] = dimensions[i].stride;
         indices[load.rank++] = heed_program_leaf(program, dimensions[i].op);
     }
+    if (load.stride[load.rank - 1] != 1) { /* lengths with gaps: the last stride must be 1 */
+        load.size[load.rank] = 1;
+        load.stride[load.rank] = 1;
+        indices[load.rank++] = heed_program_int(program, HEED_KIND_INT, 0);
+    }
     return heed_program_load(program, &load, indices);
 }
 

@@ -131,15 +131,23 @@ static const void *make_starts(logits_scene *s, const heed_operand *operand)
     return data;
 }
 
-/* A third of the keys, and all keys for the last batch element. */
-static const void *make_lengths(logits_scene *s, const heed_operand *operand)
+/* A third of the keys, and all keys for batch element 1; -1 in the gaps. */
+static const void *make_lengths(logits_scene *s)
 {
     const heed_problem *p = &s->problem;
-    int64_t count = logits_operand_count(p, operand);
+    const int64_t stride = p->lengths.strides.batch, count = (p->batch - 1) * stride + 1;
     int32_t *data = logits_make((size_t)count * sizeof *data);
     for (int64_t i = 0; i < count; i++)
-        data[i] = (int32_t)(i == 1 ? p->seq_k : p->seq_k / 3);
+        data[i] = i % stride ? -1 : (int32_t)(i == stride ? p->seq_k : p->seq_k / 3);
     return data;
+}
+
+/* The keys of batch element @batch. */
+static int64_t keys_of(const logits_scene *s, int64_t batch)
+{
+    const heed_problem *p = &s->problem;
+    const int32_t *lengths = s->buffers.lengths;
+    return lengths ? lengths[batch * p->lengths.strides.batch] : p->seq_k;
 }
 
 static const void *make_array(logits_scene *s, const heed_array *array)
@@ -174,7 +182,7 @@ static void make_operands(logits_scene *s)
     if (p->starts.type)
         b->starts = make_starts(s, &p->starts);
     if (p->lengths.type)
-        b->lengths = make_lengths(s, &p->lengths);
+        b->lengths = make_lengths(s);
     for (int i = 0; i < HEED_ARRAYS_MAX && p->arrays[i].name[0]; i++)
         b->arrays[i] = make_array(s, &p->arrays[i]);
 }
@@ -208,7 +216,7 @@ bool logits_sees(const logits_scene *s, const logits_pair *at)
     if (p->starts.type &&
         at->key < ((const int32_t *)s->buffers.starts)[logits_operand_index(p, &p->starts, at)])
         return false;
-    if (p->lengths.type && at->key >= ((const int32_t *)s->buffers.lengths)[at->batch])
+    if (at->key >= keys_of(s, at->batch))
         return false;
     if (p->shown.type && !logits_truth_at(s, &p->shown, s->buffers.shown, at))
         return false;
@@ -283,8 +291,7 @@ logits_pair logits_pair_of(const logits_scene *s, int64_t n)
                        .batch = n / p->seq_q / p->heads_q,
                        .head = n / p->seq_q % p->heads_q,
                        .query = n % p->seq_q };
-    int64_t keys = p->lengths.type ? ((const int32_t *)s->buffers.lengths)[at.batch] : p->seq_k;
-    at.position = at.query + (right ? keys - p->seq_q : 0);
+    at.position = at.query + (right ? keys_of(s, at.batch) - p->seq_q : 0);
     return at;
 }
 

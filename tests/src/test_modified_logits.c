@@ -135,6 +135,7 @@ static const logits_feature features[] = {
     { "starts=q", NULL, NULL },
     { "lengths", NULL, NULL },
     { "lengths=b sinks softcap=3 alibi", NULL, NULL },
+    { "lengths=b@3:0:0 alibi", NULL, NULL },
     { "shown=bytes", NULL, NULL },
     { "shown=bytes:bq", NULL, NULL },
     { "shown=bits", NULL, NULL },
