@@ -341,7 +341,9 @@ typedef struct heed_operand {
                              [batch, head, query, key]. Otherwise its last dimension is contiguous:
                              the head stride of slopes and sinks and the query stride of starts are
                              1; only lengths may have gaps. A stride of 0 repeats, but the batch
-                             stride of lengths and of a table is 1 or more */
+                             stride of lengths and of a table is 1 or more. That of a dimension
+                             that the operand does not have is not used. Cumulative lengths and
+                             rotary embeddings are dense, and have strides of 0 */
 } heed_operand;
 
 /* An array that expressions read: dense, with its last index contiguous. */

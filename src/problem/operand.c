@@ -315,6 +315,10 @@ static bool operand_fault(const heed_problem *problem, const heed_operand_row *r
         return heed_fault_set(fault, row->part,
                               "%s strides are %lld:%lld:%lld; they must be 0 or more", row->name,
                               (long long)s->batch, (long long)s->seq, (long long)s->head);
+    if (!(row->may & PAIRS) && (s->batch || s->seq || s->head))
+        return heed_fault_set(fault, row->part, "%s strides are %lld:%lld:%lld; they must be 0",
+                              row->name, (long long)s->batch, (long long)s->seq,
+                              (long long)s->head);
     if (stride_fault(problem, row, operand, fault))
         return true;
     if (heed_operand_extent(problem, operand) <= HEED_EXTENT_MAX)

@@ -160,6 +160,9 @@ static void test_operands_have_limits(void **state)
     problem.tokens_q = 1;
     problem.cu_seqlens_q = (heed_operand){ .type = HEED_DATA_F32, .along = HEED_ALONG_SEQUENCE };
     assert_refused(&problem, "cu_seqlens_q.type is 1 (f32); it must be 4 (i32) or 7 (i64)");
+    problem.cu_seqlens_q.type = HEED_DATA_I64;
+    problem.cu_seqlens_q.strides.batch = 2;
+    assert_refused(&problem, "cu_seqlens_q strides are 2:0:0; they must be 0");
     problem = plain_problem();
     problem.lengths = (heed_operand){ .type = HEED_DATA_I32, .along = HEED_ALONG_BATCH };
     problem.append = 1;
@@ -168,6 +171,9 @@ static void test_operands_have_limits(void **state)
                                                               .type = HEED_DATA_F32 };
     problem.rotary_cos.type = (heed_data)-1;
     assert_refused(&problem, "rotary_cos.type is -1 (none); it must be 1 (f32), 2 (f16) or 3");
+    problem.rotary_cos.type = HEED_DATA_F32;
+    problem.rotary_cos.strides.seq = 2;
+    assert_refused(&problem, "rotary_cos strides are 0:2:0; they must be 0");
     static const float caps[] = { -1, NAN, INFINITY };
     for (int i = 0; i < 3; i++) {
         problem = plain_problem();
