@@ -539,19 +539,20 @@ HEED_API heed_status heed_problem_check(const heed_problem *problem);
  * Returns the same as heed_problem_check(); on failure @normal is unchanged. */
 HEED_API heed_status heed_problem_normalize(heed_problem *normal, const heed_problem *problem);
 
-/* heed_problem_flops() returns the floating-point operations of a valid problem by the usual
- * convention: 2 per multiply-add of the two matrix products, over the visible query-key pairs only;
- * the softmax is not counted. Packed sequences count as if all had the same length, an equal share
- * of tokens_q and tokens_k, and sequences with lengths as if they filled the pages of a pool that
- * is too small for seq_k keys of each. */
+/* heed_problem_flops() returns the floating-point operations of @problem by the usual convention: 2
+ * per multiply-add of the two matrix products, over the visible query-key pairs only; the softmax
+ * is not counted. Packed sequences count as if all had the same length, an equal share of tokens_q
+ * and tokens_k, and sequences with lengths as if they filled the pages of a pool that is too small
+ * for seq_k keys of each. Returns 0 for a problem that heed_problem_check() refuses. */
 HEED_API double heed_problem_flops(const heed_problem *problem);
 
-/* heed_problem_bytes() returns the minimum number of bytes that a valid problem must move: Q, K, V,
+/* heed_problem_bytes() returns the minimum number of bytes that @problem must move: Q, K, V,
  * operands and arrays read once and O written once, without the gaps between strided elements.
  * Elements that a zero stride repeats, and those of a prefix, count once. Elements of a bias or a
  * mask for pairs outside the causal mask, the window and chunks do not count. All tokens of packed
  * tensors count. New keys and values count in addition to K and V, and so do the cosines and sines
- * of as many positions as there are new keys, or queries if those are more. */
+ * of as many positions as there are new keys, or queries if those are more. Returns 0 for a problem
+ * that heed_problem_check() refuses. */
 HEED_API double heed_problem_bytes(const heed_problem *problem);
 
 /* heed_type_size() returns the bytes of one element of @type: 4 or 2; 0 for a value outside the

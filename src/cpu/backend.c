@@ -109,7 +109,7 @@ double heed_cpu_cost(const heed_kernel *kernel, const heed_problem *problem,
     /* Computed pairs: the visible ones, plus those of rows that pad the last step of a block. */
     int64_t steps = heed_div_up(heed_min(cut.block_rows, job.rows), rates->row_step);
     double fill = (double)(steps * rates->row_step) / (double)heed_min(cut.block_rows, job.rows);
-    double pairs = heed_problem_flops(problem) / (2 * dims) * fill;
+    double pairs = heed_problem_flops_own(problem) / (2 * dims) * fill;
     double keys = pairs / fill / (double)job.rows / heads; /* seen by a row */
 
     double multiply_adds = rates->multiply_adds * (rates->bf16 ? machine->bf16_speed : 1);

@@ -3,6 +3,7 @@
  */
 #include <limits.h>
 
+#include "../problem/problem.h"
 #include "backend.h"
 #include "score/score.h"
 
@@ -132,8 +133,9 @@ void heed_cuda_fill_args(heed_cuda_args *args, const heed_problem *problem, cons
 static bool is_brief(const heed_problem *problem, const heed_gpu *gpu)
 {
     int products = heed_cuda_products(problem);
-    double flops = heed_problem_flops(problem) * (problem->type == HEED_F32 ? 2 * products : 1);
-    double computing = flops / gpu->matrix, loading = heed_problem_bytes(problem) / gpu->bandwidth;
+    double flops = heed_problem_flops_own(problem) * (problem->type == HEED_F32 ? 2 * products : 1);
+    double computing = flops / gpu->matrix,
+           loading = heed_problem_bytes_own(problem) / gpu->bandwidth;
     return (computing > loading ? computing : loading) < gpu->costs->order->listed;
 }
 

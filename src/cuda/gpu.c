@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../problem/problem.h"
+
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 #define GIB ((int64_t)1 << 30)
@@ -136,8 +138,8 @@ heed_gpu_rates heed_gpu_get_rates(int arch)
 
 double heed_gpu_roofline(const heed_gpu *gpu, const heed_problem *problem)
 {
-    double compute = heed_problem_flops(problem) / gpu->matrix;
-    double memory = heed_problem_bytes(problem) / gpu->bandwidth;
+    double compute = heed_problem_flops_own(problem) / gpu->matrix;
+    double memory = heed_problem_bytes_own(problem) / gpu->bandwidth;
     return compute > memory ? compute : memory;
 }
 
@@ -145,7 +147,7 @@ double heed_gpu_memory_seconds(const heed_gpu *gpu, const heed_problem *problem,
 {
     const heed_memory_costs *costs = gpu->costs->memory;
     double rate = in_flight / costs->latency, most = costs->share * gpu->bandwidth;
-    return heed_problem_bytes(problem) / (rate < most ? rate : most);
+    return heed_problem_bytes_own(problem) / (rate < most ? rate : most);
 }
 
 double heed_gpu_beside(const heed_gpu *gpu, double computing, double loading)

@@ -535,7 +535,7 @@ heed_status heed_problem_read(heed_problem *own, const heed_problem *problem)
     return heed_sized_read(&heed_sized_problem, own, problem);
 }
 
-static heed_status read_checked(heed_problem *own, const heed_problem *problem)
+heed_status heed_problem_read_checked(heed_problem *own, const heed_problem *problem)
 {
     heed_fault fault;
     heed_status status = heed_problem_read(own, problem);
@@ -550,7 +550,7 @@ static heed_status read_checked(heed_problem *own, const heed_problem *problem)
 heed_status heed_problem_check(const heed_problem *problem)
 {
     heed_problem own;
-    return read_checked(&own, problem);
+    return heed_problem_read_checked(&own, problem);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -575,7 +575,7 @@ void heed_problem_normalize_own(heed_problem *problem)
 
 heed_status heed_problem_read_normal(heed_problem *own, const heed_problem *problem)
 {
-    heed_status status = read_checked(own, problem);
+    heed_status status = heed_problem_read_checked(own, problem);
     if (status == HEED_OK)
         heed_problem_normalize_own(own);
     return status;

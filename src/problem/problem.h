@@ -163,8 +163,16 @@ bool heed_strides_equal(heed_strides a, heed_strides b);
  * HEED_ERR_INVALID, with a message, if it is NULL or its size is wrong. */
 heed_status heed_problem_read(heed_problem *own, const heed_problem *problem);
 
+/* heed_problem_read_checked() also returns what heed_problem_check() does. */
+heed_status heed_problem_read_checked(heed_problem *own, const heed_problem *problem);
+
 /* heed_problem_normalize_own() normalizes @problem, which must be valid. */
 void heed_problem_normalize_own(heed_problem *problem);
+
+/* heed_problem_flops() and heed_problem_bytes() of the library's own @problem, which must be
+ * valid. */
+double heed_problem_flops_own(const heed_problem *problem);
+double heed_problem_bytes_own(const heed_problem *problem);
 
 /* heed_problem_read_normal() is heed_problem_normalize() with the library's own struct for @own:
  * the caller's may be longer. */

@@ -55,12 +55,9 @@ const heed_problem *heed_problem_planned(const heed_problem *problem, heed_probl
     return room;
 }
 
-double heed_problem_flops(const heed_problem *caller)
+double heed_problem_flops_own(const heed_problem *own)
 {
-    heed_problem own;
-    if (heed_problem_read(&own, caller) != HEED_OK)
-        return 0;
-    const heed_problem typical = heed_problem_typical(&own), *problem = &typical;
+    const heed_problem typical = heed_problem_typical(own), *problem = &typical;
     double heads = (double)problem->batch * (double)problem->heads_q;
     double per_pair = 2.0 * (double)(problem->dim_qk + problem->dim_v);
     return heads * per_pair * (double)heed_problem_pairs(problem);
@@ -77,11 +74,8 @@ static double used_share(const heed_problem *problem, const heed_tensor *tensor)
     return keys && needed < there ? needed / there : 1;
 }
 
-double heed_problem_bytes(const heed_problem *caller)
+double heed_problem_bytes_own(const heed_problem *problem)
 {
-    heed_problem own, *problem = &own;
-    if (heed_problem_read(&own, caller) != HEED_OK)
-        return 0;
     double elements = 0;
     for (int i = 0; i < HEED_ALL_TENSORS; i++) {
         heed_tensor tensor = heed_problem_tensor(problem, i);
@@ -96,4 +90,16 @@ double heed_problem_bytes(const heed_problem *caller)
         elements += distinct;
     }
     return elements * (double)heed_type_size(problem->type) + heed_operands_bytes(problem);
+}
+
+double heed_problem_flops(const heed_problem *problem)
+{
+    heed_problem own;
+    return heed_problem_read_checked(&own, problem) == HEED_OK ? heed_problem_flops_own(&own) : 0;
+}
+
+double heed_problem_bytes(const heed_problem *problem)
+{
+    heed_problem own;
+    return heed_problem_read_checked(&own, problem) == HEED_OK ? heed_problem_bytes_own(&own) : 0;
 }

@@ -1,6 +1,7 @@
 /*
  * attn_naive.c - host half of attn_naive.cu: limits and cost model
  */
+#include "../../problem/problem.h"
 #include "../backend.h"
 #include "../score/score.h"
 
@@ -37,10 +38,11 @@ static double cost(const heed_kernel *kernel, const heed_problem *problem,
     double rows = (double)problem->batch * (double)problem->heads_q * (double)problem->seq_q;
     double pairs = (double)heed_problem_pairs(problem) * (double)problem->batch *
                    (double)problem->heads_q;
-    double flops = heed_problem_flops(problem) + pairs * heed_cuda_needs_of(problem).instructions;
+    double flops = heed_problem_flops_own(problem) +
+                   pairs * heed_cuda_needs_of(problem).instructions;
     double seconds = flops / (costs->flops_per_clock * gpu->multiprocessors * gpu->clock);
     double alone = flops / rows / (costs->flops_per_clock / 16 * gpu->clock);
-    double memory = heed_problem_bytes(problem) / (costs->bandwidth_share * gpu->bandwidth);
+    double memory = heed_problem_bytes_own(problem) / (costs->bandwidth_share * gpu->bandwidth);
     seconds = seconds > alone ? seconds : alone;
     return costs->launch + (seconds > memory ? seconds : memory);
 }

@@ -115,6 +115,16 @@ static void test_flops_of_the_largest(void **state)
     assert_true(heed_problem_flops(&problem) == 4 * 0x1p31);
 }
 
+static void test_invalid_problems_have_no_work(void **state)
+{
+    heed_problem problem = parsed("b1 h1 s64 d8 f16 paged=16");
+    problem.page = 0;
+    assert_true(heed_problem_flops(&problem) == 0 && heed_problem_bytes(&problem) == 0);
+    problem = parsed("b2 h1 s64 d8 f16 varlen=9");
+    problem.batch = 0;
+    assert_true(heed_problem_flops(&problem) == 0 && heed_problem_bytes(&problem) == 0);
+}
+
 static void test_bytes(void **state)
 {
     heed_problem problem = plain_problem();
@@ -153,5 +163,5 @@ static void test_bytes_of_operands(void **state)
     assert_true(fabs(bytes_of("causal=tl bias=f32:q") - 4 * 36) < 1e-9);
 }
 
-RUN_TESTS(test_flops_and_visible_by_counting, test_pools, test_flops_of_the_largest, test_bytes,
-          test_bytes_of_operands)
+RUN_TESTS(test_flops_and_visible_by_counting, test_pools, test_flops_of_the_largest,
+          test_invalid_problems_have_no_work, test_bytes, test_bytes_of_operands)
