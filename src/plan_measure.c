@@ -170,6 +170,8 @@ static heed_status make_tensors(bench *b, const heed_problem *p)
     heed_status status = HEED_OK;
     b->buffers.size = sizeof b->buffers;
     for (int i = 0; i < HEED_TENSORS && status == HEED_OK; i++) {
+        if (i == HEED_ROLE_V && p->shared)
+            continue;
         const heed_tensor tensor = heed_problem_tensor(p, i);
         status = make_tensor(b->trial.context, &b->tensor[i], heed_tensor_extent(&tensor), p->type,
                              (uint64_t)i + 1);

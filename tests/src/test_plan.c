@@ -321,6 +321,24 @@ static void test_measure_changed_logits(void **state)
     heed_context_destroy(context);
 }
 
+/* Trials have the tensors that a problem names, and no others. */
+static void test_measure_caches(void **state)
+{
+    static const char *const caches[] = {
+        "b2 h2/1 s3/32 d24/16 bf16 shared",
+        "b2 h2/1 s3/32 d24/16 f16 shared causal=br lengths paged=4 prefix=8 append=1 rotary=8",
+        "b2 h2 s3/32 d16 f32 causal=br lengths varlen=5/0 append=3:packed",
+        "b2 h2 s3/32 d16 f32 varlen=5/40 cu_k=i64",
+    };
+    heed_context *context = host_context(1);
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        heed_plan *plan = make_plan(context, caches[i], HEED_MEASURE);
+        assert_true(chosen_of(plan).measured > 0);
+        heed_plan_destroy(plan);
+    }
+    heed_context_destroy(context);
+}
+
 static int64_t stop_at_ns;
 
 static bool is_time(void)
@@ -457,5 +475,5 @@ static void test_not_worthwhile_but_known(void **state)
 
 RUN_TESTS(test_estimate, test_problem_is_copied, test_configs_differ, test_knobs, test_every_config,
           test_not_worthwhile_but_right, test_not_worthwhile_but_known, test_measure, test_patient,
-          test_measure_changed_logits, test_stopped_within_a_call, test_too_large_to_measure,
-          test_workspace, test_extreme_problems)
+          test_measure_changed_logits, test_measure_caches, test_stopped_within_a_call,
+          test_too_large_to_measure, test_workspace, test_extreme_problems)
