@@ -19,7 +19,7 @@
 #include "base/sink.h"
 #include "heed.h"
 #include "record/record.h"
-#include "report/table.h"
+#include "report/listing.h"
 #include "session/session.h"
 #include "shapes/shapes.h"
 
@@ -352,21 +352,20 @@ cli_exit cli_fail_error(heed_status status, const lab_error *error);
 cli_exit cli_exit_of_work(heed_status status, const lab_error *error);
 
 /* Colours. cli_style() returns the escape sequence that starts @style on @stream, or "" without
- * colours: not a terminal, TERM=dumb, or NO_COLOR set. End every style with CLI_PLAIN. Tables
+ * colours: not a terminal, TERM=dumb, or NO_COLOR set. End every style with LAB_PLAIN. Tables
  * (lab/report/table.h) count escape sequences as having no width. */
-typedef enum cli_style_name {
-    CLI_PLAIN,
-    CLI_BOLD,
-    CLI_GOOD,
-    CLI_WARN,
-    CLI_BAD,
-    CLI_FAINT
-} cli_style_name;
-const char *cli_style(FILE *stream, cli_style_name style);
+const char *cli_style(FILE *stream, lab_style style);
 
-/* cli_table_print() prints @table to stdout and destroys it. Returns CLI_ENVIRONMENT if memory ran
- * out, also while it was filled; otherwise CLI_OK. */
-cli_exit cli_table_print(lab_table *table);
+/* cli_rows_begin() begins rows for JSON, or for a table on stdout. */
+lab_listing cli_rows_begin(bool json);
+
+/* cli_table_print() prints @rows, a table, to stdout and releases them. Returns CLI_ENVIRONMENT if
+ * memory ran out, also while they were added; otherwise CLI_OK. */
+cli_exit cli_table_print(lab_listing rows);
+
+/* cli_rows_print() prints the rows and releases them: as a table, or like cli_json_print() as
+ * member @key of an object. */
+cli_exit cli_rows_print(lab_listing *rows, const char *key, const char *verb);
 
 /* cli_json_print() prints @json, an object, to stdout with "schema": "heed.@verb/1" and the
  * library's version in front, and releases it. Returns CLI_ENVIRONMENT for NULL, an object that
@@ -392,10 +391,6 @@ json_t *cli_json_append(json_t *array, json_t *value);
  */
 typedef json_t *cli_json_fn(const void *item);
 json_t *cli_json_list(const void *items, size_t count, size_t size, cli_json_fn *make);
-
-/* cli_json_text() returns a JSON string. Bytes of @text that are not UTF-8, as in some file names,
- * become question marks. */
-json_t *cli_json_text(const char *text);
 
 /* cli_json_real() returns a JSON number, or null for a value that JSON cannot represent. */
 json_t *cli_json_real(double value);

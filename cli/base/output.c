@@ -28,10 +28,10 @@ cli_exit cli_exit_of(heed_status status)
 }
 
 static void __attribute__((format(printf, 3, 0)))
-print_labelled(cli_style_name style, const char *label, const char *format, va_list list)
+print_labelled(lab_style style, const char *label, const char *format, va_list list)
 {
     fprintf(stderr, "heed: %s%s:%s ", cli_style(stderr, style), label,
-            cli_style(stderr, CLI_PLAIN));
+            cli_style(stderr, LAB_PLAIN));
     vfprintf(stderr, format, list);
     fputc('\n', stderr);
 }
@@ -66,14 +66,14 @@ static void __attribute__((format(printf, 1, 0))) say_error(const char *format, 
 {
     va_list again;
     va_copy(again, list);
-    print_labelled(CLI_BAD, "error", format, list);
+    print_labelled(LAB_BAD, "error", format, list);
     keep_error(format, again);
     va_end(again);
 }
 
 static void __attribute__((format(printf, 1, 0))) say_warning(const char *format, va_list list)
 {
-    print_labelled(CLI_WARN, "warning", format, list);
+    print_labelled(LAB_WARN, "warning", format, list);
 }
 
 static void __attribute__((format(printf, 3, 0)))
@@ -163,9 +163,9 @@ cli_exit cli_json_finish(cli_exit code, const char *verb)
     if (code == CLI_INTERRUPTED)
         errors = cli_json_append(errors, json_string("interrupted"));
     for (size_t i = 0; i < said.count; i++)
-        errors = cli_json_append(errors, cli_json_text(said.texts[i]));
+        errors = cli_json_append(errors, lab_json_text(said.texts[i]));
     if (json_array_size(errors) == 0 && *said.message)
-        errors = cli_json_append(errors, cli_json_text(said.message));
+        errors = cli_json_append(errors, lab_json_text(said.message));
     cli_json_print(json_pack("{s:s?, s:i, s:s, s:o}", "verb", verb, "exit", (int)code, "kind",
                              kinds[code], "errors", errors),
                    "error");
@@ -205,13 +205,9 @@ static bool colours_wanted(FILE *stream)
     return term && strcmp(term, "dumb") != 0 && isatty(fileno(stream));
 }
 
-const char *cli_style(FILE *stream, cli_style_name style)
+const char *cli_style(FILE *stream, lab_style style)
 {
-    static const char *const sequences[] = {
-        [CLI_PLAIN] = "\033[0m", [CLI_BOLD] = "\033[1m", [CLI_GOOD] = "\033[32m",
-        [CLI_WARN] = "\033[33m", [CLI_BAD] = "\033[31m", [CLI_FAINT] = "\033[2m",
-    };
-    return colours_wanted(stream) ? sequences[style] : "";
+    return colours_wanted(stream) ? lab_style_sequence(style) : "";
 }
 
 json_t *cli_json_append(json_t *array, json_t *value)
@@ -228,18 +224,6 @@ json_t *cli_json_list(const void *items, size_t count, size_t size, cli_json_fn 
     for (size_t i = 0; i < count; i++)
         array = cli_json_append(array, make((const char *)items + i * size));
     return array;
-}
-
-json_t *cli_json_text(const char *text)
-{
-    json_t *string = json_string(text);
-    char *copy = string ? NULL : strdup(text);
-    for (char *byte = copy; byte && *byte; byte++)
-        *byte = (unsigned char)*byte < 0x80 ? *byte : '?';
-    if (copy)
-        string = json_string(copy);
-    free(copy);
-    return string;
 }
 
 json_t *cli_json_real(double value)
@@ -262,7 +246,7 @@ json_t *cli_json_reals(const double *values, size_t count)
 
 json_t *cli_json_word(const char *text)
 {
-    return text && *text ? cli_json_text(text) : json_null();
+    return text && *text ? lab_json_text(text) : json_null();
 }
 
 bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream)
@@ -282,14 +266,29 @@ bool cli_json_write(json_t *json, const char *verb, size_t layout, FILE *stream)
     return complete;
 }
 
-cli_exit cli_table_print(lab_table *table)
+lab_listing cli_rows_begin(bool json)
 {
-    bool printed = lab_table_print(table, stdout, LAB_TEXT);
-    lab_table_destroy(table);
-    if (printed)
-        return CLI_OK;
-    cli_error("not enough memory for the table");
-    return CLI_ENVIRONMENT;
+    return lab_listing_begin(json                     ? LAB_LIST_JSON
+                             : colours_wanted(stdout) ? LAB_LIST_COLOUR
+                                                      : LAB_LIST_TEXT);
+}
+
+cli_exit cli_table_print(lab_listing rows)
+{
+    return cli_rows_print(&rows, NULL, NULL);
+}
+
+cli_exit cli_rows_print(lab_listing *rows, const char *key, const char *verb)
+{
+    cli_exit code = CLI_OK;
+    if (rows->json)
+        code = cli_json_print(json_pack("{s:o}", key, lab_listing_rows(rows)), verb);
+    else if (!lab_listing_print(rows, stdout)) {
+        cli_error("not enough memory for the table");
+        code = CLI_ENVIRONMENT;
+    }
+    lab_listing_free(rows);
+    return code;
 }
 
 cli_exit cli_json_print(json_t *json, const char *verb)
@@ -351,7 +350,7 @@ json_t *cli_json_column(const lab_record_column *column, const lab_record_row *r
     switch (column->kind) {
     case LAB_COLUMN_TEXT:
         text = *(const char *const *)at;
-        return text ? cli_json_text(text) : json_null();
+        return text ? lab_json_text(text) : json_null();
     case LAB_COLUMN_NUMBER:
         return json_integer(*(const int64_t *)at);
     case LAB_COLUMN_INT:

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "measure/environment.h"
 #include "report/format.h"
 
@@ -119,64 +119,65 @@ static const lab_ablate_case *case_of(const lab_ablate_subject *subject, const c
 /* ---- Rows ---- */
 
 /* Adds a ratio, in a table as the change of the time, such as "+12.3 %". */
-static void add_ratio(cli_rows *rows, double ratio, double low, double high)
+static void add_ratio(lab_listing *rows, double ratio, double low, double high)
 {
-    cli_row_member(rows, "ratio",
-                   json_pack("{s:o, s:o, s:o}", "estimate", cli_json_real(ratio), "low",
-                             cli_json_real(low), "high", cli_json_real(high)));
+    lab_cell_json(rows, "ratio",
+                  json_pack("{s:o, s:o, s:o}", "estimate", cli_json_real(ratio), "low",
+                            cli_json_real(low), "high", cli_json_real(high)));
     if (isfinite(ratio) && ratio > 0)
-        cli_row_cell(rows, "time>", "%+.1f %%", 100 * (ratio - 1));
+        lab_cell_right(rows, "time", "%+.1f %%", 100 * (ratio - 1));
     else
-        cli_row_cell(rows, "time>", "-");
+        lab_cell_right(rows, "time", "-");
     if (isfinite(high) && low > 0)
-        cli_row_cell(rows, "99 % interval>", "%+.1f to %+.1f", 100 * (low - 1), 100 * (high - 1));
+        lab_cell_right(rows, "99 % interval", "%+.1f to %+.1f", 100 * (low - 1), 100 * (high - 1));
     else
-        cli_row_cell(rows, "99 % interval>", "-");
+        lab_cell_right(rows, "99 % interval", "-");
 }
 
-static void add_effect(cli_rows *rows, const lab_ablate_subject *subject, const lab_effect *effect)
+static void add_effect(lab_listing *rows, const lab_ablate_subject *subject,
+                       const lab_effect *effect)
 {
     const lab_ablate_case *what = case_of(subject, effect->name);
     char says[SAY_SIZE];
     lab_effect_say(effect, says, sizeof says);
-    cli_row_text(rows, "name", NULL, effect->name);
-    cli_row_cell(rows, "ablation", "%s%s", effect->name, what->it->wrong ? " *" : "");
-    cli_row_text(rows, "kernel", NULL, what->kernel);
+    lab_cell_text(rows, "name", NULL, effect->name);
+    lab_cell_left(rows, "ablation", "%s%s", effect->name, what->it->wrong ? " *" : "");
+    lab_cell_text(rows, "kernel", NULL, what->kernel);
     add_ratio(rows, effect->ratio, effect->low, effect->high);
-    cli_row_text(rows, "verdict", "", lab_effect_word_name(lab_effect_of(effect)));
-    cli_row_member(rows, "effect", cli_json_real(lab_effect_value(effect)));
-    cli_row_member(rows, "gain_at_most", cli_json_real(lab_effect_gain(effect)));
-    cli_row_member(rows, "wrong_by_design", json_boolean(what->it->wrong));
-    cli_row_count(rows, "pairs", NULL, (int64_t)what->duel.pairs);
-    cli_row_text(rows, "says", "finding", says);
-    cli_row_end(rows);
+    lab_cell_text(rows, "verdict", "", lab_effect_word_name(lab_effect_of(effect)));
+    lab_cell_json(rows, "effect", cli_json_real(lab_effect_value(effect)));
+    lab_cell_json(rows, "gain_at_most", cli_json_real(lab_effect_gain(effect)));
+    lab_cell_json(rows, "wrong_by_design", json_boolean(what->it->wrong));
+    lab_cell_count(rows, "pairs", NULL, (int64_t)what->duel.pairs);
+    lab_cell_text(rows, "says", "finding", says);
+    lab_row_end(rows);
 }
 
-static cli_rows list_effects(const lab_ablate_subject *subject, bool json)
+static lab_listing list_effects(const lab_ablate_subject *subject, bool json)
 {
     size_t count;
     lab_effect *effects = ranked(subject, &count);
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < count; i++)
         add_effect(&rows, subject, &effects[i]);
     if (!effects)
-        cli_rows_free(&rows);
+        lab_listing_free(&rows);
     free(effects);
     return rows;
 }
 
-static cli_rows list_planted(const lab_ablate_subject *subject, bool json)
+static lab_listing list_planted(const lab_ablate_subject *subject, bool json)
 {
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < subject->planted_count; i++) {
         const lab_ablate_planted *planted = &subject->planted[i];
         const lab_interval *ratio = &planted->duel.comparison.ratio;
         bool found = ratio->low > 1;
-        cli_row_real(&rows, "planted", "planted", planted->share, "%.0f %%", 100 * planted->share);
+        lab_cell_real(&rows, "planted", "planted", planted->share, "%.0f %%", 100 * planted->share);
         add_ratio(&rows, ratio->estimate, ratio->low, ratio->high);
-        cli_row_member(&rows, "found", json_boolean(found));
-        cli_row_cell(&rows, "", "%s", found ? "found" : "not found");
-        cli_row_end(&rows);
+        lab_cell_json(&rows, "found", json_boolean(found));
+        lab_cell_left(&rows, "", "%s", found ? "found" : "not found");
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -186,16 +187,16 @@ static cli_rows list_planted(const lab_ablate_subject *subject, bool json)
 /* Ablations that do not apply are listed below the others. */
 static cli_exit print_effects(const lab_ablate_subject *subject)
 {
-    cli_rows rows = list_effects(subject, false);
+    lab_listing rows = list_effects(subject, false);
     for (size_t i = 0; i < subject->absent_count; i++) {
-        cli_row_cell(&rows, "ablation", "%s", subject->absent[i].it->name);
-        cli_row_cell(&rows, "time>", "-");
-        cli_row_cell(&rows, "99 % interval>", "-");
-        cli_row_cell(&rows, "", "-");
-        cli_row_cell(&rows, "finding", "not applicable: %s", subject->absent[i].why);
-        cli_row_end(&rows);
+        lab_cell_left(&rows, "ablation", "%s", subject->absent[i].it->name);
+        lab_cell_right(&rows, "time", "-");
+        lab_cell_right(&rows, "99 % interval", "-");
+        lab_cell_left(&rows, "", "-");
+        lab_cell_left(&rows, "finding", "not applicable: %s", subject->absent[i].why);
+        lab_row_end(&rows);
     }
-    return cli_table_print(rows.table);
+    return cli_table_print(rows);
 }
 
 /* Notes below the tables. */
@@ -218,7 +219,7 @@ static void print_notes(const lab_ablate_subject *subject)
 static cli_exit print_subject(const lab_ablate_run *run, const lab_ablate_subject *subject)
 {
     char time[LAB_FORMAT_SIZE];
-    printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), subject->spec, cli_style(stdout, CLI_PLAIN));
+    printf("%s%s%s\n", cli_style(stdout, LAB_BOLD), subject->spec, cli_style(stdout, LAB_PLAIN));
     printf("%s, %s%s, on %s\n\n", subject->kernel,
            lab_format_seconds(subject->seconds > 0 ? subject->seconds : -1, time),
            run->bench.cold ? " cold" : "", heed_context_device(run->bench.context));
@@ -226,7 +227,7 @@ static cli_exit print_subject(const lab_ablate_run *run, const lab_ablate_subjec
     print_notes(subject);
     if (code == CLI_OK && subject->planted_count > 0) {
         printf("\n");
-        code = cli_table_print(list_planted(subject, false).table);
+        code = cli_table_print(list_planted(subject, false));
     } else if (subject->reach != 0) {
         printf("\na delay of its blocks does not change its time, so none was planted\n");
     }
@@ -255,7 +256,7 @@ static json_t *json_failed(const lab_ablate_subject *subject)
             array = cli_json_append(array,
                                     json_pack("{s:s, s:s, s:o}", "name", what->it->name, "outcome",
                                               lab_bench_outcome_name(what->outcome), "reason",
-                                              cli_json_text(what->reason)));
+                                              lab_json_text(what->reason)));
     }
     return array;
 }
@@ -269,13 +270,14 @@ static json_t *json_absent(const void *item)
 static json_t *json_subject(const void *item)
 {
     const lab_ablate_subject *subject = item;
-    cli_rows effects = list_effects(subject, true), planted = list_planted(subject, true);
     return json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "problem", subject->spec, "kernel",
         subject->kernel, "seconds", cli_json_positive(subject->seconds), "ablations",
-        cli_rows_take(&effects), "failed", json_failed(subject), "not_applicable",
+        lab_listing_take(list_effects(subject, true)), "failed", json_failed(subject),
+        "not_applicable",
         cli_json_list(subject->absent, subject->absent_count, sizeof *subject->absent, json_absent),
-        "reach", cli_json_real(subject->reach), "planted", cli_rows_take(&planted));
+        "reach", cli_json_real(subject->reach), "planted",
+        lab_listing_take(list_planted(subject, true)));
 }
 
 static cli_exit print_json(const lab_ablate_run *run)

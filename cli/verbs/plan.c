@@ -2,7 +2,7 @@
  * plan.c - `heed plan`: shows the kernel that heed would run, and why
  */
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "report/format.h"
 
 static const char *const efforts[] = { "estimate", "measure", "patient", "wisdom", NULL };
@@ -18,8 +18,8 @@ static heed_effort effort_of(const cli_args *args)
 typedef struct plan_job {
     const cli_args *args;
     heed_context *context;
-    cli_rows rows; /* one for each plan */
-    bool planned;  /* there is at least one */
+    lab_listing rows; /* one for each plan */
+    bool planned;     /* there is at least one */
     lab_progress progress;
 } plan_job;
 
@@ -27,19 +27,19 @@ typedef struct plan_job {
 /* One plan as a row, with its candidates for --explain                       */
 /* -------------------------------------------------------------------------- */
 
-static cli_rows list_candidates(const heed_plan *plan, bool json)
+static lab_listing list_candidates(const heed_plan *plan, bool json)
 {
     heed_candidate candidate;
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; heed_plan_candidate(plan, i, &candidate) == HEED_OK; i++) {
-        cli_row_cell(&rows, "", "%s", candidate.chosen ? "->" : "");
-        cli_row_text(&rows, "kernel", "candidate", candidate.name);
-        cli_row_text(&rows, "rejected", NULL, candidate.rejected);
-        cli_row_seconds(&rows, "predicted_seconds", "predicted", candidate.predicted);
-        cli_row_seconds(&rows, "measured_seconds", "measured", candidate.measured);
-        cli_row_member(&rows, "chosen", json_boolean(candidate.chosen));
-        cli_row_cell(&rows, "why not", "%s", candidate.rejected ? candidate.rejected : "");
-        cli_row_end(&rows);
+        lab_cell_left(&rows, "", "%s", candidate.chosen ? "->" : "");
+        lab_cell_text(&rows, "kernel", "candidate", candidate.name);
+        lab_cell_text(&rows, "rejected", NULL, candidate.rejected);
+        lab_cell_seconds(&rows, "predicted_seconds", "predicted", candidate.predicted);
+        lab_cell_seconds(&rows, "measured_seconds", "measured", candidate.measured);
+        lab_cell_json(&rows, "chosen", json_boolean(candidate.chosen));
+        lab_cell_left(&rows, "why not", "%s", candidate.rejected ? candidate.rejected : "");
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -47,34 +47,32 @@ static cli_rows list_candidates(const heed_plan *plan, bool json)
 static cli_exit explain(const heed_plan *plan, const char *spec)
 {
     char text[LAB_FORMAT_SIZE];
-    cli_rows candidates = list_candidates(plan, false);
-    printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), spec, cli_style(stdout, CLI_PLAIN));
+    lab_listing candidates = list_candidates(plan, false);
+    printf("%s%s%s\n", cli_style(stdout, LAB_BOLD), spec, cli_style(stdout, LAB_PLAIN));
     printf("%s, workspace %s, %s\n\n", heed_plan_name(plan),
            lab_format_bytes(heed_plan_workspace_size(plan), text),
            heed_plan_deterministic(plan) ? "equal bits in every run"
                                          : "last bits may differ between runs");
-    cli_exit code = cli_table_print(candidates.table);
+    cli_exit code = cli_table_print(candidates);
     putchar('\n');
     return code;
 }
 
-static void add_plan(cli_rows *rows, const heed_plan *plan, const char *spec, bool explained)
+static void add_plan(lab_listing *rows, const heed_plan *plan, const char *spec, bool explained)
 {
     const heed_candidate chosen = lab_plan_chosen(plan);
     const heed_problem *problem = heed_plan_problem(plan);
-    cli_row_text(rows, "problem", "problem", spec);
-    cli_row_text(rows, "kernel", "kernel", heed_plan_name(plan));
-    cli_row_seconds(rows, "predicted_seconds", "predicted", chosen.predicted);
-    cli_row_seconds(rows, "measured_seconds", "measured", chosen.measured);
-    cli_row_bytes(rows, "workspace_bytes", "workspace", heed_plan_workspace_size(plan));
-    cli_row_member(rows, "deterministic", json_boolean(heed_plan_deterministic(plan)));
-    cli_row_member(rows, "flops", cli_json_real(heed_problem_flops(problem)));
-    cli_row_member(rows, "bytes", cli_json_real(heed_problem_bytes(problem)));
-    if (explained) {
-        cli_rows candidates = list_candidates(plan, true);
-        cli_row_member(rows, "candidates", cli_rows_take(&candidates));
-    }
-    cli_row_end(rows);
+    lab_cell_text(rows, "problem", "problem", spec);
+    lab_cell_text(rows, "kernel", "kernel", heed_plan_name(plan));
+    lab_cell_seconds(rows, "predicted_seconds", "predicted", chosen.predicted);
+    lab_cell_seconds(rows, "measured_seconds", "measured", chosen.measured);
+    lab_cell_bytes(rows, "workspace_bytes", "workspace", heed_plan_workspace_size(plan));
+    lab_cell_json(rows, "deterministic", json_boolean(heed_plan_deterministic(plan)));
+    lab_cell_json(rows, "flops", cli_json_real(heed_problem_flops(problem)));
+    lab_cell_json(rows, "bytes", cli_json_real(heed_problem_bytes(problem)));
+    if (explained)
+        lab_cell_json(rows, "candidates", lab_listing_take(list_candidates(plan, true)));
+    lab_row_end(rows);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -84,10 +82,10 @@ static void add_plan(cli_rows *rows, const heed_plan *plan, const char *spec, bo
 static cli_exit no_plan(plan_job *job, heed_status status, const char *spec)
 {
     if (cli_args_json(job->args)) {
-        cli_row_text(&job->rows, "problem", NULL, spec);
-        cli_row_text(&job->rows, "status", NULL, heed_status_name(status));
-        cli_row_text(&job->rows, "error", NULL, heed_message());
-        cli_row_end(&job->rows);
+        lab_cell_text(&job->rows, "problem", NULL, spec);
+        lab_cell_text(&job->rows, "status", NULL, heed_status_name(status));
+        lab_cell_text(&job->rows, "error", NULL, heed_message());
+        lab_row_end(&job->rows);
     }
     return cli_fail(status, spec);
 }
@@ -148,16 +146,16 @@ static cli_exit print_plans(plan_job *job, cli_exit code)
                       "backend", heed_context_backend(context), "cpu", heed_context_cpu(context),
                       "threads", heed_context_threads(context), "effort",
                       efforts[cli_args_choice(job->args, "effort")], "plans",
-                      cli_rows_list(&job->rows)),
+                      lab_listing_rows(&job->rows)),
             "plan");
         return code == CLI_OK ? printed : code;
     }
-    printed = cli_table_print(job->rows.table);
-    job->rows.table = NULL;
+    bool some = job->rows.some;
+    printed = cli_rows_print(&job->rows, NULL, NULL);
     if (printed != CLI_OK)
         return printed;
     if (job->planned)
-        printf("%son %s (%s)\n", job->rows.headed ? "\n" : "", heed_context_device(context),
+        printf("%son %s (%s)\n", some ? "\n" : "", heed_context_device(context),
                heed_context_backend(context));
     return code;
 }
@@ -184,7 +182,7 @@ static cli_exit plan_problems(const cli_args *args)
         code = print_plans(&job, plan_all(&job, &problems));
         cli_exit saved = learns(args) ? cli_wisdom_save(job.context, args) : CLI_OK;
         code = code == CLI_OK ? saved : code;
-        cli_rows_free(&job.rows);
+        lab_listing_free(&job.rows);
         heed_context_destroy(job.context);
     }
     cli_problems_free(&problems);
@@ -230,16 +228,16 @@ static cli_exit list_kernels(const cli_args *args)
 {
     const char *name;
     char knobs[200];
-    cli_rows rows = cli_rows_begin(cli_args_json(args));
+    lab_listing rows = cli_rows_begin(cli_args_json(args));
     for (size_t i = 0; (name = heed_kernel_name(i)); i++) {
         list_knobs(i, knobs, sizeof knobs);
-        cli_row_text(&rows, "name", "kernel", name);
-        cli_row_cell(&rows, "configs>", "%zu", cli_config_count(i));
-        cli_row_text(&rows, "summary", "description", heed_kernel_summary(i));
-        cli_row_member(&rows, "knobs", json_knobs(i));
-        cli_row_member(&rows, "configs", json_configs(i));
-        cli_row_cell(&rows, "knobs, in the order of a config's name", "%s", knobs);
-        cli_row_end(&rows);
+        lab_cell_text(&rows, "name", "kernel", name);
+        lab_cell_right(&rows, "configs", "%zu", cli_config_count(i));
+        lab_cell_text(&rows, "summary", "description", heed_kernel_summary(i));
+        lab_cell_json(&rows, "knobs", json_knobs(i));
+        lab_cell_json(&rows, "configs", json_configs(i));
+        lab_cell_left(&rows, "knobs, in the order of a config's name", "%s", knobs);
+        lab_row_end(&rows);
     }
     return cli_rows_print(&rows, "kernels", "plan");
 }

@@ -274,36 +274,42 @@ static cli_exit print_json(const run_job *job, const char *spec)
     return cli_json_print(json, "run");
 }
 
-static void add_file(lab_table *table, const char *head, const char *path, const lab_tensor *tensor)
+static void add_fact(lab_listing *rows, const char *name, const char *fact)
+{
+    lab_cell_text(rows, NULL, "", name);
+    lab_cell_text(rows, NULL, "", fact);
+    lab_row_end(rows);
+}
+
+static void add_file(lab_listing *rows, const char *name, const char *path,
+                     const lab_tensor *tensor)
 {
     char shape[LAB_SHAPE_SIZE];
     if (!path)
         return;
-    lab_table_cell(table, "%s", head);
-    lab_table_cell(table, "%s: %s %s", path, heed_type_name(tensor->type),
-                   lab_shape_print(tensor->shape, tensor->rank, shape));
+    lab_cell_text(rows, NULL, "", name);
+    lab_cell_left(rows, "", "%s: %s %s", path, heed_type_name(tensor->type),
+                  lab_shape_print(tensor->shape, tensor->rank, shape));
+    lab_row_end(rows);
 }
 
 static cli_exit print_text(run_job *job, const char *spec)
 {
-    char time[LAB_FORMAT_SIZE];
+    char time[LAB_FORMAT_SIZE], text[512];
     double rate = job->seconds > 0 ? heed_problem_flops(&job->problem) / job->seconds * 1e-9 : 0;
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "|");
-    lab_table_cell(table, "problem");
-    lab_table_cell(table, "%s", spec);
-    lab_table_cell(table, "kernel");
-    lab_table_cell(table, "%s", heed_plan_name(job->plan));
-    lab_table_cell(table, "device");
-    lab_table_cell(table, "%s (%s)", heed_context_device(job->context),
-                   heed_context_backend(job->context));
-    lab_table_cell(table, "time");
-    lab_table_cell(table, "%s for the first call, %.1f GFLOP/s",
-                   lab_format_seconds(job->seconds, time), rate);
+    lab_listing rows = cli_rows_begin(false);
+    add_fact(&rows, "problem", spec);
+    add_fact(&rows, "kernel", heed_plan_name(job->plan));
+    snprintf(text, sizeof text, "%s (%s)", heed_context_device(job->context),
+             heed_context_backend(job->context));
+    add_fact(&rows, "device", text);
+    snprintf(text, sizeof text, "%s for the first call, %.1f GFLOP/s",
+             lab_format_seconds(job->seconds, time), rate);
+    add_fact(&rows, "time", text);
     for (size_t i = 0; i < OUTPUTS; i++)
-        add_file(table, outputs[i].head, cli_args_text(job->args, outputs[i].option),
+        add_file(&rows, outputs[i].head, cli_args_text(job->args, outputs[i].option),
                  array_of(job, outputs[i].place));
-    return cli_table_print(table);
+    return cli_table_print(rows);
 }
 
 static cli_exit report(run_job *job)

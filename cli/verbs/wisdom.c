@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "cli/verbs/board/board.h"
 #include "src/device.h"
 #include "wisdom_line.h"
@@ -22,27 +22,27 @@
 /* The state of printing. */
 typedef struct line_print {
     bool unused_alone;
-    cli_rows rows;
+    lab_listing rows;
     size_t count, unused;
 } line_print;
 
-static void add_line(cli_rows *rows, const heed_wisdom_line *line)
+static void add_line(lab_listing *rows, const heed_wisdom_line *line)
 {
     char spec[HEED_SPEC_SIZE];
     heed_problem_print(line->problem, spec, sizeof spec);
-    cli_row_count(rows, "line", "line", (int64_t)line->number);
-    cli_row_text(rows, "problem", "problem", spec);
-    cli_row_text(rows, "device", NULL, line->device);
-    cli_row_text(rows, "cpu", NULL, line->cpu);
-    cli_row_text(rows, "threads", NULL, line->threads);
-    cli_row_text(rows, "build", NULL, line->build);
-    cli_row_text(rows, "kernel", "kernel", line->kernel);
-    cli_row_seconds(rows, "seconds", "time", line->seconds);
-    cli_row_text(rows, "effort", NULL, line->effort == HEED_PATIENT ? "patient" : "measure");
-    cli_row_member(rows, "used", json_boolean(!line->why_not));
-    cli_row_text(rows, "why_not", NULL, line->why_not);
-    cli_row_cell(rows, "here", "%s", line->why_not ? line->why_not : "used");
-    cli_row_end(rows);
+    lab_cell_count(rows, "line", "line", (int64_t)line->number);
+    lab_cell_text(rows, "problem", "problem", spec);
+    lab_cell_text(rows, "device", NULL, line->device);
+    lab_cell_text(rows, "cpu", NULL, line->cpu);
+    lab_cell_text(rows, "threads", NULL, line->threads);
+    lab_cell_text(rows, "build", NULL, line->build);
+    lab_cell_text(rows, "kernel", "kernel", line->kernel);
+    lab_cell_seconds(rows, "seconds", "time", line->seconds);
+    lab_cell_text(rows, "effort", NULL, line->effort == HEED_PATIENT ? "patient" : "measure");
+    lab_cell_json(rows, "used", json_boolean(!line->why_not));
+    lab_cell_text(rows, "why_not", NULL, line->why_not);
+    lab_cell_left(rows, "here", "%s", line->why_not ? line->why_not : "used");
+    lab_row_end(rows);
 }
 
 static void visit_line(void *data, const heed_wisdom_line *line)
@@ -72,12 +72,11 @@ static cli_exit print_lines(heed_context *context, line_print *print)
         return cli_json_print(
             json_pack("{s:s, s:i, s:I, s:I, s:o}", "device", heed_context_device(context),
                       "threads", heed_context_threads(context), "count", (json_int_t)print->count,
-                      "unused", (json_int_t)print->unused, "lines", cli_rows_list(&print->rows)),
+                      "unused", (json_int_t)print->unused, "lines", lab_listing_rows(&print->rows)),
             "wisdom");
     cli_exit code = CLI_OK;
-    if (print->rows.headed) {
-        code = cli_table_print(print->rows.table);
-        print->rows.table = NULL;
+    if (print->rows.some) {
+        code = cli_rows_print(&print->rows, NULL, NULL);
         putchar('\n');
     }
     printf("%zu of %zu line%s used on %s\n", print->count - print->unused, print->count,
@@ -100,7 +99,7 @@ static cli_exit look(const cli_args *args)
         code = print_lines(context, &print);
     if (code == CLI_OK && check && print.unused > 0)
         code = CLI_FINDING;
-    cli_rows_free(&print.rows);
+    lab_listing_free(&print.rows);
     heed_context_destroy(context);
     return code;
 }

@@ -230,9 +230,7 @@ void lab_page_code(lab_page *page, const char *text)
 /* Tables and figures                                                         */
 /* -------------------------------------------------------------------------- */
 
-/* A copy of @text for a table; NULL, with the page failed, if there is no memory. HTML is escaped
- * by the table, which handles colours. */
-static char *escape_cell(lab_page *page, const char *text)
+char *lab_page_escape(lab_page *page, const char *text)
 {
     bool markdown = page->form == LAB_PAGE_MARKDOWN;
     char *escaped = NULL;
@@ -242,7 +240,7 @@ static char *escape_cell(lab_page *page, const char *text)
         while (*text)
             if (markdown || is_control(text, lab_html_length(text)))
                 text += put_character(memory, text, page->form);
-            else
+            else /* the table escapes HTML */
                 fputc(*text++, memory);
         bool bad = ferror(memory) != 0;
         page->failed |= fclose(memory) != 0 || bad;
@@ -251,71 +249,15 @@ static char *escape_cell(lab_page *page, const char *text)
     return escaped;
 }
 
-/* The page's table, which is created if there is none. */
-static lab_table *table_of(lab_page *page)
-{
-    page->table = page->table ? page->table : lab_table_create();
-    page->failed |= !page->table;
-    return page->table;
-}
-
-void lab_page_columns(lab_page *page, const char *heads)
-{
-    lab_table_columns(table_of(page), heads);
-}
-
-void lab_page_column(lab_page *page, const char *head, lab_align align)
-{
-    char *escaped = escape_cell(page, head);
-    lab_table_column(table_of(page), escaped ? escaped : "", align);
-    free(escaped);
-}
-
-static void __attribute__((format(printf, 3, 0)))
-add_cell(lab_page *page, lab_page_style style, const char *format, va_list list)
-{
-    /* The table converts these to colours in HTML, or drops them. */
-    static const char *const html[] = {
-        "", "\033[32m", "\033[31m", "\033[33m", "\033[2m", "\033[1m"
-    };
-    bool markdown = page->form == LAB_PAGE_MARKDOWN;
-    const char *before = !markdown ? html[style] : style == LAB_PAGE_BAD ? "**" : "";
-    const char *after = markdown || style == LAB_PAGE_PLAIN ? before : "\033[0m";
-    char *text = format_text(page, format, list);
-    char *escaped = text ? escape_cell(page, text) : NULL;
-    lab_table_cell(page->table, "%s%s%s", before, escaped ? escaped : "", after);
-    free(escaped);
-    free(text);
-}
-
-void lab_page_cell(lab_page *page, lab_page_style style, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    add_cell(page, style, format, list);
-    va_end(list);
-}
-
-void lab_page_known(lab_page *page, bool known, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    if (known)
-        add_cell(page, LAB_PAGE_PLAIN, format, list);
-    else
-        lab_page_cell(page, LAB_PAGE_FAINT, "-");
-    va_end(list);
-}
-
-void lab_page_table(lab_page *page)
+bool lab_page_table(lab_page *page, const lab_table *table)
 {
     bool html = page->form == LAB_PAGE_HTML;
     end_list(page);
     fputs(html ? "<div class=\"wide\">" : "", page->stream);
-    page->failed |= !lab_table_print(page->table, page->stream, html ? LAB_HTML : LAB_MARKDOWN);
+    bool printed = lab_table_print(table, page->stream, html ? LAB_HTML : LAB_MARKDOWN);
+    page->failed |= !printed;
     fputs(html ? "</div>\n" : "\n", page->stream);
-    lab_table_destroy(page->table);
-    page->table = NULL;
+    return printed;
 }
 
 bool lab_page_figure(lab_page *page)

@@ -4,9 +4,7 @@
  *     lab_page page;
  *     lab_page_begin(&page, stream, LAB_PAGE_HTML, "Measurements");
  *     lab_page_heading(&page, 2, "%s", device);
- *     lab_page_columns(&page, "problem|time>");
- *     lab_page_cell(&page, LAB_PAGE_BAD, "%s", name);
- *     lab_page_table(&page);
+ *     lab_listing rows = lab_listing_in(&page); ... a table, see listing.h
  *     if (!lab_page_end(&page)) ... no memory
  *
  * No text is trusted: authors choose names of kernels and reasons freely. Texts are escaped for the
@@ -31,7 +29,6 @@ typedef struct lab_page {
     lab_page_form form;
     bool failed; /* memory ran out */
     bool listing;
-    lab_table *table; /* the one that is being filled; NULL: none */
 } lab_page;
 
 /* lab_page_begin() starts a document with @title, its first heading. lab_page_end() finishes it;
@@ -52,27 +49,11 @@ void lab_page_item(lab_page *page, const char *format, ...) __attribute__((forma
 /* lab_page_code() prints lines verbatim, such as a diff; the last one must end with a newline. */
 void lab_page_code(lab_page *page, const char *text);
 
-/* Style of a cell: a colour in HTML. In Markdown LAB_PAGE_BAD is bold, the others plain. */
-typedef enum lab_page_style {
-    LAB_PAGE_PLAIN,
-    LAB_PAGE_GOOD,
-    LAB_PAGE_BAD,
-    LAB_PAGE_WARN,
-    LAB_PAGE_FAINT,
-    LAB_PAGE_BOLD
-} lab_page_style;
-
-/* lab_page_columns(), lab_page_column() and lab_page_cell() do as lab_table_columns() and so on
- * with the page's table, which the first of them begins, and lab_page_table() prints and ends. */
-void lab_page_columns(lab_page *page, const char *heads);
-void lab_page_column(lab_page *page, const char *head, lab_align align);
-void lab_page_cell(lab_page *page, lab_page_style style, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-void lab_page_table(lab_page *page);
-
-/* lab_page_known() adds a plain cell, or a faint "-" if @known is false. */
-void lab_page_known(lab_page *page, bool known, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* For listing.h, which writes the tables of a page. lab_page_escape() returns a copy of @text for a
+ * cell or head, which the caller frees; NULL if there is no memory. lab_page_table() writes a
+ * table, in which colours are classes in HTML, and nothing in Markdown; false: memory ran out. */
+char *lab_page_escape(lab_page *page, const char *text);
+bool lab_page_table(lab_page *page, const lab_table *table);
 
 /* lab_page_figure() returns true if the form supports figures; then a drawing of html_plot.h may
  * follow. */

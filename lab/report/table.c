@@ -28,7 +28,8 @@ struct lab_table {
     size_t keys; /* key columns */
     char **cells;
     size_t cell_count;
-    size_t *rules; /* a line is drawn before each of these rows */
+    size_t row_begin; /* the first cell of the current row */
+    size_t *rules;    /* a line is drawn before each of these rows */
     size_t rule_count;
     bool failed; /* memory ran out */
 };
@@ -36,6 +37,16 @@ struct lab_table {
 /* -------------------------------------------------------------------------- */
 /* Text                                                                       */
 /* -------------------------------------------------------------------------- */
+
+static const char *const sequences[] = {
+    [LAB_PLAIN] = "\033[0m", [LAB_BOLD] = "\033[1m", [LAB_GOOD] = "\033[32m",
+    [LAB_WARN] = "\033[33m", [LAB_BAD] = "\033[31m", [LAB_FAINT] = "\033[2m",
+};
+
+const char *lab_style_sequence(lab_style style)
+{
+    return sequences[style];
+}
 
 /* The length of the colour sequence at @text, or 0 if none. */
 static size_t colour_length(const char *text)
@@ -114,6 +125,42 @@ void lab_table_destroy(lab_table *table)
     free(table);
 }
 
+size_t lab_table_width(const lab_table *table)
+{
+    return table ? table->column_count : 0;
+}
+
+/* Takes ownership of @text. */
+static void add_cell(lab_table *table, char *text)
+{
+    if (!text || !lab_grow(&table->cells, table->cell_count, sizeof *table->cells)) {
+        free(text);
+        table->failed = true;
+        return;
+    }
+    if (table->cell_count - table->row_begin == table->column_count)
+        table->row_begin = table->cell_count;
+    table->cells[table->cell_count++] = text;
+}
+
+/* Adds an empty cell to the rows before the current one, which have @width. */
+static void widen_rows(lab_table *table, size_t width)
+{
+    size_t rows = width ? table->row_begin / width : 0;
+    for (size_t row = rows; row > 0; row--) {
+        char *empty = strdup("");
+        if (!empty || !lab_grow(&table->cells, table->cell_count, sizeof *table->cells)) {
+            free(empty);
+            table->failed = true;
+            return;
+        }
+        char **place = &table->cells[row * width];
+        memmove(place + 1, place, (table->cell_count++ - row * width) * sizeof *place);
+        *place = empty;
+    }
+    table->row_begin += rows;
+}
+
 void lab_table_column(lab_table *table, const char *head, lab_align align)
 {
     if (!table || table->failed)
@@ -125,59 +172,35 @@ void lab_table_column(lab_table *table, const char *head, lab_align align)
     column *added = &table->columns[table->column_count];
     added->align = align;
     added->head = strdup(head);
+    table->failed = !added->head;
     if (added->head)
-        table->column_count++;
-    else
-        table->failed = true;
-}
-
-void lab_table_columns(lab_table *table, const char *heads)
-{
-    for (const char *head = heads; head;) {
-        const char *end = head + strcspn(head, "|");
-        bool right = end > head && end[-1] == '>';
-        char *text = strndup(head, (size_t)(end - head - right));
-        if (text)
-            lab_table_column(table, text, right ? LAB_RIGHT : LAB_LEFT);
-        else if (table)
-            table->failed = true;
-        free(text);
-        head = *end ? end + 1 : NULL;
-    }
-}
-
-/* Takes ownership of @text. */
-static void add_cell(lab_table *table, char *text)
-{
-    if (!text || !lab_grow(&table->cells, table->cell_count, sizeof *table->cells)) {
-        free(text);
-        table->failed = true;
-        return;
-    }
-    table->cells[table->cell_count++] = text;
-}
-
-void lab_table_vcell(lab_table *table, const char *format, va_list list)
-{
-    if (!table || table->failed)
-        return;
-    char *text;
-    add_cell(table, vasprintf(&text, format, list) < 0 ? NULL : text);
+        widen_rows(table, table->column_count++);
 }
 
 void lab_table_cell(lab_table *table, const char *format, ...)
 {
     va_list list;
+    char *text;
+    if (!table || table->failed)
+        return;
     va_start(list, format);
-    lab_table_vcell(table, format, list);
+    add_cell(table, vasprintf(&text, format, list) < 0 ? NULL : text);
     va_end(list);
 }
 
 void lab_table_row_end(lab_table *table)
 {
-    while (table && !table->failed && table->column_count &&
-           table->cell_count % table->column_count)
+    if (!table || table->cell_count == table->row_begin)
+        return;
+    while (!table->failed && table->cell_count - table->row_begin < table->column_count)
         add_cell(table, strdup(""));
+    table->row_begin = table->cell_count;
+}
+
+void lab_table_row_drop(lab_table *table)
+{
+    while (table && table->cell_count > table->row_begin)
+        free(table->cells[--table->cell_count]);
 }
 
 void lab_table_rule(lab_table *table)
@@ -374,16 +397,14 @@ static void print_html_text(FILE *stream, const char *text, size_t length)
 /* The class for the colour sequence at @text, NULL for the reset sequence. */
 static const char *class_of(const char *text)
 {
-    static const struct {
-        const char *sequence, *name;
-    } classes[] = { { "\033[1m", "bold" },
-                    { "\033[2m", "faint" },
-                    { "\033[31m", "bad" },
-                    { "\033[32m", "good" },
-                    { "\033[33m", "warn" } };
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (strncmp(text, classes[i].sequence, strlen(classes[i].sequence)) == 0)
-            return classes[i].name;
+    static const char *const names[] = { [LAB_BOLD] = "bold",
+                                         [LAB_GOOD] = "good",
+                                         [LAB_WARN] = "warn",
+                                         [LAB_BAD] = "bad",
+                                         [LAB_FAINT] = "faint" };
+    for (int i = LAB_BOLD; i <= LAB_FAINT; i++)
+        if (strncmp(text, sequences[i], strlen(sequences[i])) == 0)
+            return names[i];
     return NULL;
 }
 

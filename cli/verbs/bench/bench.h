@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "bench/bench.h"
 #include "cli/base/cli.h"
-#include "report/table.h"
 
 /* -------------------------------------------------------------------------- */
 /* bench_sources.c: problems and tensors to time                              */
@@ -68,6 +67,10 @@ cli_exit bench_check_peers(lab_bench *bench);
 /* bench_print_machine() prints the lines above the table: the machine, and how the figures are
  * measured. */
 void bench_print_machine(const lab_bench *bench);
+
+/* bench_label() writes the problem of @source, after the label of its captured values. */
+#define BENCH_LABEL_SIZE (HEED_SPEC_SIZE + 80)
+const char *bench_label(const lab_bench_source *source, char text[BENCH_LABEL_SIZE]);
 cli_exit bench_print_table(const lab_bench *bench);
 
 /* @manifest: the tools and libraries of the run (manifest.h) if it is recorded; else NULL. */

@@ -21,28 +21,60 @@ static const char *percent(double share, char text[LAB_FORMAT_SIZE])
     return text;
 }
 
-static void add_row(lab_table *table, const lab_bench_calibration *row)
+/* Adds the figures of the comparison, or "-" if it failed. */
+static void add_figures(lab_listing *rows, double detect, const lab_bench_calibration *row)
 {
-    char text[LAB_FORMAT_SIZE], spec[HEED_SPEC_SIZE];
-    const lab_comparison *c = &row->pair.duel.comparison;
-    const char *label = row->source->label;
-    heed_problem_print(&row->source->problem, spec, sizeof spec);
-    lab_table_cell(table, "%s%s%s", label, *label ? " " : "", spec);
-    lab_table_cell(table, "%s", row->pair.planned[0][0] ? row->pair.planned[0] : "heed");
-    if (row->pair.outcome != LAB_BENCH_OK) {
-        lab_table_cell(table, "-");
-        lab_table_row_end(table);
-        return;
-    }
-    lab_table_cell(table, "%s", lab_format_seconds(row->seconds, text));
-    lab_table_cell(table, "%zu", row->pair.duel.pairs);
-    lab_table_cell(table, "%s", percent(c->noise, text));
+    char text[LAB_FORMAT_SIZE], interval[64] = "-";
+    bool good = row->pair.outcome == LAB_BENCH_OK;
+    const lab_duel *duel = &row->pair.duel;
+    const lab_comparison *c = &duel->comparison;
     if (isfinite(c->ratio.high))
-        lab_table_cell(table, "%.3f to %.3f", c->ratio.low, c->ratio.high);
-    else
-        lab_table_cell(table, "-");
-    lab_table_cell(table, "%s", percent(row->detectable, text));
-    lab_table_row_end(table);
+        snprintf(interval, sizeof interval, "%.3f to %.3f", c->ratio.low, c->ratio.high);
+    lab_cell_open(rows, "figures");
+    lab_cell_seconds(rows, "seconds", "p50", good ? row->seconds : -1);
+    lab_cell_blank(rows, !good);
+    lab_cell_count(rows, "pairs", "pairs", (int64_t)duel->pairs);
+    lab_cell_count(rows, "planned", NULL, (int64_t)duel->planned);
+    lab_cell_json(rows, "ended", json_boolean(duel->ended));
+    lab_cell_json(rows, "noise", cli_json_real(c->noise));
+    lab_cell_right(rows, "noise", "%s", percent(c->noise, text));
+    lab_cell_json(rows, "ratio", cli_json_real(c->ratio.estimate));
+    lab_cell_json(rows, "low", cli_json_real(c->ratio.low));
+    lab_cell_json(rows, "high", cli_json_real(c->ratio.high));
+    lab_cell_left(rows, "beside itself", "%s", interval);
+    lab_cell_json(rows, "detectable", cli_json_real(row->detectable));
+    lab_cell_right(rows, "detectable", "%s", percent(row->detectable, text));
+    lab_cell_text(rows, "verdict", NULL, lab_compared_name(c->verdict));
+    lab_cell_json(rows, "detects", json_boolean(row->detectable <= detect));
+    lab_cell_close(rows, good);
+}
+
+static lab_listing list_rows(double detect, const lab_bench_calibration *all, size_t count,
+                             bool json)
+{
+    char label[BENCH_LABEL_SIZE], spec[HEED_SPEC_SIZE];
+    lab_listing rows = cli_rows_begin(json);
+    for (size_t i = 0; i < count; i++) {
+        const lab_bench_calibration *row = &all[i];
+        const lab_bench_pair *pair = &row->pair;
+        const char *kernel = pair->planned[0];
+        size_t pairs = pair->outcome == LAB_BENCH_OK ? pair->duel.pairs : 0;
+        heed_problem_print(&row->source->problem, spec, sizeof spec);
+        lab_cell_text(&rows, "problem", NULL, spec);
+        lab_cell_text(&rows, NULL, "problem", bench_label(row->source, label));
+        lab_cell_json(&rows, "label", cli_json_word(row->source->label));
+        lab_cell_text(&rows, "kernel", NULL, kernel);
+        lab_cell_text(&rows, NULL, "kernel", *kernel ? kernel : "heed");
+        lab_cell_text(&rows, "outcome", NULL, lab_bench_outcome_name(pair->outcome));
+        lab_cell_json(&rows, "reason", cli_json_word(pair->reason));
+        lab_cell_json(&rows, "copies", json_integer((json_int_t)pair->copies));
+        lab_cell_json(&rows, "replay_calls", json_integer((json_int_t)pair->calls));
+        add_figures(&rows, detect, row);
+        lab_cell_json(&rows, "a_blocks", cli_json_reals(pair->duel.a, pairs));
+        lab_cell_json(&rows, "b_blocks", cli_json_reals(pair->duel.b, pairs));
+        lab_row_end(&rows);
+    }
+    return rows;
 }
 
 /* Prints a sentence for each problem on which a difference of @detect cannot be detected. */
@@ -70,52 +102,19 @@ static void print_limits(const lab_bench *bench, double detect, const lab_bench_
 static cli_exit print_table(const lab_bench *bench, double detect,
                             const lab_bench_calibration *rows, size_t count)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem|kernel|p50>|pairs>|noise>|beside itself|detectable>");
-    for (size_t i = 0; i < count; i++)
-        add_row(table, &rows[i]);
+    lab_listing list = list_rows(detect, rows, count, false);
     bench_print_machine(bench);
     printf("each kernel beside itself for %.3g s; margin %.3g %%\n\n", bench->seconds,
            100 * bench->margin);
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(list);
     printf("\n");
     print_limits(bench, detect, rows, count);
     return code;
 }
 
-static json_t *row_json(double detect, const lab_bench_calibration *row)
-{
-    char spec[HEED_SPEC_SIZE];
-    const lab_duel *duel = &row->pair.duel;
-    const lab_comparison *c = &duel->comparison;
-    size_t pairs = row->pair.outcome == LAB_BENCH_OK ? duel->pairs : 0;
-    bool found = row->pair.outcome == LAB_BENCH_OK && row->detectable <= detect;
-    heed_problem_print(&row->source->problem, spec, sizeof spec);
-    json_t *figures = row->pair.outcome == LAB_BENCH_OK
-                          ? json_pack("{s:o, s:I, s:I, s:b, s:o, s:o, s:o, s:o, s:o, s:s, s:b}",
-                                      "seconds", cli_json_real(row->seconds), "pairs",
-                                      (json_int_t)pairs, "planned", (json_int_t)duel->planned,
-                                      "ended", duel->ended, "noise", cli_json_real(c->noise),
-                                      "ratio", cli_json_real(c->ratio.estimate), "low",
-                                      cli_json_real(c->ratio.low), "high",
-                                      cli_json_real(c->ratio.high), "detectable",
-                                      cli_json_real(row->detectable), "verdict",
-                                      lab_compared_name(c->verdict), "detects", found)
-                          : json_null();
-    return json_pack("{s:s, s:o, s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o}", "problem", spec, "label",
-                     cli_json_word(row->source->label), "kernel", row->pair.planned[0], "outcome",
-                     lab_bench_outcome_name(row->pair.outcome), "reason",
-                     cli_json_word(row->pair.reason), "copies", (json_int_t)row->pair.copies,
-                     "replay_calls", (json_int_t)row->pair.calls, "figures", figures, "a_blocks",
-                     cli_json_reals(duel->a, pairs), "b_blocks", cli_json_reals(duel->b, pairs));
-}
-
 static cli_exit print_json(const lab_bench *bench, double detect, const lab_bench_calibration *rows,
                            size_t count)
 {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        array = cli_json_append(array, row_json(detect, &rows[i]));
     return cli_json_print(
         json_pack("{s:o, s:s, s:o, s:s, s:i, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o}",
                   "environment", lab_environment_json(&bench->environment), "device",
@@ -125,7 +124,8 @@ static cli_exit print_json(const lab_bench *bench, double detect, const lab_benc
                   bench->replay, "behind", bench->behind != NULL, "seconds",
                   cli_json_real(bench->seconds), "margin", cli_json_real(bench->margin), "detect",
                   cli_json_real(detect), "power", cli_json_real(LAB_POWER), "seed",
-                  (json_int_t)bench->seed, "rows", array),
+                  (json_int_t)bench->seed, "rows",
+                  lab_listing_take(list_rows(detect, rows, count, true))),
         "calibration");
 }
 

@@ -62,7 +62,7 @@ static json_t *match_of(const void *item)
     const lab_bench_match *match = item;
     bool good = match->outcome == LAB_BENCH_OK;
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     cli_json_text(match->name), "outcome", lab_bench_outcome_name(match->outcome),
+                     lab_json_text(match->name), "outcome", lab_bench_outcome_name(match->outcome),
                      "reason", cli_json_word(match->reason), "method", cli_json_word(match->method),
                      "error", error_of(match->error), "seconds",
                      good ? cli_json_real(match->seconds) : json_null(), "comparison",
@@ -115,7 +115,7 @@ static json_t *rival_of(const void *item)
 {
     const lab_bench_rival *r = item;
     const lab_rival *p = r->peer;
-    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", cli_json_text(r->name), "version",
+    return json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "name", lab_json_text(r->name), "version",
                      cli_json_word(p ? p->version : ""), "detail",
                      cli_json_word(p ? p->detail : ""), "path",
                      cli_json_word(p ? p->found.path : ""), "outcome",
@@ -162,7 +162,7 @@ static json_t *bench_json(const lab_bench *bench, const json_t *manifest)
         heed_context_device(bench->context), "device_facts", bench_json_device(bench), "cpu",
         heed_context_cpu(bench->context), "threads", heed_context_threads(bench->context), "effort",
         effort_names[bench->effort], "kernel", cli_json_word(bench->kernel), "source",
-        bench->own ? cli_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
+        bench->own ? lab_json_text(bench->own->path) : json_null(), "cold", bench->cold, "replay",
         bench->replay, "behind", bench->behind != NULL, "seconds", cli_json_real(bench->seconds),
         "seed", (json_int_t)bench->seed, "ceilings", ceilings_of(bench), "rivals",
         cli_json_list(bench->rivals, bench->rival_count, sizeof *bench->rivals, rival_of), "rows",

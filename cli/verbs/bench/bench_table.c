@@ -9,7 +9,6 @@
 #include "base/plural.h"
 #include "bench.h"
 #include "report/format.h"
-#include "report/table.h"
 #include "report/wrap.h"
 
 static const char *const effort_names[] = { "estimate", "measure", "patient", "wisdom" };
@@ -99,91 +98,85 @@ static void print_ceilings(const lab_bench *bench)
 /* The table                                                                  */
 /* -------------------------------------------------------------------------- */
 
-/* A rate in GFLOP/s, or a ratio, with the decimals that are significant. */
-static void add_number(lab_table *table, double value, const char *unit)
+/* Adds a rate in GFLOP/s, or a ratio, with the decimals that are significant. */
+static void add_number(lab_listing *rows, const char *head, double value, const char *unit)
 {
     int decimals = value < 9.995 ? 2 : value < 999.5 ? 1 : 0;
-    lab_table_cell(table, "%.*f%s", decimals, value, unit);
+    lab_cell_right(rows, head, "%.*f%s", decimals, value, unit);
 }
 
-/* Adds columns of single calls, next to replays. */
-static void add_eager(lab_table *table, const lab_summary *eager)
+/* Adds columns of single calls, next to replays, with heed's launch. */
+static void add_eager(lab_listing *rows, const lab_summary *eager, const double *launch)
 {
-    char p50[LAB_FORMAT_SIZE], p90[LAB_FORMAT_SIZE];
-    lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p50, p50) : "");
-    lab_table_cell(table, "%s", eager->n ? lab_format_seconds(eager->p90, p90) : "");
+    char text[LAB_FORMAT_SIZE];
+    lab_cell_right(rows, "eager p50", "%s", eager->n ? lab_format_seconds(eager->p50, text) : "");
+    lab_cell_right(rows, "eager p90", "%s", eager->n ? lab_format_seconds(eager->p90, text) : "");
+    lab_cell_right(rows, "launch", "%s", launch ? lab_format_seconds(*launch, text) : "");
 }
 
 /* Adds the share of the roofline, with the limiting unit, or of the ceiling, if either is known. */
-static void add_share(lab_table *table, const lab_bench_row *row, double seconds, bool replay)
+static void add_share(lab_listing *rows, const lab_bench_row *row, double seconds, bool replay)
 {
+    char text[64] = "-";
     if (replay && row->floor > 0)
-        lab_table_cell(table, "%.0f %% %s", 100 * row->floor / seconds, lab_roof_name(row->binds));
+        snprintf(text, sizeof text, "%.0f %% %s", 100 * row->floor / seconds,
+                 lab_roof_name(row->binds));
     else if (!replay && row->ceiling > 0)
-        lab_table_cell(table, "%.0f %%", 100 * row->flops / seconds / row->ceiling);
-    else
-        lab_table_cell(table, "-");
+        snprintf(text, sizeof text, "%.0f %%", 100 * row->flops / seconds / row->ceiling);
+    lab_cell_right(rows, replay ? "of roofline" : "of ceiling", "%s", text);
 }
 
-static void add_heed(lab_table *table, const lab_bench_row *row, bool replay)
+/* Adds the comparison with a rival; of heed's own line, with @match NULL, nothing. */
+static void add_comparison(lab_listing *rows, const lab_bench_match *match)
 {
-    char text[LAB_FORMAT_SIZE], spec[HEED_SPEC_SIZE];
-    const char *label = row->source->label;
-    heed_problem_print(&row->source->problem, spec, sizeof spec);
-    lab_table_cell(table, "%s%s%s", label, *label ? " " : "", spec);
-    lab_table_row_end(table); /* kernels and rivals follow, indented */
-    lab_table_cell(table, "  %s", row->kernel[0] ? row->kernel : "heed");
-    if (row->outcome != LAB_BENCH_OK) {
-        lab_table_cell(table, "-");
-        lab_table_row_end(table);
-        return;
-    }
-    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p50, text));
-    lab_table_cell(table, "%s", lab_format_seconds(row->summary.p90, text));
-    add_number(table, row->flops / row->summary.p50 * 1e-9, "");
-    add_share(table, row, row->summary.p50, replay);
-    if (replay) {
-        add_eager(table, &row->eager);
-        lab_table_cell(table, "%s", lab_format_seconds(row->launch, text));
-    }
-    lab_table_row_end(table);
-}
-
-static void add_match(lab_table *table, const lab_bench *bench, const lab_bench_row *row,
-                      const lab_bench_match *match)
-{
-    static const cli_style_name styles[] = { [LAB_AMBIGUOUS] = CLI_PLAIN,
-                                             [LAB_FASTER] = CLI_GOOD,
-                                             [LAB_SLOWER] = CLI_BAD,
-                                             [LAB_EQUIVALENT] = CLI_PLAIN };
-    bool replay = bench->replay;
-    char time[LAB_FORMAT_SIZE];
-    const lab_comparison *c = &match->comparison;
+    static const lab_style styles[] = { [LAB_AMBIGUOUS] = LAB_PLAIN,
+                                        [LAB_FASTER] = LAB_GOOD,
+                                        [LAB_SLOWER] = LAB_BAD,
+                                        [LAB_EQUIVALENT] = LAB_PLAIN };
+    static const lab_comparison none = { .verdict = LAB_AMBIGUOUS };
+    const lab_comparison *c = match ? &match->comparison : &none;
     int decimals = c->ratio.high < 9.9995 ? 3 : 1;
-    lab_table_cell(table, "  %s", match->name);
-    if (match->outcome != LAB_BENCH_OK) {
-        bool own = bench->own && match->name == bench->own->name;
-        lab_table_cell(table, "%s%s%s", own ? cli_style(stdout, CLI_BAD) : "",
-                       own ? lab_bench_outcome_name(match->outcome) : "-",
-                       own ? cli_style(stdout, CLI_PLAIN) : "");
-        lab_table_row_end(table);
-        return;
-    }
-    lab_table_cell(table, "%s", lab_format_seconds(match->seconds, time));
-    lab_table_cell(table, "%s", "");
-    add_number(table, row->flops / match->seconds * 1e-9, "");
-    add_share(table, row, match->seconds, replay);
-    if (replay) {
-        add_eager(table, &match->eager);
-        lab_table_cell(table, "%s", "");
-    }
-    add_number(table, c->ratio.estimate, "x");
-    if (isfinite(c->ratio.high)) {
-        lab_table_cell(table, "%.*f to %.*f", decimals, c->ratio.low, decimals, c->ratio.high);
-        lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[c->verdict]),
-                       lab_compared_name(c->verdict), cli_style(stdout, CLI_PLAIN));
-    }
-    lab_table_row_end(table);
+    lab_cell_blank(rows, !match);
+    add_number(rows, "rival/heed", c->ratio.estimate, "x");
+    lab_cell_blank(rows, !isfinite(c->ratio.high));
+    lab_cell_left(rows, "99 % interval", "%.*f to %.*f", decimals, c->ratio.low, decimals,
+                  c->ratio.high);
+    lab_cell_styled(rows, NULL, "heed is", styles[c->verdict], lab_compared_name(c->verdict));
+}
+
+/* Adds a line for heed's kernel or, unless @match is NULL, for a rival. */
+static void add_line(lab_listing *rows, const lab_bench *bench, const lab_bench_row *row,
+                     const lab_bench_match *match)
+{
+    char text[LAB_FORMAT_SIZE];
+    bool good = (match ? match->outcome : row->outcome) == LAB_BENCH_OK;
+    bool own = match && bench->own && match->name == bench->own->name;
+    double seconds = match ? match->seconds : row->summary.p50;
+    lab_cell_left(rows, "problem, kernel, rival", "  %s",
+                  match            ? match->name
+                  : row->kernel[0] ? row->kernel
+                                   : "heed");
+    lab_cell_style(rows, own && !good ? LAB_BAD : LAB_PLAIN);
+    lab_cell_right(rows, "p50", "%s",
+                   good  ? lab_format_seconds(seconds, text)
+                   : own ? lab_bench_outcome_name(match->outcome)
+                         : "-");
+    lab_cell_blank(rows, !good);
+    lab_cell_right(rows, "p90", "%s", match ? "" : lab_format_seconds(row->summary.p90, text));
+    add_number(rows, "GFLOP/s", row->flops / seconds * 1e-9, "");
+    add_share(rows, row, seconds, bench->replay);
+    if (bench->replay)
+        add_eager(rows, match ? &match->eager : &row->eager, match ? NULL : &row->launch);
+    add_comparison(rows, match);
+    lab_row_end(rows);
+}
+
+const char *bench_label(const lab_bench_source *source, char text[BENCH_LABEL_SIZE])
+{
+    char spec[HEED_SPEC_SIZE];
+    heed_problem_print(&source->problem, spec, sizeof spec);
+    snprintf(text, BENCH_LABEL_SIZE, "%s%s%s", source->label, source->label[0] ? " " : "", spec);
+    return text;
 }
 
 /* A reason and its subject, which is printed once. */
@@ -287,42 +280,39 @@ static const lab_bench_match *find_match(const lab_bench *bench, const lab_bench
     return NULL;
 }
 
-static void add_opponent(lab_table *table, const lab_bench_match *match)
+static void add_opponent(lab_listing *rows, const char *name, const lab_bench_match *match)
 {
     static const char signs[] = {
         [LAB_AMBIGUOUS] = '?', [LAB_FASTER] = '+', [LAB_SLOWER] = '-', [LAB_EQUIVALENT] = '='
     };
     if (!match || match->outcome != LAB_BENCH_OK)
-        lab_table_cell(table, "%s", match ? lab_bench_outcome_name(match->outcome) : "-");
+        lab_cell_right(rows, name, "%s", match ? lab_bench_outcome_name(match->outcome) : "-");
     else
-        lab_table_cell(table, "%.2fx %c", match->comparison.ratio.estimate,
+        lab_cell_right(rows, name, "%.2fx %c", match->comparison.ratio.estimate,
                        signs[match->comparison.verdict]);
 }
 
 /* Seconds as microseconds, so that a column can be compared at a glance. */
-static void add_time(lab_table *table, double seconds)
+static void add_time(lab_listing *rows, const char *head, double seconds)
 {
-    if (seconds > 0)
-        lab_table_cell(table, "%.*f", seconds < 99.95e-6 ? 1 : 0, seconds * 1e6);
-    else
-        lab_table_cell(table, "-");
+    lab_cell_real(rows, NULL, head, seconds > 0 ? seconds : -1, "%.*f", seconds < 99.95e-6 ? 1 : 0,
+                  seconds * 1e6);
 }
 
-static void add_short_row(lab_table *table, const lab_bench *bench, const lab_bench_row *row)
+static void add_short_row(lab_listing *rows, const lab_bench *bench, const lab_bench_row *row)
 {
-    char spec[HEED_SPEC_SIZE], text[LAB_FORMAT_SIZE];
+    char label[BENCH_LABEL_SIZE], text[LAB_FORMAT_SIZE];
     bool good = row->outcome == LAB_BENCH_OK;
     double rate = good ? row->flops / row->summary.p50 * 1e-12 : 0;
-    heed_problem_print(&row->source->problem, spec, sizeof spec);
-    lab_table_cell(table, "%s%s%s", row->source->label, row->source->label[0] ? " " : "", spec);
-    add_time(table, good ? row->summary.p50 : 0);
-    lab_table_cell(table, "%s",
+    lab_cell_text(rows, NULL, "problem", bench_label(row->source, label));
+    add_time(rows, "heed us", good ? row->summary.p50 : 0);
+    lab_cell_right(rows, "TFLOP/s", "%s",
                    good ? lab_format_rate(rate, text) : lab_bench_outcome_name(row->outcome));
-    add_time(table, good ? row->eager.p50 : 0);
-    add_time(table, good ? row->launch : 0);
+    add_time(rows, "eager us", good ? row->eager.p50 : 0);
+    add_time(rows, "launch us", good ? row->launch : 0);
     for (size_t i = 0; opponent_name(bench, i); i++)
-        add_opponent(table, find_match(bench, row, i));
-    lab_table_row_end(table);
+        add_opponent(rows, opponent_name(bench, i), find_match(bench, row, i));
+    lab_row_end(rows);
 }
 
 /* The ratios of one opponent as one number. */
@@ -347,20 +337,18 @@ static size_t find_ratios(const lab_bench *bench, size_t opponent, double *ratio
     return count;
 }
 
-static void add_collected(lab_table *table, const lab_bench *bench, const char *head,
+static void add_collected(lab_listing *rows, const lab_bench *bench, const char *head,
                           collect_fn *collect, double *ratios)
 {
-    lab_table_cell(table, "%s", head);
+    lab_cell_text(rows, NULL, "problem", head);
     for (int i = 0; i < 4; i++)
-        lab_table_cell(table, "%s", "");
+        lab_cell_left(rows, "", "%s", "");
     for (size_t i = 0; opponent_name(bench, i); i++) {
         size_t count = find_ratios(bench, i, ratios);
-        if (count > 0)
-            lab_table_cell(table, "%.2fx", collect(ratios, count));
-        else
-            lab_table_cell(table, "-");
+        double value = count > 0 ? collect(ratios, count) : -1;
+        lab_cell_real(rows, NULL, opponent_name(bench, i), value, "%.2fx", value);
     }
-    lab_table_row_end(table);
+    lab_row_end(rows);
 }
 
 /* Prints a short form of a long table: a line for each problem and a column for each opponent, and
@@ -369,22 +357,18 @@ static cli_exit print_summary(const lab_bench *bench)
 {
     if (!bench->replay || bench->row_count == 0)
         return CLI_OK;
-    lab_table *table = lab_table_create();
+    lab_listing rows = cli_rows_begin(false);
     double *ratios = calloc(bench->row_count + 1, sizeof *ratios);
-    lab_table_columns(table, "problem|heed us>|TFLOP/s>");
-    lab_table_columns(table, "eager us>|launch us>");
-    for (size_t i = 0; opponent_name(bench, i); i++)
-        lab_table_column(table, opponent_name(bench, i), LAB_RIGHT);
     for (size_t i = 0; i < bench->row_count; i++)
-        add_short_row(table, bench, &bench->rows[i]);
-    lab_table_rule(table);
+        add_short_row(&rows, bench, &bench->rows[i]);
+    lab_listing_rule(&rows, NULL);
     if (ratios && opponent_name(bench, 0)) {
-        add_collected(table, bench, "geometric mean", lab_stats_geomean, ratios);
-        add_collected(table, bench, "least", least, ratios);
+        add_collected(&rows, bench, "geometric mean", lab_stats_geomean, ratios);
+        add_collected(&rows, bench, "least", least, ratios);
     }
     free(ratios);
     printf("\n");
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(rows);
     printf("\nOpponents: how many times as long as heed they take; + heed is faster, - slower, = "
            "equivalent, ? ambiguous.\n");
     return code;
@@ -392,21 +376,19 @@ static cli_exit print_summary(const lab_bench *bench)
 
 cli_exit bench_print_table(const lab_bench *bench)
 {
-    lab_table *table = lab_table_create();
-    if (bench->row_count > 0) { /* else not even the heads are printed */
-        lab_table_columns(table, "problem, kernel, rival|p50>|p90>|GFLOP/s>");
-        lab_table_columns(table, bench->replay ? "of roofline>|eager p50>|eager p90>|launch>"
-                                               : "of ceiling>");
-        lab_table_columns(table, "rival/heed>|99 % interval|heed is");
-    }
+    char label[BENCH_LABEL_SIZE];
+    lab_listing rows = cli_rows_begin(false);
     for (size_t i = 0; i < bench->row_count; i++) {
-        add_heed(table, &bench->rows[i], bench->replay);
-        for (size_t j = 0; j < bench->rows[i].match_count; j++)
-            add_match(table, bench, &bench->rows[i], &bench->rows[i].matches[j]);
+        const lab_bench_row *row = &bench->rows[i];
+        lab_cell_text(&rows, NULL, "problem, kernel, rival", bench_label(row->source, label));
+        lab_row_end(&rows); /* kernels and rivals follow, indented */
+        add_line(&rows, bench, row, NULL);
+        for (size_t j = 0; j < row->match_count; j++)
+            add_line(&rows, bench, row, &row->matches[j]);
     }
     bench_print_machine(bench);
     print_ceilings(bench);
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(rows);
     if (code == CLI_OK)
         code = print_notes(bench);
     return code == CLI_OK ? print_summary(bench) : code;

@@ -80,7 +80,7 @@ static json_t *json_value(const lab_record_field *field)
     case LAB_RECORD_REAL:
         return cli_json_real(field->real);
     case LAB_RECORD_TEXT:
-        return cli_json_text(field->text);
+        return lab_json_text(field->text);
     case LAB_RECORD_SAMPLES:
         return cli_json_reals(field->samples, field->count);
     default:
@@ -183,8 +183,8 @@ static heed_status print_field(void *data, const lab_record_field *field)
     FILE *out = print->out;
     bool begins = strcmp(print->section, field->section) != 0;
     if (begins) {
-        fprintf(out, "%s%s%s%s\n", *print->section ? "\n" : "", cli_style(stdout, CLI_BOLD),
-                field->section, cli_style(stdout, CLI_PLAIN));
+        fprintf(out, "%s%s%s%s\n", *print->section ? "\n" : "", cli_style(stdout, LAB_BOLD),
+                field->section, cli_style(stdout, LAB_PLAIN));
         snprintf(print->section, sizeof print->section, "%s", field->section);
         print->row = field->row;
     }

@@ -6,66 +6,9 @@
 
 #include "base/plural.h"
 #include "board.h"
-#include "report/format.h"
 
 /* -------------------------------------------------------------------------- */
-/* JSON and CSV                                                               */
-/* -------------------------------------------------------------------------- */
-
-static json_t *json_row(const lab_record_row *row)
-{
-    json_t *object = json_object();
-    for (int i = 0; i < LAB_RECORD_COLUMNS; i++) {
-        const lab_record_column *column = &lab_record_columns[i];
-        if (column->name &&
-            json_object_set_new(object, column->name, cli_json_column(column, row)) != 0) {
-            json_decref(object);
-            return NULL;
-        }
-    }
-    return object;
-}
-
-static void print_quoted(FILE *out, const char *text)
-{
-    putc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            putc('"', out);
-        putc(*text, out);
-    }
-    putc('"', out);
-}
-
-/* Prints values as in JSON, but unknown ones as empty fields. */
-static void print_csv_row(FILE *out, const lab_record_row *row)
-{
-    for (int i = 0; i < LAB_RECORD_COLUMNS && lab_record_columns[i].name; i++) {
-        json_t *value = cli_json_column(&lab_record_columns[i], row);
-        if (i > 0)
-            putc(',', out);
-        if (json_is_string(value))
-            print_quoted(out, json_string_value(value));
-        else if (json_is_real(value))
-            fprintf(out, "%.9g", json_real_value(value));
-        else if (json_is_integer(value))
-            fprintf(out, "%lld", (long long)json_integer_value(value));
-        else if (json_is_boolean(value))
-            fprintf(out, "%d", json_is_true(value));
-        json_decref(value);
-    }
-    putc('\n', out);
-}
-
-static void print_csv_head(FILE *out)
-{
-    for (int i = 0; i < LAB_RECORD_COLUMNS && lab_record_columns[i].name; i++)
-        fprintf(out, "%s%s", i ? "," : "", lab_record_columns[i].name);
-    putc('\n', out);
-}
-
-/* -------------------------------------------------------------------------- */
-/* The table                                                                  */
+/* Rows                                                                       */
 /* -------------------------------------------------------------------------- */
 
 /* The state of printing. Rows are grouped by device, with a table for each. While they are read the
@@ -76,36 +19,22 @@ typedef struct board_print {
     FILE *out;
     bool history, all, failed;
     char device[256]; /* of the table below */
-    lab_table *table; /* NULL: no table yet */
-    json_t *rows;
+    lab_listing rows;
     size_t count, damaged, impossible;
     int64_t left_out; /* a trial that is not ranked because of a fault; 0: none */
 } board_print;
-
-static lab_table *new_table(const board_print *print)
-{
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "trial>|problem|kernel|buffers|time>|TFLOP/s>|of "
-                             "roof>|against|ratio>|interval|commit|date|trusted");
-    if (print->all)
-        lab_table_column(table, "verdict", LAB_LEFT);
-    return table;
-}
-
-static void end_table(board_print *print)
-{
-    if (!print->table)
-        return;
-    print->failed |= !lab_table_print(print->table, print->out, LAB_TEXT);
-    lab_table_destroy(print->table);
-    print->table = NULL;
-}
 
 /* Removes characters that would control a terminal: names on older boards may have them. */
 static void tame(char *name)
 {
     for (; *name; name++)
         *name = (unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name;
+}
+
+static void end_table(board_print *print)
+{
+    if (print->rows.form != LAB_LIST_JSON)
+        print->failed |= !lab_listing_print(&print->rows, print->out);
 }
 
 static void begin_device(board_print *print, const lab_record_row *row)
@@ -115,62 +44,57 @@ static void begin_device(board_print *print, const lab_record_row *row)
              row->features ? ", " : "", row->features ? row->features : "", row->threads,
              lab_plural(row->threads));
     tame(device);
-    if (print->table && strcmp(device, print->device) == 0)
+    if (print->rows.json || (print->count && strcmp(device, print->device) == 0))
         return;
     end_table(print);
-    fprintf(print->out, "%s%s%s%s\n\n", print->count ? "\n" : "", cli_style(stdout, CLI_BOLD),
-            device, cli_style(stdout, CLI_PLAIN));
+    fprintf(print->out, "%s%s%s%s\n\n", print->count ? "\n" : "", cli_style(stdout, LAB_BOLD),
+            device, cli_style(stdout, LAB_PLAIN));
     memcpy(print->device, device, sizeof device);
-    print->table = new_table(print);
+    print->rows = cli_rows_begin(false);
 }
 
-static void add_comparison(lab_table *table, const lab_record_row *row)
+static void add_comparison(lab_listing *rows, const lab_record_row *row)
 {
-    lab_table_cell(table, "%s", row->against ? row->against : "-");
-    if (!row->against || !(row->ratio > 0)) {
-        lab_table_cell(table, "-");
-        lab_table_cell(table, "%s", "");
-        return;
-    }
-    lab_table_cell(table, "%.3f", row->ratio);
-    const char *verdict = row->compared ? row->compared : "";
-    if (row->high > row->low) /* with too few pairs there is no interval */
-        lab_table_cell(table, "[%.3f, %.3f] %s", row->low, row->high, verdict);
+    bool known = row->against && row->ratio > 0;
+    const char *verdict = known && row->compared ? row->compared : "";
+    lab_cell_text(rows, NULL, "against", row->against);
+    lab_cell_real(rows, NULL, "ratio", known ? row->ratio : -1, "%.3f", row->ratio);
+    if (known && row->high > row->low) /* with too few pairs there is no interval */
+        lab_cell_left(rows, "interval", "[%.3f, %.3f] %s", row->low, row->high, verdict);
     else
-        lab_table_cell(table, "%s", verdict);
+        lab_cell_left(rows, "interval", "%s", verdict);
 }
 
-static void add_row(lab_table *table, const lab_record_row *row, bool all)
+static void add_columns(lab_listing *rows, const lab_record_row *row, bool all)
 {
-    char text[LAB_FORMAT_SIZE], name[2 * HEED_NAME_SIZE], commit[16];
+    char name[2 * HEED_NAME_SIZE], commit[16];
     snprintf(name, sizeof name, "%s%s%s", row->kernel, *row->config ? "__" : "", row->config);
     snprintf(commit, sizeof commit, "%.12s", row->commit ? row->commit : "-");
     tame(name);
     tame(commit);
-    lab_table_cell(table, "%lld", (long long)row->trial);
-    lab_table_cell(table, "%s", row->problem);
-    lab_table_cell(table, "%s%s", name, row->promoted ? " *" : "");
-    lab_table_cell(table, "%s", row->timing ? row->timing : "-");
-    lab_table_cell(table, "%s", lab_format_seconds(row->seconds > 0 ? row->seconds : -1, text));
-    if (row->rate > 0)
-        lab_table_cell(table, "%.2f", row->rate / 1e12);
-    else
-        lab_table_cell(table, "-");
-    if (row->of_roofline > 0)
-        lab_table_cell(table, "%.1f %%", 100 * row->of_roofline);
-    else
-        lab_table_cell(table, "-");
-    add_comparison(table, row);
-    lab_table_cell(table, "%s%s", commit, row->dirty ? "+" : "");
-    lab_table_cell(table, "%.10s", row->ended);
-    lab_table_cell(table, "%s", row->trusted);
-    if (all)
-        lab_table_cell(table, "%s%s", row->verdict, row->confirmed ? "" : ", not confirmed");
+    lab_cell_count(rows, NULL, "trial", row->trial);
+    lab_cell_text(rows, NULL, "problem", row->problem);
+    lab_cell_left(rows, "kernel", "%s%s", name, row->promoted ? " *" : "");
+    lab_cell_text(rows, NULL, "buffers", row->timing);
+    lab_cell_seconds(rows, NULL, "time", row->seconds);
+    lab_cell_real(rows, NULL, "TFLOP/s", row->rate > 0 ? row->rate : -1, "%.2f", row->rate / 1e12);
+    lab_cell_real(rows, NULL, "of roof", row->of_roofline > 0 ? row->of_roofline : -1, "%.1f %%",
+                  100 * row->of_roofline);
+    add_comparison(rows, row);
+    lab_cell_left(rows, "commit", "%s%s", commit, row->dirty ? "+" : "");
+    lab_cell_left(rows, "date", "%.10s", row->ended);
+    lab_cell_text(rows, NULL, "trusted", row->trusted);
+    lab_cell_left(rows, all ? "verdict" : NULL, "%s%s", row->verdict,
+                  row->confirmed ? "" : ", not confirmed");
 }
 
-/* -------------------------------------------------------------------------- */
-/* Rows                                                                       */
-/* -------------------------------------------------------------------------- */
+/* JSON and CSV have all columns of the board. */
+static void add_members(lab_listing *rows, const lab_record_row *row)
+{
+    for (int i = 0; i < LAB_RECORD_COLUMNS; i++)
+        lab_cell_json(rows, lab_record_columns[i].name,
+                      cli_json_column(&lab_record_columns[i], row));
+}
 
 static heed_status visit(void *data, const lab_record_row *row)
 {
@@ -179,14 +103,10 @@ static heed_status visit(void *data, const lab_record_row *row)
         return HEED_OK;
     print->damaged += strcmp(row->trusted, "damaged") == 0;
     print->impossible += strcmp(row->trusted, "impossible") == 0;
-    if (cli_args_json(print->args))
-        print->rows = cli_json_append(print->rows, json_row(row));
-    else if (cli_args_flag(print->args, "csv"))
-        print_csv_row(print->out, row);
-    else {
-        begin_device(print, row);
-        add_row(print->table, row, print->all);
-    }
+    begin_device(print, row);
+    add_members(&print->rows, row);
+    add_columns(&print->rows, row, print->all);
+    lab_row_end(&print->rows);
     print->count++;
     return HEED_OK;
 }
@@ -275,8 +195,8 @@ static cli_exit read_rows(board_print *print)
     cli_exit code = cli_board_open(&record, LAB_RECORD_READ, print->args);
     if (!record)
         return code;
-    if (cli_args_flag(print->args, "csv") && !cli_args_json(print->args))
-        print_csv_head(print->out);
+    add_members(&print->rows, &(lab_record_row){ 0 }); /* CSV has heads without rows as well */
+    lab_listing_heads(&print->rows);
     heed_status status = lab_record_visit(record, &filter, visit, print, &error);
     print->left_out = lab_record_left_out(record);
     if (status == HEED_OK && !print->count)
@@ -294,7 +214,7 @@ static cli_exit print_rows(board_print *print, const char *text)
         return CLI_ENVIRONMENT;
     }
     if (cli_args_json(print->args))
-        code = cli_json_print(json_pack("{s:O?}", "rows", print->rows), "board");
+        code = cli_rows_print(&print->rows, "rows", "board");
     else
         fputs(text, stdout);
     if (!cli_args_json(print->args) && !cli_args_flag(print->args, "csv") && print->count)
@@ -317,13 +237,15 @@ cli_exit cli_board_list(const cli_args *args)
 {
     char *text = NULL;
     size_t size = 0;
+    bool csv = cli_args_flag(args, "csv") && !cli_args_json(args);
     board_print print = { .args = args,
                           .out = open_memstream(&text, &size),
                           .history = cli_args_flag(args, "history"),
                           .all = cli_args_flag(args, "all"),
-                          .rows = json_array() };
+                          .rows = csv ? lab_listing_begin(LAB_LIST_CSV)
+                                      : cli_rows_begin(cli_args_json(args)) };
     if (!print.out) {
-        json_decref(print.rows);
+        lab_listing_free(&print.rows);
         cli_error("not enough memory for the table");
         return CLI_ENVIRONMENT;
     }
@@ -333,6 +255,6 @@ cli_exit cli_board_list(const cli_args *args)
     /* Also after a failure: print the rows that could be read. */
     cli_exit printed = print_rows(&print, text);
     free(text);
-    json_decref(print.rows);
+    lab_listing_free(&print.rows);
     return code == CLI_OK ? printed : code;
 }

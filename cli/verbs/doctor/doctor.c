@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/file.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "manifest.h"
 
 static void (*const checks[])(doctor_report *report) = {
@@ -44,32 +44,33 @@ static doctor_level worst(const doctor_report *report)
 
 static const char *const levels[] = { "ok", "warn", "fail" };
 
-static void add_finding(cli_rows *rows, const doctor_finding *finding)
+static void add_finding(lab_listing *rows, const doctor_finding *finding)
 {
     static const char *const words[] = { "OK", "WARN", "FAIL" };
-    static const cli_style_name styles[] = { CLI_GOOD, CLI_WARN, CLI_BAD };
-    cli_row_styled(rows, NULL, "", styles[finding->level], words[finding->level]);
-    cli_row_text(rows, "check", "", finding->name);
-    cli_row_text(rows, "level", NULL, levels[finding->level]);
-    cli_row_text(rows, "text", "", finding->text);
-    cli_row_text(rows, "fix", NULL, finding->fix);
-    cli_row_end(rows);
+    static const lab_style styles[] = { LAB_GOOD, LAB_WARN, LAB_BAD };
+    lab_cell_styled(rows, NULL, "", styles[finding->level], words[finding->level]);
+    lab_cell_text(rows, "check", "", finding->name);
+    lab_cell_text(rows, "level", NULL, levels[finding->level]);
+    lab_cell_text(rows, "text", "", finding->text);
+    lab_cell_text(rows, "fix", NULL, finding->fix);
+    lab_row_end(rows);
     if (rows->json || !finding->fix)
         return;
-    cli_row_cell(rows, "", "%s", "");
-    cli_row_cell(rows, "", "%s", "");
-    cli_row_cell(rows, "", "-> %s", finding->fix);
+    lab_cell_left(rows, "", "%s", "");
+    lab_cell_left(rows, "", "%s", "");
+    lab_cell_left(rows, "", "-> %s", finding->fix);
+    lab_row_end(rows);
 }
 
 static cli_exit print(const doctor_report *report)
 {
-    cli_rows rows = cli_rows_begin(cli_args_json(report->args));
+    lab_listing rows = cli_rows_begin(cli_args_json(report->args));
     for (size_t i = 0; i < report->count; i++)
         add_finding(&rows, &report->findings[i]);
     if (!rows.json)
-        return cli_table_print(rows.table);
+        return cli_table_print(rows);
     return cli_json_print(
-        json_pack("{s:s, s:o}", "level", levels[worst(report)], "findings", cli_rows_take(&rows)),
+        json_pack("{s:s, s:o}", "level", levels[worst(report)], "findings", lab_listing_take(rows)),
         "doctor");
 }
 
@@ -126,7 +127,7 @@ static cli_exit tell(const cli_args *args, const json_t *manifest, const char *p
     size_t parts = json_object_size(json_object_get(manifest, "parts"));
     const char *hash = cli_manifest_hash(manifest);
     if (cli_args_json(args))
-        return cli_json_print(json_pack("{s:o, s:s, s:I}", "file", cli_json_text(path), "hash",
+        return cli_json_print(json_pack("{s:o, s:s, s:I}", "file", lab_json_text(path), "hash",
                                         hash, "parts", (json_int_t)parts),
                               "doctor-lock");
     cli_message("%zu tools and libraries in %s, hash %.12s", parts, path, hash);
@@ -149,18 +150,18 @@ static cli_exit write_lock(const cli_args *args)
     return code;
 }
 
-static cli_rows list_differences(const cli_manifest_difference *found, size_t count, bool json)
+static lab_listing list_differences(const cli_manifest_difference *found, size_t count, bool json)
 {
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < count; i++) {
-        cli_row_text(&rows, "name", "", found[i].name);
-        cli_row_member(&rows, "then", cli_json_word(found[i].then));
-        cli_row_cell(&rows, "then", "%s", found[i].then ? found[i].then : "not there");
-        cli_row_member(&rows, "now", cli_json_word(found[i].now));
-        cli_row_cell(&rows, "now", "%s%s", found[i].now ? found[i].now : "not there",
-                     found[i].content ? ", another file" : "");
-        cli_row_member(&rows, "content_differs", json_boolean(found[i].content));
-        cli_row_end(&rows);
+        lab_cell_text(&rows, "name", "", found[i].name);
+        lab_cell_json(&rows, "then", cli_json_word(found[i].then));
+        lab_cell_left(&rows, "then", "%s", found[i].then ? found[i].then : "not there");
+        lab_cell_json(&rows, "now", cli_json_word(found[i].now));
+        lab_cell_left(&rows, "now", "%s%s", found[i].now ? found[i].now : "not there",
+                      found[i].content ? ", another file" : "");
+        lab_cell_json(&rows, "content_differs", json_boolean(found[i].content));
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -180,14 +181,14 @@ static cli_exit check_lock(const cli_args *args)
     }
     size_t count = cli_manifest_compare(then, now, found, DIFFERENCES_MAX);
     size_t shown = count < DIFFERENCES_MAX ? count : DIFFERENCES_MAX;
-    cli_rows rows = list_differences(found, shown, cli_args_json(args));
+    lab_listing rows = list_differences(found, shown, cli_args_json(args));
     if (rows.json)
         code = cli_json_print(json_pack("{s:s, s:s, s:b, s:o}", "then", cli_manifest_hash(then),
                                         "now", cli_manifest_hash(now), "same", count == 0,
-                                        "differences", cli_rows_take(&rows)),
+                                        "differences", lab_listing_take(rows)),
                               "doctor-check");
     else
-        code = cli_table_print(rows.table);
+        code = cli_table_print(rows);
     if (count == 0 && !cli_args_json(args))
         printf("all %zu tools and libraries are the same\n",
                json_object_size(json_object_get(now, "parts")));

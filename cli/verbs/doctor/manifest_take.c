@@ -98,9 +98,9 @@ static bool hash_file(const char *path, char hash[LAB_RECORD_HASH_SIZE])
 static void add(json_t *parts, const char *name, const char *version, const char *path, bool loaded)
 {
     char hash[LAB_RECORD_HASH_SIZE];
-    json_t *part = json_pack("{s:o}", "version", cli_json_text(version));
+    json_t *part = json_pack("{s:o}", "version", lab_json_text(version));
     if (path)
-        json_object_set_new(part, "file", cli_json_text(basename(path)));
+        json_object_set_new(part, "file", lab_json_text(basename(path)));
     if (path && loaded && hash_file(path, hash))
         json_object_set_new(part, "sha256", json_string(hash));
     json_object_set_new(parts, name, part);

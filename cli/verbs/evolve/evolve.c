@@ -309,7 +309,7 @@ static cli_exit report_json(const lab_evolve *it, const lab_individual *champion
             "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o, "
             "s:o}",
             "space", it->sweep.space.name, "kernel", it->sweep.kernel, "device",
-            cli_json_text(heed_context_device(it->sweep.context)), "run",
+            lab_json_text(heed_context_device(it->sweep.context)), "run",
             (json_int_t)it->session.run, "resumed", it->session.resumed, "bred",
             (json_int_t)lab_evolution_children(it->bred.evolution), "launched",
             (json_int_t)result_of(it).launched, "timed", (json_int_t)count_timed(it), "reused",

@@ -168,23 +168,21 @@ static lab_figures figures_of(const lab_sources *all)
 
 static cli_exit report_text(const lab_sources *all)
 {
-    char text[LAB_FORMAT_SIZE];
     print_counts(all);
     if (!all->has_champion)
         return CLI_OK;
     const lab_sources_kernel *champion = &all->kernels[all->champion], *first = &all->kernels[0];
     printf("champion %s%s%s\n\n", champion->name, *champion->thought ? ": " : "",
            champion->thought);
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem|first source>|champion>|times as fast>");
+    lab_listing rows = cli_rows_begin(false);
     for (size_t i = 0; i < all->run->sweep.problems.count; i++) {
-        lab_table_cell(table, "%s", all->run->sweep.shapes[i].spec);
-        lab_table_cell(table, "%s", lab_format_seconds(first->seconds[i], text));
-        lab_table_cell(table, "%s", lab_format_seconds(champion->seconds[i], text));
-        lab_table_cell(table, "%.2f", first->seconds[i] / champion->seconds[i]);
-        lab_table_row_end(table);
+        lab_cell_text(&rows, NULL, "problem", all->run->sweep.shapes[i].spec);
+        lab_cell_seconds(&rows, NULL, "first source", first->seconds[i]);
+        lab_cell_seconds(&rows, NULL, "champion", champion->seconds[i]);
+        lab_cell_right(&rows, "times as fast", "%.2f", first->seconds[i] / champion->seconds[i]);
+        lab_row_end(&rows);
     }
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(rows);
     putchar('\n');
     if (code == CLI_OK)
         code = sweep_print_shapes(&all->run->sweep, champion->seconds, "champion", "champion is");
@@ -208,11 +206,11 @@ static json_t *json_kernel(const lab_sources *all, const lab_sources_kernel *it,
                                   cli_json_real(it->seconds[i] > 0 ? it->seconds[i] : NAN));
     json_t *json = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", it->name, "hash",
                              it->hash, "verdict", lab_record_verdict_name(it->verdict), "reason",
-                             it->log ? cli_json_text(it->log) : json_null(), "thought",
-                             cli_json_text(it->thought), "seconds", seconds, "mean_seconds",
+                             it->log ? lab_json_text(it->log) : json_null(), "thought",
+                             lab_json_text(it->thought), "seconds", seconds, "mean_seconds",
                              cli_json_real(exp(it->score)));
     if (json && source)
-        json_object_set_new(json, "source", cli_json_text(it->source));
+        json_object_set_new(json, "source", lab_json_text(it->source));
     return json;
 }
 
@@ -244,7 +242,7 @@ static cli_exit report_json(const lab_sources *all)
             "{s:s, s:s, s:o, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, "
             "s:o}",
             "proposer", all->proposer_name, "way", lab_way_name(all->way), "device",
-            cli_json_text(heed_context_device(run->sweep.context)), "run",
+            lab_json_text(heed_context_device(run->sweep.context)), "run",
             (json_int_t)run->session.run, "resumed", run->session.resumed, "tried",
             (json_int_t)(all->count > 0 ? all->count - 1 : 0), "right", (json_int_t)all->right,
             "reused", (json_int_t)run->sweep.reused, "refused", (json_int_t)all->refused,

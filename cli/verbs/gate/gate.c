@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "src/device.h"
 #include "wisdom_line.h"
 
@@ -180,56 +180,56 @@ static cli_exit exit_of(const gate_run *gate)
 /* -------------------------------------------------------------------------- */
 
 /* Adds a figure of the comparison, for a shape that was judged. */
-static void add_judged(cli_rows *rows, const gate_shape *shape, const char *key, double figure)
+static void add_judged(lab_listing *rows, const gate_shape *shape, const char *key, double figure)
 {
-    cli_row_member(rows, key, cli_json_real(shape->judged ? figure : (double)NAN));
+    lab_cell_json(rows, key, cli_json_real(shape->judged ? figure : (double)NAN));
 }
 
-static void add_verdict(cli_rows *rows, const gate_shape *shape)
+static void add_verdict(lab_listing *rows, const gate_shape *shape)
 {
-    static const cli_style_name styles[GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_GOOD, CLI_BAD,
-                                                          CLI_BAD };
+    static const lab_style styles[GATE_VERDICTS] = { LAB_WARN, LAB_GOOD, LAB_GOOD, LAB_BAD,
+                                                     LAB_BAD };
     const lab_interval *ratio = &shape->comparison.ratio;
     add_judged(rows, shape, "ratio", ratio->estimate);
     add_judged(rows, shape, "low", ratio->low);
     add_judged(rows, shape, "high", ratio->high);
     if (shape->judged)
-        cli_row_cell(rows, "again/now", "%.3f [%.3f, %.3f]", ratio->estimate, ratio->low,
-                     ratio->high);
+        lab_cell_left(rows, "again/now", "%.3f [%.3f, %.3f]", ratio->estimate, ratio->low,
+                      ratio->high);
     else
-        cli_row_cell(rows, "again/now", "-");
-    cli_row_count(rows, "pairs", NULL, (int64_t)shape->pair.duel.pairs);
+        lab_cell_left(rows, "again/now", "-");
+    lab_cell_count(rows, "pairs", NULL, (int64_t)shape->pair.duel.pairs);
     add_judged(rows, shape, "noise", shape->comparison.noise);
-    cli_row_styled(rows, "verdict", "verdict", styles[shape->verdict],
-                   verdict_name(shape->verdict));
-    cli_row_member(rows, "why", cli_json_word(shape->why));
+    lab_cell_styled(rows, "verdict", "verdict", styles[shape->verdict],
+                    verdict_name(shape->verdict));
+    lab_cell_json(rows, "why", cli_json_word(shape->why));
 }
 
-static void add_shape(cli_rows *rows, const gate_shape *shape)
+static void add_shape(lab_listing *rows, const gate_shape *shape)
 {
     const lab_bench_pair *pair = &shape->pair;
     const char *planned = pair->planned[0], *shown = *planned ? planned : "-";
-    cli_row_text(rows, "problem", NULL, shape->spec);
-    cli_row_cell(rows, "problem", "%s%s", shape->spec, shape->cold ? " (cold)" : "");
-    cli_row_member(rows, "cold", json_boolean(shape->cold));
-    cli_row_count(rows, "trial", NULL, shape->trial);
-    cli_row_text(rows, "champion", NULL, shape->champion);
-    cli_row_cell(rows, "champion", "%s%s", shape->champion, shape->rebuilt ? " (rebuilt)" : "");
-    cli_row_text(rows, "planned", NULL, planned);
-    cli_row_member(rows, "same", json_boolean(pair->same));
-    cli_row_member(rows, "rebuilt", json_boolean(shape->rebuilt));
-    cli_row_seconds(rows, "then_seconds", "then", shape->then);
-    cli_row_seconds(rows, NULL, "again", pair->seconds[1]);
+    lab_cell_text(rows, "problem", NULL, shape->spec);
+    lab_cell_left(rows, "problem", "%s%s", shape->spec, shape->cold ? " (cold)" : "");
+    lab_cell_json(rows, "cold", json_boolean(shape->cold));
+    lab_cell_count(rows, "trial", NULL, shape->trial);
+    lab_cell_text(rows, "champion", NULL, shape->champion);
+    lab_cell_left(rows, "champion", "%s%s", shape->champion, shape->rebuilt ? " (rebuilt)" : "");
+    lab_cell_text(rows, "planned", NULL, planned);
+    lab_cell_json(rows, "same", json_boolean(pair->same));
+    lab_cell_json(rows, "rebuilt", json_boolean(shape->rebuilt));
+    lab_cell_seconds(rows, "then_seconds", "then", shape->then);
+    lab_cell_seconds(rows, NULL, "again", pair->seconds[1]);
     add_judged(rows, shape, "champion_seconds", pair->seconds[1]);
-    cli_row_cell(rows, "planned now", "%s", pair->same ? "the same" : shown);
-    cli_row_seconds(rows, "planned_seconds", "now", pair->seconds[0]);
+    lab_cell_left(rows, "planned now", "%s", pair->same ? "the same" : shown);
+    lab_cell_seconds(rows, "planned_seconds", "now", pair->seconds[0]);
     add_verdict(rows, shape);
-    cli_row_end(rows);
+    lab_row_end(rows);
 }
 
-static cli_rows list_shapes(const gate_run *gate)
+static lab_listing list_shapes(const gate_run *gate)
 {
-    cli_rows rows = cli_rows_begin(cli_args_json(gate->args));
+    lab_listing rows = cli_rows_begin(cli_args_json(gate->args));
     for (size_t i = 0; i < gate->count; i++)
         add_shape(&rows, &gate->shapes[i]);
     return rows;
@@ -237,7 +237,7 @@ static cli_rows list_shapes(const gate_run *gate)
 
 static cli_exit print_table(const gate_run *gate)
 {
-    cli_exit code = cli_table_print(list_shapes(gate).table);
+    cli_exit code = cli_table_print(list_shapes(gate));
     printf("\n");
     for (size_t i = 0; i < gate->count; i++)
         if (*gate->shapes[i].why)
@@ -269,7 +269,6 @@ static void print_sum(const gate_run *gate)
 
 static cli_exit print_json(const gate_run *gate)
 {
-    cli_rows shapes = list_shapes(gate);
     json_t *counts = json_object();
     for (int i = 0; i < GATE_VERDICTS; i++)
         json_object_set_new(counts, names[i],
@@ -280,7 +279,7 @@ static cli_exit print_json(const gate_run *gate)
                   heed_context_threads(gate->bench.context), "limit", cli_json_real(gate->limit),
                   "seconds", cli_json_real(gate->bench.seconds), "allow_ambiguous",
                   cli_args_flag(gate->args, "allow-ambiguous"), "exit", exit_of(gate), "counts",
-                  counts, "shapes", cli_rows_take(&shapes)),
+                  counts, "shapes", lab_listing_take(list_shapes(gate))),
         "gate");
 }
 

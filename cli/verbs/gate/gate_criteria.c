@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "gate.h"
 #include "insight/ncu.h"
 #include "inspect/cubin.h"
@@ -361,25 +361,24 @@ static cli_exit verdict_of(const criterion criteria[CRITERIA])
 
 static cli_exit print(const lab_bench *bench, bool json, const criterion criteria[CRITERIA])
 {
-    static const cli_style_name styles[CRITERION_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD,
-                                                               CLI_WARN };
-    cli_rows rows = cli_rows_begin(json);
+    static const lab_style styles[CRITERION_VERDICTS] = { LAB_WARN, LAB_GOOD, LAB_BAD, LAB_WARN };
+    lab_listing rows = cli_rows_begin(json);
     for (int i = 0; i < CRITERIA; i++) {
         const criterion *it = &criteria[i];
-        cli_row_text(&rows, "criterion", "criterion", it->name);
-        cli_row_styled(&rows, "verdict", "verdict", styles[it->verdict], names[it->verdict]);
-        cli_row_text(&rows, "figure", "figure", it->figure);
-        cli_row_end(&rows);
+        lab_cell_text(&rows, "criterion", "criterion", it->name);
+        lab_cell_styled(&rows, "verdict", "verdict", styles[it->verdict], names[it->verdict]);
+        lab_cell_text(&rows, "figure", "figure", it->figure);
+        lab_row_end(&rows);
     }
     if (!json) {
-        cli_exit code = cli_table_print(rows.table);
+        cli_exit code = cli_table_print(rows);
         printf("\non %s\n", heed_context_device(bench->context));
         return code;
     }
     return cli_json_print(json_pack("{s:s, s:i, s:I, s:o}", "device",
                                     heed_context_device(bench->context), "exit",
                                     verdict_of(criteria), "problems", (json_int_t)bench->row_count,
-                                    "criteria", cli_rows_take(&rows)),
+                                    "criteria", lab_listing_take(rows)),
                           "gate-criteria");
 }
 

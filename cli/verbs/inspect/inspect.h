@@ -4,7 +4,7 @@
 #ifndef CLI_INSPECT_H
 #define CLI_INSPECT_H
 
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "insight/code.h"
 
 /* The kernels being inspected. */

@@ -13,17 +13,6 @@ static json_t *json_number(int64_t number)
     return number < 0 ? json_null() : json_integer((json_int_t)number);
 }
 
-/* The prediction, with its device; null for a file. */
-static json_t *json_prediction(const lab_code_row *row)
-{
-    if (!*row->spec)
-        return json_null();
-    return json_pack("{s:o, s:o, s:o, s:o}", "device", cli_json_text(row->device), "seconds",
-                     cli_json_real(row->predicted), "roofline_seconds",
-                     cli_json_real(row->roofline), "share",
-                     cli_json_real(row->roofline / row->predicted));
-}
-
 /* Every class, also those without instructions. */
 static json_t *json_counts(const lab_sass_counts *counts)
 {
@@ -78,7 +67,7 @@ static json_t *json_finding(const void *item)
 {
     const lab_code_finding *finding = item;
     return json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:s}", "name", finding->name, "severity",
-                     lab_severity_name(finding->severity), "fact", cli_json_text(finding->fact),
+                     lab_severity_name(finding->severity), "fact", lab_json_text(finding->fact),
                      "figure", cli_json_real(finding->figure), "unit", finding->unit, "limit",
                      cli_json_positive(finding->limit), "advice", finding->advice);
 }
@@ -103,43 +92,43 @@ static const char *entry_of(const lab_code_row *row, char text[CELL_SIZE])
 }
 
 /* Adds the kernel, and the problem with its prediction if it is not from a file. */
-static void add_name(cli_rows *rows, const lab_code_row *row)
+static void add_name(lab_listing *rows, const lab_code_row *row)
 {
     char text[CELL_SIZE];
     bool planned = *row->spec != '\0';
     double share = row->roofline / row->predicted;
-    cli_row_text(rows, "problem", planned ? "problem" : NULL, planned ? row->spec : NULL);
-    cli_row_member(rows, "predicted", json_prediction(row));
-    if (planned) {
-        cli_row_seconds(rows, NULL, "predicted", row->predicted);
-        cli_row_seconds(rows, NULL, "roofline", row->roofline);
-        cli_row_cell(rows, "predicted share>", "%.0f %%", 100 * share);
-    }
-    cli_row_text(rows, "kernel", "kernel", row->name);
-    cli_row_text(rows, "entry", NULL, row->code.name);
-    cli_row_cell(rows, "entry", "%s", entry_of(row, text));
-    cli_row_count(rows, "arch", NULL, row->arch);
-    cli_row_cell(rows, "arch", "sm_%d", row->arch);
-    cli_row_text(rows, "compiler", NULL, *row->compiler ? row->compiler : NULL);
+    lab_cell_text(rows, "problem", planned ? "problem" : NULL, planned ? row->spec : NULL);
+    lab_cell_open(rows, "predicted");
+    lab_cell_text(rows, "device", NULL, row->device);
+    lab_cell_seconds(rows, "seconds", planned ? "predicted" : NULL, row->predicted);
+    lab_cell_seconds(rows, "roofline_seconds", planned ? "roofline" : NULL, row->roofline);
+    lab_cell_real(rows, "share", planned ? "predicted share" : NULL, share, "%.0f %%", 100 * share);
+    lab_cell_close(rows, planned);
+    lab_cell_text(rows, "kernel", "kernel", row->name);
+    lab_cell_text(rows, "entry", NULL, row->code.name);
+    lab_cell_left(rows, "entry", "%s", entry_of(row, text));
+    lab_cell_count(rows, "arch", NULL, row->arch);
+    lab_cell_left(rows, "arch", "sm_%d", row->arch);
+    lab_cell_text(rows, "compiler", NULL, *row->compiler ? row->compiler : NULL);
 }
 
 /* Adds the resources that the code uses. */
-static void add_resources(cli_rows *rows, const lab_cubin_kernel *code, int64_t dynamic)
+static void add_resources(lab_listing *rows, const lab_cubin_kernel *code, int64_t dynamic)
 {
-    cli_row_count(rows, "registers", "registers", code->registers);
-    cli_row_count(rows, "spill_store_bytes", NULL, code->spill_stores);
-    cli_row_count(rows, "spill_load_bytes", NULL, code->spill_loads);
-    cli_row_count(rows, NULL, "spills", spills_of(code));
-    cli_row_count(rows, "stack_bytes", "stack", code->stack);
-    cli_row_count(rows, "static_bytes", "static", code->smem);
-    cli_row_count(rows, "dynamic_bytes", "dynamic", dynamic);
-    cli_row_count(rows, "parameter_bytes", NULL, code->params);
-    cli_row_count(rows, "constant_bytes", NULL, code->constant);
-    cli_row_count(rows, "code_bytes", NULL, code->code);
-    cli_row_count(rows, "barriers", NULL, code->barriers);
+    lab_cell_count(rows, "registers", "registers", code->registers);
+    lab_cell_count(rows, "spill_store_bytes", NULL, code->spill_stores);
+    lab_cell_count(rows, "spill_load_bytes", NULL, code->spill_loads);
+    lab_cell_count(rows, NULL, "spills", spills_of(code));
+    lab_cell_count(rows, "stack_bytes", "stack", code->stack);
+    lab_cell_count(rows, "static_bytes", "static", code->smem);
+    lab_cell_count(rows, "dynamic_bytes", "dynamic", dynamic);
+    lab_cell_count(rows, "parameter_bytes", NULL, code->params);
+    lab_cell_count(rows, "constant_bytes", NULL, code->constant);
+    lab_cell_count(rows, "code_bytes", NULL, code->code);
+    lab_cell_count(rows, "barriers", NULL, code->barriers);
 }
 
-static void add_row(cli_rows *rows, const lab_code_row *row)
+static void add_row(lab_listing *rows, const lab_code_row *row)
 {
     bool known = row->resident >= 0;
     char warps[32] = "-";
@@ -147,40 +136,25 @@ static void add_row(cli_rows *rows, const lab_code_row *row)
         snprintf(warps, sizeof warps, "%d of %d", row->warps, row->warps_max);
     add_name(rows, row);
     add_resources(rows, &row->code, row->dynamic);
-    cli_row_count(rows, "threads", "threads", row->threads > 0 ? row->threads : -1);
-    cli_row_count(rows, "blocks_per_sm", "blocks/SM", row->resident);
-    cli_row_count(rows, "warps_per_sm", NULL, known ? row->warps : -1);
-    cli_row_cell(rows, "warps/SM>", "%s", warps);
-    cli_row_text(rows, "limited_by", "limited by", known ? row->limit : NULL);
-    cli_row_member(rows, "instructions", json_code(row));
-    cli_row_member(
+    lab_cell_count(rows, "threads", "threads", row->threads > 0 ? row->threads : -1);
+    lab_cell_count(rows, "blocks_per_sm", "blocks/SM", row->resident);
+    lab_cell_count(rows, "warps_per_sm", NULL, known ? row->warps : -1);
+    lab_cell_right(rows, "warps/SM", "%s", warps);
+    lab_cell_text(rows, "limited_by", "limited by", known ? row->limit : NULL);
+    lab_cell_json(rows, "instructions", json_code(row));
+    lab_cell_json(
         rows, "findings",
         cli_json_list(row->findings, row->finding_count, sizeof *row->findings, json_finding));
-    cli_row_end(rows);
+    lab_row_end(rows);
 }
 
 /* The kernels as rows; JSON has all facts. */
-static cli_rows list_kernels(const inspect_job *job, bool json)
+static lab_listing list_kernels(const inspect_job *job, bool json)
 {
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < job->list.count; i++)
         add_row(&rows, &job->list.rows[i]);
     return rows;
-}
-
-static void add_entry(lab_table *table, const lab_code_row *row)
-{
-    char text[CELL_SIZE];
-    lab_table_cell(table, "%s", entry_of(row, text));
-}
-
-/* Adds a number that is unknown if negative. */
-static void add_number(lab_table *table, int64_t number)
-{
-    if (number < 0)
-        lab_table_cell(table, "-");
-    else
-        lab_table_cell(table, "%lld", (long long)number);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -219,102 +193,89 @@ static const char *by_width(const lab_sass_counts *counts, lab_sass_class narrow
     return length ? text : "0";
 }
 
-static void add_counts(lab_table *table, const lab_sass_counts *counts)
+static void add_counts(lab_listing *rows, const lab_sass_counts *counts)
 {
     char text[CELL_SIZE];
-    add_number(table, counts->total);
+    lab_cell_count(rows, NULL, "instructions", counts->total);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
         int64_t sum = 0;
         for (int kind = (int)sums[i].first; kind <= (int)sums[i].last; kind++)
             sum += counts->of[kind];
-        add_number(table, sum);
+        lab_cell_count(rows, NULL, sums[i].head, sum);
     }
-    lab_table_cell(table, "%s", by_width(counts, LAB_SASS_GLOBAL_LOAD_8, text));
-    lab_table_cell(table, "%s", by_width(counts, LAB_SASS_GLOBAL_STORE_8, text));
+    lab_cell_left(rows, "global ld", "%s", by_width(counts, LAB_SASS_GLOBAL_LOAD_8, text));
+    lab_cell_left(rows, "global st", "%s", by_width(counts, LAB_SASS_GLOBAL_STORE_8, text));
 }
 
-static void add_heads(lab_table *table)
+static void add_code_name(lab_listing *rows, const lab_code_row *row)
 {
-    lab_table_column(table, "instructions", LAB_RIGHT);
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        lab_table_column(table, sums[i].head, LAB_RIGHT);
-    lab_table_columns(table, "global ld|global st");
+    char text[CELL_SIZE];
+    lab_cell_text(rows, NULL, "kernel", row->name);
+    lab_cell_text(rows, NULL, "entry", entry_of(row, text));
+    lab_cell_left(rows, "arch", "sm_%d", row->arch);
 }
 
-/* Adds the place in the code, with the number of loops if there are several. */
-static void add_place(lab_table *table, const lab_code_row *row, const char *place, int loops)
+/* Adds the counts of a place in the code, with the number of loops if there are several. */
+static void add_place(lab_listing *rows, const lab_code_row *row, const char *place, int loops,
+                      const lab_sass_counts *counts)
 {
-    lab_table_cell(table, "%s", row->name);
-    add_entry(table, row);
-    lab_table_cell(table, "sm_%d", row->arch);
+    add_code_name(rows, row);
     if (loops > 1)
-        lab_table_cell(table, "%d %ss", loops, place);
+        lab_cell_left(rows, "where", "%d %ss", loops, place);
     else
-        lab_table_cell(table, "%s", place);
-}
-
-static void add_code(lab_table *table, const lab_code_row *row)
-{
-    const lab_sass *sass = &row->sass;
-    add_place(table, row, row->has_sass ? "all" : "unknown", 1);
-    if (row->has_sass)
-        add_counts(table, &sass->all);
-    lab_table_row_end(table);
-    if (!row->has_sass)
-        return;
-    if (sass->main_count > 0) {
-        add_place(table, row, "main loop", sass->main_count);
-        add_counts(table, &sass->main);
-    }
-    if (sass->producer_count > 0) {
-        add_place(table, row, "producer", sass->producer_count);
-        add_counts(table, &sass->producer);
-    }
+        lab_cell_text(rows, NULL, "where", place);
+    lab_cell_blank(rows, !row->has_sass);
+    add_counts(rows, counts);
+    lab_row_end(rows);
 }
 
 static cli_exit print_code(const inspect_job *job)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "kernel|entry|arch|where");
-    lab_table_keys(table, 4);
-    add_heads(table);
-    for (size_t i = 0; i < job->list.count; i++)
-        add_code(table, &job->list.rows[i]);
+    lab_listing rows = cli_rows_begin(false);
+    lab_listing_keys(&rows, 4);
+    for (size_t i = 0; i < job->list.count; i++) {
+        const lab_code_row *row = &job->list.rows[i];
+        const lab_sass *sass = &row->sass;
+        add_place(&rows, row, row->has_sass ? "all" : "unknown", 1, &sass->all);
+        if (row->has_sass && sass->main_count > 0)
+            add_place(&rows, row, "main loop", sass->main_count, &sass->main);
+        if (row->has_sass && sass->producer_count > 0)
+            add_place(&rows, row, "producer", sass->producer_count, &sass->producer);
+    }
     printf("\n");
-    return cli_table_print(table);
+    return cli_table_print(rows);
 }
 
 /* -------------------------------------------------------------------------- */
 /* Loops                                                                      */
 /* -------------------------------------------------------------------------- */
 
-static void add_loops(lab_table *table, const lab_code_row *row)
+static void add_loop(lab_listing *rows, const lab_code_row *row, const lab_sass_loop *loop)
 {
-    for (size_t i = 0; row->has_sass && i < row->sass.loop_count; i++) {
-        const lab_sass_loop *loop = &row->sass.loops[i];
-        const char *role = lab_sass_role_name(loop->role);
-        if (loop->role == LAB_SASS_WAIT) /* many, with two instructions each */
-            continue;
-        lab_table_cell(table, "%s", row->name);
-        add_entry(table, row);
-        lab_table_cell(table, "sm_%d", row->arch);
-        lab_table_cell(table, "%*s0x%llx", 2 * (loop->depth - 1), "", (long long)loop->first);
-        lab_table_cell(table, "0x%llx", (long long)loop->last);
-        lab_table_cell(table, "%s", *role ? role : "-");
-        add_counts(table, &loop->counts);
-    }
+    const char *role = lab_sass_role_name(loop->role);
+    add_code_name(rows, row);
+    lab_cell_left(rows, "loop", "%*s0x%llx", 2 * (loop->depth - 1), "", (long long)loop->first);
+    lab_cell_left(rows, "to", "0x%llx", (long long)loop->last);
+    lab_cell_text(rows, NULL, "role", *role ? role : NULL);
+    add_counts(rows, &loop->counts);
 }
 
 static cli_exit print_loops(const inspect_job *job)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "kernel|entry|arch|loop|to|role");
-    lab_table_keys(table, 5); /* all but the role */
-    add_heads(table);
-    for (size_t i = 0; i < job->list.count; i++)
-        add_loops(table, &job->list.rows[i]);
+    lab_listing rows = cli_rows_begin(false);
+    lab_listing_keys(&rows, 5); /* all but the role */
+    add_loop(&rows, job->list.rows, &(lab_sass_loop){ .depth = 1 });
+    lab_listing_heads(&rows); /* also without loops */
+    for (size_t i = 0; i < job->list.count; i++) {
+        const lab_code_row *row = &job->list.rows[i];
+        for (size_t l = 0; row->has_sass && l < row->sass.loop_count; l++)
+            if (row->sass.loops[l].role != LAB_SASS_WAIT) { /* many, with two instructions each */
+                add_loop(&rows, row, &row->sass.loops[l]);
+                lab_row_end(&rows);
+            }
+    }
     printf("\n");
-    return cli_table_print(table);
+    return cli_table_print(rows);
 }
 
 /* -------------------------------------------------------------------------- */
@@ -327,45 +288,42 @@ static bool is_same(const lab_code_row *a, const lab_code_row *b)
            strcmp(a->code.name, b->code.name) == 0 && strcmp(a->spec, b->spec) == 0;
 }
 
-static void add_finding(lab_table *table, const lab_code_row *row, bool first,
+static void add_finding(lab_listing *rows, const lab_code_row *row, bool first,
                         const lab_code_finding *finding)
 {
-    static const cli_style_name styles[] = { [LAB_SEVERITY_NOTE] = CLI_FAINT,
-                                             [LAB_SEVERITY_WARNING] = CLI_WARN,
-                                             [LAB_SEVERITY_FAULT] = CLI_BAD };
+    static const lab_style styles[] = { [LAB_SEVERITY_NOTE] = LAB_FAINT,
+                                        [LAB_SEVERITY_WARNING] = LAB_WARN,
+                                        [LAB_SEVERITY_FAULT] = LAB_BAD };
     char text[CELL_SIZE];
     if (first)
-        lab_table_cell(table, "%s %s sm_%d", row->name, entry_of(row, text), row->arch);
+        lab_cell_left(rows, "kernel", "%s %s sm_%d", row->name, entry_of(row, text), row->arch);
     else
-        lab_table_cell(table, "%s", "");
-    lab_table_cell(table, "%s%s%s", cli_style(stdout, styles[finding->severity]),
-                   lab_severity_name(finding->severity), cli_style(stdout, CLI_PLAIN));
-    lab_table_cell(table, "%s", finding->name);
-    lab_table_cell(table, "%s", finding->fact);
+        lab_cell_left(rows, "kernel", "%s", "");
+    lab_cell_styled(rows, NULL, "severity", styles[finding->severity],
+                    lab_severity_name(finding->severity));
+    lab_cell_text(rows, NULL, "finding", finding->name);
+    lab_cell_text(rows, NULL, "what", finding->fact);
+    lab_row_end(rows);
     for (int i = 0; i < 3; i++)
-        lab_table_cell(table, "%s", "");
-    lab_table_cell(table, "-> %s", finding->advice);
+        lab_cell_left(rows, "", "%s", "");
+    lab_cell_left(rows, "what", "-> %s", finding->advice);
+    lab_row_end(rows);
 }
 
 static cli_exit print_findings(const inspect_job *job)
 {
-    lab_table *table = lab_table_create();
-    size_t count = 0;
-    lab_table_columns(table, "kernel|severity|finding|what");
+    lab_listing rows = cli_rows_begin(false);
     for (size_t i = 0; i < job->list.count; i++) {
         const lab_code_row *row = &job->list.rows[i];
         for (size_t f = 0; f < row->finding_count; f++)
-            add_finding(table, row, f == 0 && (i == 0 || !is_same(row, row - 1)),
+            add_finding(&rows, row, f == 0 && (i == 0 || !is_same(row, row - 1)),
                         &row->findings[f]);
-        count += row->finding_count;
     }
-    if (count == 0) {
-        lab_table_destroy(table);
+    if (rows.some)
+        printf("\n");
+    else
         printf("\nNo findings%s.\n", *job->list.trouble.text ? " in what is known" : "");
-        return CLI_OK;
-    }
-    printf("\n");
-    return cli_table_print(table);
+    return cli_table_print(rows);
 }
 
 /* Prints the facts that need the shape of blocks. */
@@ -388,7 +346,7 @@ static void print_unjudged(const inspect_job *job)
 static cli_exit print_text(const inspect_job *job)
 {
     bool code_wanted = !job->list.no_code;
-    cli_exit code = cli_table_print(list_kernels(job, false).table);
+    cli_exit code = cli_table_print(list_kernels(job, false));
     if (code == CLI_OK && code_wanted)
         code = print_code(job);
     if (code == CLI_OK && code_wanted && cli_args_flag(job->args, "loops"))
@@ -402,13 +360,12 @@ static cli_exit print_text(const inspect_job *job)
 
 static cli_exit print_json(const inspect_job *job)
 {
-    cli_rows kernels = list_kernels(job, true);
     return cli_json_print(
         json_pack("{s:s?, s:s?, s:o}", "disassembler",
                   job->list.tool_state == LAB_CODE_TOOL_FOUND ? job->list.tool.path : NULL,
                   "instructions_unknown_because",
                   *job->list.trouble.text ? job->list.trouble.text : NULL, "kernels",
-                  cli_rows_take(&kernels)),
+                  lab_listing_take(list_kernels(job, true))),
         "inspect");
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "insight/ncu.h"
 #include "profile.h"
 #include "report/format.h"
@@ -192,7 +192,7 @@ static cli_exit profile_problems(profile_job *job, const cli_args *args)
 /* Counters and gates, as text or JSON                                        */
 /* -------------------------------------------------------------------------- */
 
-static const cli_style_name styles[LAB_GATE_VERDICTS] = { CLI_WARN, CLI_GOOD, CLI_BAD, CLI_FAINT };
+static const lab_style styles[LAB_GATE_VERDICTS] = { LAB_WARN, LAB_GOOD, LAB_BAD, LAB_FAINT };
 
 /* Metrics that are printed above the tables, or among the gates, and not in the table of
  * counters. */
@@ -240,55 +240,55 @@ static const char *unit_name(lab_unit unit)
 /* Rows                                                                       */
 /* -------------------------------------------------------------------------- */
 
-static void add_gate(cli_rows *rows, const lab_gate_result *gate)
+static void add_gate(lab_listing *rows, const lab_gate_result *gate)
 {
     char text[VALUE_SIZE];
     bool off = gate->verdict == LAB_GATE_OFF, passed = gate->verdict == LAB_GATE_PASS;
     const char *relation = gate->least ? ">=" : "<=",
                *verdict = lab_gate_verdict_name(gate->verdict);
     print_value(gate->value, gate->unit, text);
-    cli_row_text(rows, "gate", NULL, gate->key);
-    cli_row_cell(rows, "gate", "%s", gate->title);
-    cli_row_member(rows, "value", cli_json_real(gate->value));
-    cli_row_cell(rows, "value>", "%s", off && isnan(gate->value) ? "-" : text);
-    cli_row_text(rows, "unit", NULL, unit_name(gate->unit));
-    cli_row_text(rows, "relation", NULL, relation);
-    cli_row_member(rows, "limit", cli_json_real(gate->limit));
-    cli_row_cell(rows, "limit", "%s %g%s", relation, gate->limit,
-                 gate->unit == LAB_UNIT_PERCENT ? " %" : "");
-    cli_row_text(rows, "verdict", NULL, off ? "OFF" : verdict);
-    cli_row_styled(rows, NULL, "verdict", styles[gate->verdict], verdict);
-    cli_row_member(rows, "applies", json_boolean(!off));
-    cli_row_text(rows, "why", NULL, passed ? NULL : gate->why);
-    cli_row_end(rows);
+    lab_cell_text(rows, "gate", NULL, gate->key);
+    lab_cell_left(rows, "gate", "%s", gate->title);
+    lab_cell_json(rows, "value", cli_json_real(gate->value));
+    lab_cell_right(rows, "value", "%s", off && isnan(gate->value) ? "-" : text);
+    lab_cell_text(rows, "unit", NULL, unit_name(gate->unit));
+    lab_cell_text(rows, "relation", NULL, relation);
+    lab_cell_json(rows, "limit", cli_json_real(gate->limit));
+    lab_cell_left(rows, "limit", "%s %g%s", relation, gate->limit,
+                  gate->unit == LAB_UNIT_PERCENT ? " %" : "");
+    lab_cell_text(rows, "verdict", NULL, off ? "OFF" : verdict);
+    lab_cell_styled(rows, NULL, "verdict", styles[gate->verdict], verdict);
+    lab_cell_json(rows, "applies", json_boolean(!off));
+    lab_cell_text(rows, "why", NULL, passed ? NULL : gate->why);
+    lab_row_end(rows);
 }
 
-static cli_rows list_gates(const profile_row *row, bool json)
+static lab_listing list_gates(const profile_row *row, bool json)
 {
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < LAB_PROFILE_GATES; i++)
         add_gate(&rows, &row->gates[i]);
     return rows;
 }
 
-static cli_rows list_stalls(const lab_profile *profile, bool json)
+static lab_listing list_stalls(const lab_profile *profile, bool json)
 {
     size_t order[LAB_STALLS], count = lab_profile_stalls(profile, order);
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < count && (json || i < STALLS_SHOWN); i++) {
         const lab_stall_row *stall = lab_stall_of(order[i]);
         double share = lab_profile_stall_share(profile, order[i]);
-        cli_row_text(&rows, "stall", "stall", stall->name);
-        cli_row_real(&rows, "share", "of a warp's time", share, "%.1f %%", 100 * share);
-        cli_row_member(&rows, "warps_per_issue", cli_json_real(profile->stall[order[i]]));
-        cli_row_cell(&rows, "waiting for", "%s", stall->meaning);
-        cli_row_end(&rows);
+        lab_cell_text(&rows, "stall", "stall", stall->name);
+        lab_cell_real(&rows, "share", "of a warp's time", share, "%.1f %%", 100 * share);
+        lab_cell_json(&rows, "warps_per_issue", cli_json_real(profile->stall[order[i]]));
+        lab_cell_left(&rows, "waiting for", "%s", stall->meaning);
+        lab_row_end(&rows);
     }
     if (count == 0 && !json) {
-        cli_row_cell(&rows, "stall", "UNKNOWN");
-        cli_row_cell(&rows, "of a warp's time>", "%s", "");
-        cli_row_cell(&rows, "waiting for", "%s", "");
-        cli_row_end(&rows);
+        lab_cell_left(&rows, "stall", "UNKNOWN");
+        lab_cell_right(&rows, "of a warp's time", "%s", "");
+        lab_cell_left(&rows, "waiting for", "%s", "");
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -319,9 +319,9 @@ static void print_launch(const profile_row *row)
     printf("\n\n");
 }
 
-static cli_exit print_table(lab_table *table)
+static cli_exit print_table(lab_listing rows)
 {
-    cli_exit code = cli_table_print(table);
+    cli_exit code = cli_table_print(rows);
     putchar('\n');
     return code;
 }
@@ -345,37 +345,38 @@ static void print_reasons(const profile_row *row)
 static cli_exit print_counters(const profile_row *row)
 {
     char text[VALUE_SIZE];
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "counter|value>");
+    lab_listing rows = cli_rows_begin(false);
     for (int i = 0; i < LAB_METRICS; i++) {
         const lab_metric_row *metric = lab_metric_of((lab_metric)i);
         if (is_elsewhere(metric->id) || metric->arch > row->profile.arch)
             continue;
-        lab_table_cell(table, "%s", metric->title);
-        lab_table_cell(table, "%s", print_value(row->profile.value[i], metric->unit, text));
+        lab_cell_text(&rows, NULL, "counter", metric->title);
+        lab_cell_right(&rows, "value", "%s",
+                       print_value(row->profile.value[i], metric->unit, text));
+        lab_row_end(&rows);
     }
-    return print_table(table);
+    return print_table(rows);
 }
 
 static cli_exit print_row(const profile_row *row)
 {
     if (*row->spec)
-        printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), row->spec, cli_style(stdout, CLI_PLAIN));
+        printf("%s%s%s\n", cli_style(stdout, LAB_BOLD), row->spec, cli_style(stdout, LAB_PLAIN));
     if (!row->known) {
         printf("%s%sUNKNOWN%s: %s\n", *row->kernel ? row->kernel : "", *row->kernel ? ": " : "",
-               cli_style(stdout, CLI_PLAIN), row->trouble.reason);
+               cli_style(stdout, LAB_PLAIN), row->trouble.reason);
         if (row->trouble.fix)
             printf("  fix: %s\n", row->trouble.fix);
         putchar('\n');
         return CLI_OK;
     }
     print_launch(row);
-    cli_exit code = print_table(list_gates(row, false).table);
+    cli_exit code = print_table(list_gates(row, false));
     if (code == CLI_OK) {
         print_reasons(row);
         code = print_counters(row);
     }
-    return code == CLI_OK ? print_table(list_stalls(&row->profile, false).table) : code;
+    return code == CLI_OK ? print_table(list_stalls(&row->profile, false)) : code;
 }
 
 static cli_exit report_text(const profile_job *job)
@@ -425,16 +426,16 @@ static json_t *json_row(const void *item)
     const char *spec = *row->spec ? row->spec : NULL, *kernel = *row->kernel ? row->kernel : NULL;
     if (!row->known)
         return json_pack("{s:s?, s:s?, s:s, s:o, s:s?}", "problem", spec, "kernel", kernel,
-                         "verdict", "UNKNOWN", "reason", cli_json_text(row->trouble.reason), "fix",
+                         "verdict", "UNKNOWN", "reason", lab_json_text(row->trouble.reason), "fix",
                          row->trouble.fix);
     const char *limiter = lab_profile_limiter(&row->profile, &blocks);
-    cli_rows gates = list_gates(row, true), stalls = list_stalls(&row->profile, true);
     return json_pack("{s:s?, s:s?, s:o, s:i, s:s, s:b, s:s?, s:i, s:o, s:o, s:o}", "problem", spec,
-                     "kernel", kernel, "entry", cli_json_text(row->profile.kernel), "arch",
+                     "kernel", kernel, "entry", lab_json_text(row->profile.kernel), "arch",
                      row->profile.arch, "verdict", lab_gate_verdict_name(row->verdict),
                      "asynchronous", lab_profile_asynchronous(&row->profile) > 0, "limiter",
                      limiter, "resident_blocks", blocks, "metrics", json_metrics(&row->profile),
-                     "gates", cli_rows_take(&gates), "stalls", cli_rows_take(&stalls));
+                     "gates", lab_listing_take(list_gates(row, true)), "stalls",
+                     lab_listing_take(list_stalls(&row->profile, true)));
 }
 
 /* CLI_FINDING: --gate was given and one fails; CLI_ENVIRONMENT: one is unknown. */

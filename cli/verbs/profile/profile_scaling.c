@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/engine.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "inspect/scaling.h"
 #include "measure/stats.h"
 #include "profile.h"
@@ -260,35 +260,35 @@ static cli_exit judge_axis(scaling_job *job, scaling_axis *axis)
 /* The growth of times, as text or JSON                                       */
 /* -------------------------------------------------------------------------- */
 
-static void add_ratio(cli_rows *rows, const char *head, double ratio)
+static void add_ratio(lab_listing *rows, const char *head, double ratio)
 {
-    cli_row_real(rows, NULL, head, ratio > 0 ? ratio : -1, "%.2fx", ratio);
+    lab_cell_real(rows, NULL, head, ratio > 0 ? ratio : -1, "%.2fx", ratio);
 }
 
-static void add_point(cli_rows *rows, const scaling_axis *axis, size_t index)
+static void add_point(lab_listing *rows, const scaling_axis *axis, size_t index)
 {
     const lab_scale_point *first = &axis->figures[0], *figure = &axis->figures[index];
     const scaling_point *point = &axis->points[index];
     bool timed = figure->seconds > 0;
-    cli_row_text(rows, "problem", NULL, point->spec);
-    cli_row_cell(rows, "axis", "%s", index ? "" : lab_axis_name(axis->axis));
-    cli_row_count(rows, "size", "size", figure->size);
-    cli_row_seconds(rows, "seconds", "time", figure->seconds);
-    cli_row_member(rows, "spread", cli_json_real(timed ? figure->spread : NAN));
-    cli_row_member(rows, "flops", cli_json_real(figure->flops));
-    cli_row_member(rows, "bytes", cli_json_real(figure->bytes));
-    cli_row_member(rows, "blocks", json_integer((json_int_t)figure->blocks));
-    cli_row_member(rows, "capacity", json_integer((json_int_t)figure->capacity));
+    lab_cell_text(rows, "problem", NULL, point->spec);
+    lab_cell_left(rows, "axis", "%s", index ? "" : lab_axis_name(axis->axis));
+    lab_cell_count(rows, "size", "size", figure->size);
+    lab_cell_seconds(rows, "seconds", "time", figure->seconds);
+    lab_cell_json(rows, "spread", cli_json_real(timed ? figure->spread : NAN));
+    lab_cell_json(rows, "flops", cli_json_real(figure->flops));
+    lab_cell_json(rows, "bytes", cli_json_real(figure->bytes));
+    lab_cell_json(rows, "blocks", json_integer((json_int_t)figure->blocks));
+    lab_cell_json(rows, "capacity", json_integer((json_int_t)figure->capacity));
     add_ratio(rows, "growth", figure->seconds / first->seconds);
     add_ratio(rows, "work", lab_scale_work(first, figure));
     add_ratio(rows, "waves", timed ? lab_scale_waves(first, figure) : 0);
-    cli_row_text(rows, "kernel", NULL, *point->kernel ? point->kernel : NULL);
-    cli_row_text(rows, "reason", NULL, *point->reason ? point->reason : NULL);
-    cli_row_cell(rows, "kernel", "%s", timed ? point->kernel : point->reason);
-    cli_row_end(rows);
+    lab_cell_text(rows, "kernel", NULL, *point->kernel ? point->kernel : NULL);
+    lab_cell_text(rows, "reason", NULL, *point->reason ? point->reason : NULL);
+    lab_cell_left(rows, "kernel", "%s", timed ? point->kernel : point->reason);
+    lab_row_end(rows);
 }
 
-static void add_axis(cli_rows *rows, const scaling_axis *axis)
+static void add_axis(lab_listing *rows, const scaling_axis *axis)
 {
     for (size_t i = 0; i < axis->count; i++)
         add_point(rows, axis, i);
@@ -311,17 +311,17 @@ static void print_finding(const scaling_axis *axis)
         printf("\n");
     else
         printf(": %s%s%s: %s\n",
-               cli_style(stdout, it->cause == LAB_SCALE_NOISE ? CLI_WARN : CLI_BAD),
-               lab_scale_cause_name(it->cause), cli_style(stdout, CLI_PLAIN), why);
+               cli_style(stdout, it->cause == LAB_SCALE_NOISE ? LAB_WARN : LAB_BAD),
+               lab_scale_cause_name(it->cause), cli_style(stdout, LAB_PLAIN), why);
 }
 
 static cli_exit print_axes(const char *spec, const scaling_axis *axes, size_t count)
 {
-    cli_rows rows = cli_rows_begin(false);
+    lab_listing rows = cli_rows_begin(false);
     for (size_t i = 0; i < count; i++)
         add_axis(&rows, &axes[i]);
-    printf("%s%s%s\n\n", cli_style(stdout, CLI_BOLD), spec, cli_style(stdout, CLI_PLAIN));
-    cli_exit code = cli_table_print(rows.table);
+    printf("%s%s%s\n\n", cli_style(stdout, LAB_BOLD), spec, cli_style(stdout, LAB_PLAIN));
+    cli_exit code = cli_table_print(rows);
     putchar('\n');
     for (size_t i = 0; i < count; i++)
         print_finding(&axes[i]);
@@ -334,12 +334,12 @@ static json_t *json_axis(const void *item)
     const scaling_axis *axis = item;
     char why[512];
     const lab_scale_finding *it = &axis->finding;
-    cli_rows points = cli_rows_begin(true);
+    lab_listing points = cli_rows_begin(true);
     add_axis(&points, axis);
     lab_scale_explain(it, axis->figures, why, sizeof why);
     return json_pack(
         "{s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "axis", lab_axis_name(axis->axis),
-        "points", cli_rows_take(&points), "cause", lab_scale_cause_name(it->cause), "from",
+        "points", lab_listing_take(points), "cause", lab_scale_cause_name(it->cause), "from",
         (json_int_t)axis->figures[it->from].size, "to", (json_int_t)axis->figures[it->to].size,
         "time_ratio", cli_json_real(it->time), "work_ratio", cli_json_real(it->work), "room_ratio",
         cli_json_real(it->room), "waves_ratio", cli_json_real(it->waves), "why", why);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "bench/engine.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "measure/stats.h"
 #include "profile.h"
 #include "report/format.h"
@@ -118,49 +118,48 @@ static bool summarize(const timeline *line, timeline_summary *summary)
     return true;
 }
 
-static void add_seconds(cli_rows *rows, const char *key, const char *head, double seconds)
+static void add_seconds(lab_listing *rows, const char *key, const char *head, double seconds)
 {
     char text[LAB_FORMAT_SIZE];
-    cli_row_member(rows, key, cli_json_real(seconds));
-    cli_row_cell(rows, head, "%s", lab_format_seconds(seconds < 0 ? 0 : seconds, text));
+    lab_cell_json(rows, key, cli_json_real(seconds));
+    lab_cell_right(rows, head, "%s", lab_format_seconds(seconds < 0 ? 0 : seconds, text));
 }
 
-static void add_call(cli_rows *rows, const timeline *line, int index)
+static void add_call(lab_listing *rows, const timeline *line, int index)
 {
     const heed_call_times *it = &line->times[index];
     const bool apart = !line->host; /* the device has a separate time */
-    cli_row_cell(rows, "call>", "%d", index + 1);
-    add_seconds(rows, "host_start", "begins>", it->host_start);
-    add_seconds(rows, "host_seconds", apart ? "host>" : "call time>",
-                it->host_end - it->host_start);
-    add_seconds(rows, "device_start", apart ? "begins there>" : NULL, it->device_start);
+    lab_cell_right(rows, "call", "%d", index + 1);
+    add_seconds(rows, "host_start", "begins", it->host_start);
+    add_seconds(rows, "host_seconds", apart ? "host" : "call time", it->host_end - it->host_start);
+    add_seconds(rows, "device_start", apart ? "begins there" : NULL, it->device_start);
     add_seconds(rows, "device_seconds", NULL, it->device_end - it->device_start);
     if (index == 0)
-        cli_row_cell(rows, "gap>", "-");
-    add_seconds(rows, "gap_seconds", index == 0 ? NULL : "gap>", gap_before(line, index));
-    add_seconds(rows, NULL, apart ? "device>" : NULL, it->device_end - it->device_start);
-    cli_row_end(rows);
+        lab_cell_right(rows, "gap", "-");
+    add_seconds(rows, "gap_seconds", index == 0 ? NULL : "gap", gap_before(line, index));
+    add_seconds(rows, NULL, apart ? "device" : NULL, it->device_end - it->device_start);
+    lab_row_end(rows);
 }
 
-static cli_rows list_calls(const timeline *line, bool json)
+static lab_listing list_calls(const timeline *line, bool json)
 {
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (int i = 0; i < line->calls; i++)
         add_call(&rows, line, i);
     return rows;
 }
 
-static void add_median(cli_rows *rows, const timeline *line, const timeline_summary *summary)
+static void add_median(lab_listing *rows, const timeline *line, const timeline_summary *summary)
 {
-    lab_table_rule(rows->table);
-    cli_row_cell(rows, "call>", "median");
-    cli_row_cell(rows, "begins>", "%s", "");
-    add_seconds(rows, NULL, "host>", summary->host.p50);
+    lab_listing_rule(rows, NULL);
+    lab_cell_right(rows, "call", "median");
+    lab_cell_right(rows, "begins", "%s", "");
+    add_seconds(rows, NULL, "host", summary->host.p50);
     if (!line->host)
-        cli_row_cell(rows, "begins there>", "%s", "");
-    add_seconds(rows, NULL, "gap>", summary->gap.p50);
-    add_seconds(rows, NULL, line->host ? NULL : "device>", summary->device.p50);
-    cli_row_end(rows);
+        lab_cell_right(rows, "begins there", "%s", "");
+    add_seconds(rows, NULL, "gap", summary->gap.p50);
+    add_seconds(rows, NULL, line->host ? NULL : "device", summary->device.p50);
+    lab_row_end(rows);
 }
 
 /* Prints the conclusions, on an asynchronous device. */
@@ -180,11 +179,11 @@ static void print_verdict(const timeline *line, const timeline_summary *summary)
 
 static cli_exit print_text(const timeline *line, const timeline_summary *summary)
 {
-    cli_rows calls = list_calls(line, false);
+    lab_listing calls = list_calls(line, false);
     add_median(&calls, line, summary);
-    printf("%s%s%s\n%s\n\n", cli_style(stdout, CLI_BOLD), line->spec, cli_style(stdout, CLI_PLAIN),
+    printf("%s%s%s\n%s\n\n", cli_style(stdout, LAB_BOLD), line->spec, cli_style(stdout, LAB_PLAIN),
            line->kernel);
-    cli_exit code = cli_table_print(calls.table);
+    cli_exit code = cli_table_print(calls);
     putchar('\n');
     if (!line->host) {
         print_verdict(line, summary);
@@ -195,12 +194,12 @@ static cli_exit print_text(const timeline *line, const timeline_summary *summary
 
 static json_t *json_line(const timeline *line, const timeline_summary *summary)
 {
-    cli_rows calls = list_calls(line, true);
-    return json_pack(
-        "{s:s, s:s, s:f, s:f, s:f, s:f, s:o, s:o}", "problem", line->spec, "kernel", line->kernel,
-        "host_p50_seconds", summary->host.p50, "gap_p50_seconds", summary->gap.p50,
-        "device_p50_seconds", summary->device.p50, "idle_share", summary->idle, "replay_seconds",
-        line->host ? json_null() : cli_json_real(line->alone), "calls", cli_rows_take(&calls));
+    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:o, s:o}", "problem", line->spec, "kernel",
+                     line->kernel, "host_p50_seconds", summary->host.p50, "gap_p50_seconds",
+                     summary->gap.p50, "device_p50_seconds", summary->device.p50, "idle_share",
+                     summary->idle, "replay_seconds",
+                     line->host ? json_null() : cli_json_real(line->alone), "calls",
+                     lab_listing_take(list_calls(line, true)));
 }
 
 /* -------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ static json_t *json_match(const void *item)
     const report_match *m = item;
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-        cli_json_text(m->name), "outcome", cli_json_text(m->outcome), "reason",
+        lab_json_text(m->name), "outcome", lab_json_text(m->outcome), "reason",
         cli_json_word(m->reason), "method", cli_json_word(m->method), "seconds",
         cli_json_positive(m->seconds), "eager_p50", cli_json_positive(m->eager_p50), "eager_p90",
         cli_json_positive(m->eager_p90), "ratio", cli_json_positive(m->ratio), "low",
@@ -37,9 +37,9 @@ static json_t *json_row(const report_row *row)
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o}",
-        "problem", cli_json_text(row->problem), "label", cli_json_word(row->label), "kernel",
-        cli_json_word(row->kernel), "record", cli_json_text(row->record->path), "outcome",
-        cli_json_text(row->outcome), "reason", cli_json_word(row->reason), "p50",
+        "problem", lab_json_text(row->problem), "label", cli_json_word(row->label), "kernel",
+        cli_json_word(row->kernel), "record", lab_json_text(row->record->path), "outcome",
+        lab_json_text(row->outcome), "reason", cli_json_word(row->reason), "p50",
         cli_json_positive(row->p50), "p90", cli_json_positive(row->p90), "flops_per_second",
         cli_json_positive(row->rate), "share", cli_json_positive(row->share), "share_of",
         row->share > 0 ? json_string(row->share_of) : json_null(), "bound_by",
@@ -52,8 +52,8 @@ static json_t *json_row(const report_row *row)
 static json_t *json_record(const report_record *r)
 {
     return json_pack(
-        "{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "path", cli_json_text(r->path), "time",
-        cli_json_text(r->time), "commit", cli_json_word(r->around.commit), "dirty", r->dirty,
+        "{s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "path", lab_json_text(r->path), "time",
+        lab_json_text(r->time), "commit", cli_json_word(r->around.commit), "dirty", r->dirty,
         "heed", cli_json_word(r->around.heed), "build", cli_json_word(r->around.build), "manifest",
         cli_json_word(r->around.manifest), "parts",
         r->manifest ? json_deep_copy(json_object_get(r->manifest, "parts")) : json_null());
@@ -72,7 +72,7 @@ static json_t *json_set(const void *item)
         json_object_set_new(means, set->rivals[i],
                             cli_json_real(report_geomean(set, set->rivals[i])));
     return json_pack("{s:o, s:o, s:o, s:b, s:b, s:b, s:I, s:o, s:o, s:o}", "device",
-                     cli_json_text(r->device.name), "features", cli_json_word(r->around.features),
+                     lab_json_text(r->device.name), "features", cli_json_word(r->around.features),
                      "host", cli_json_word(r->around.cpu), "cold", r->cold, "replay", r->replay,
                      "behind", r->behind, "threads", (json_int_t)r->threads, "records", records,
                      "geometric_means", means, "rows", rows);
@@ -83,21 +83,11 @@ static json_t *json_set(const void *item)
 static json_t *json_pair(const void *item)
 {
     const report_pair *pair = item;
-    json_t *rows = json_array();
-    for (size_t i = 0; i < pair->after->row_count; i++) {
-        const report_row *after = pair->after->rows[i];
-        const report_row *before = report_row_find(pair->before, after);
-        if (before)
-            rows = cli_json_append(rows, json_pack("{s:o, s:o, s:o, s:o, s:o}", "problem",
-                                                   cli_json_text(after->problem), "label",
-                                                   cli_json_word(after->label), "before",
-                                                   cli_json_real(before->p50), "after",
-                                                   cli_json_real(after->p50), "before_over_after",
-                                                   cli_json_real(before->p50 / after->p50)));
-    }
-    return json_pack("{s:o, s:o, s:n, s:o}", "before",
-                     cli_json_text(report_newest(pair->before)->path), "after",
-                     cli_json_text(report_newest(pair->after)->path), "verdict", "rows", rows);
+    lab_listing rows = lab_listing_begin(LAB_LIST_JSON);
+    report_history_rows(&rows, pair);
+    return json_pack(
+        "{s:o, s:o, s:n, s:o}", "before", lab_json_text(report_newest(pair->before)->path), "after",
+        lab_json_text(report_newest(pair->after)->path), "verdict", "rows", lab_listing_take(rows));
 }
 
 static json_t *json_history(const report_records *records)
@@ -146,7 +136,7 @@ static json_t *json_board(const lab_final_board *board)
     for (size_t i = 0; i < board->count; i++)
         if (lab_final_ranked(&board->trials[i]) || board->trials[i].leads)
             trials = cli_json_append(trials, json_trial(&board->trials[i]));
-    return json_pack("{s:o, s:b, s:I, s:o, s:o, s:o}", "path", cli_json_text(board->path), "exists",
+    return json_pack("{s:o, s:b, s:I, s:o, s:o, s:o}", "path", lab_json_text(board->path), "exists",
                      board->there, "trials", (json_int_t)board->count, "verdicts",
                      json_counts(board, false), "trusted", json_counts(board, true), "ranked",
                      trials);

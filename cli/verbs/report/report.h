@@ -10,7 +10,6 @@
 #include "cli/verbs/board/board.h"
 #include "field.h"
 #include "final/final.h"
-#include "report/html.h"
 
 /* -------------------------------------------------------------------------- */
 /* report_read.c: one record                                                  */
@@ -171,14 +170,15 @@ double report_geomean(const report_set *set, const char *rival);
 #define REPORT_MEAN_SIZE 64
 const char *report_mean(const report_set *set, const char *rival, char text[REPORT_MEAN_SIZE]);
 
-/* Each adds a cell: a time, "-" for none; a rate in the unit of its column; a 99 % interval, in
- * which @high is 0 for none. */
-void report_add_time(lab_page *page, double seconds);
-void report_add_rate(lab_page *page, double rate);
-void report_add_interval(lab_page *page, double low, double high);
+/* report_add_rate() adds a cell with a rate in the unit of its column; "-" for none. */
+void report_add_rate(lab_listing *rows, const char *head, double rate);
+
+/* report_interval() returns a 99 % interval as text, "none" if @high is 0. */
+#define REPORT_INTERVAL_SIZE 64
+const char *report_interval(double low, double high, char text[REPORT_INTERVAL_SIZE]);
 
 /* report_verdict_style() returns the style of a verdict such as "FASTER"; plain for NULL. */
-lab_page_style report_verdict_style(const char *verdict);
+lab_style report_verdict_style(const char *verdict);
 
 /* report_doubt() returns "unverified" or "untrusted" for an output with @error, NULL for a good
  * one. */
@@ -196,6 +196,10 @@ typedef struct report_pair {
     const report_set *before, *after;
 } report_pair;
 size_t report_history_pairs(const report_records *records, report_pair *pairs);
+
+/* report_history_rows() adds a row for each problem that both sets have, for JSON or a page.
+ * Returns the geometric mean of the times before over those after. */
+double report_history_rows(lab_listing *rows, const report_pair *pair);
 
 /* report_row_find() returns the row of @set for the same problem and values as @row, or NULL; NULL
  * also if one of the two has no figure. */

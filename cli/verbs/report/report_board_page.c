@@ -23,21 +23,22 @@ size_t report_count_trusted(const lab_final_board *board, const char *word)
 
 static void print_verdicts(lab_page *page, const lab_final_board *board)
 {
-    lab_page_columns(page, "verdict|trials>|meaning");
+    lab_listing rows = lab_listing_in(page);
     for (int v = 0; v <= LAB_RECORD_VERDICTS; v++) {
         size_t count = 0;
         for (size_t i = 0; i < board->count; i++)
             count += lab_record_verdict_find(board->trials[i].row.verdict) == (lab_record_verdict)v;
         if (count == 0)
             continue;
-        lab_table_cell(page->table, "%s", lab_record_verdict_name((lab_record_verdict)v));
-        lab_table_cell(page->table, "%zu", count);
-        lab_table_cell(page->table, "%s",
-                       v < LAB_RECORD_VERDICTS ? lab_record_verdict_meaning((lab_record_verdict)v)
-                                               : "a word of a newer heed");
+        lab_cell_left(&rows, "verdict", "%s", lab_record_verdict_name((lab_record_verdict)v));
+        lab_cell_count(&rows, NULL, "trials", (int64_t)count);
+        lab_cell_left(&rows, "meaning", "%s",
+                      v < LAB_RECORD_VERDICTS ? lab_record_verdict_meaning((lab_record_verdict)v)
+                                              : "a word of a newer heed");
+        lab_row_end(&rows);
     }
     lab_page_heading(page, 3, "Verdicts of all trials");
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 static void print_trust(lab_page *page, const lab_final_board *board)
@@ -84,21 +85,21 @@ static void print_trust(lab_page *page, const lab_final_board *board)
 /* ---- Leaders ---- */
 
 /* Adds the fastest rival, and its time over the leader's. */
-static void add_comparison(lab_page *page, const lab_record_row *row)
+static void add_comparison(lab_listing *rows, const lab_record_row *row)
 {
     bool known = row->against && row->ratio > 0;
-    const char *verdict = row->compared ? row->compared : "";
-    lab_page_known(page, known, "%s %.2fx", known ? row->against : "", row->ratio);
+    const char *verdict = known && row->compared ? row->compared : "";
+    lab_cell_real(rows, NULL, "rival/heed", known ? row->ratio : -1, "%s %.2fx", row->against,
+                  row->ratio);
+    lab_cell_style(rows, report_verdict_style(verdict));
     if (known && row->high > row->low)
-        lab_page_cell(page, report_verdict_style(verdict), "%.3f to %.3f %s", row->low, row->high,
-                      verdict);
+        lab_cell_left(rows, "99 % interval", "%.3f to %.3f %s", row->low, row->high, verdict);
     else
-        lab_page_cell(page, report_verdict_style(known ? verdict : NULL), "%s",
-                      known ? verdict : "");
+        lab_cell_left(rows, "99 % interval", "%s", verdict);
 }
 
 /* Adds the share from the board, else from the known ceilings of the device. */
-static void add_share(lab_page *page, const lab_record_row *row)
+static void add_share(lab_listing *rows, const lab_record_row *row)
 {
     const lab_final_place place = { row->device, row->features, row->threads,
                                     strcmp(row->timing, "cold") == 0 };
@@ -107,52 +108,49 @@ static void add_share(lab_page *page, const lab_record_row *row)
     double share = row->of_roofline > 0 ? row->of_roofline
                    : known              ? limit.seconds / row->seconds
                                         : 0;
-    lab_page_known(page, share > 0, "%.0f %%", 100 * share);
-    lab_page_known(page, known, "%s", known ? limit.binds : "");
+    lab_cell_real(rows, NULL, "of limit", share > 0 ? share : -1, "%.0f %%", 100 * share);
+    lab_cell_text(rows, NULL, "bound by", known ? limit.binds : NULL);
 }
 
-static void add_leader(lab_page *page, const lab_final_trial *trial)
+static void add_leader(lab_listing *rows, const lab_final_trial *trial)
 {
-    char text[LAB_FORMAT_SIZE], name[LAB_FINAL_NAME];
+    char name[LAB_FINAL_NAME];
     const lab_record_row *row = &trial->row;
-    double rate = row->rate * (strcmp(row->backend, "cpu") == 0 ? 1e-9 : 1e-12);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%lld", (long long)row->trial);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->timing);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s%s%s", lab_final_name(trial, name),
+    bool cpu = strcmp(row->backend, "cpu") == 0;
+    lab_cell_count(rows, NULL, "trial", row->trial);
+    lab_cell_left(rows, "problem", "%s, %s", row->problem, row->timing);
+    lab_cell_left(rows, "kernel", "%s%s%s", lab_final_name(trial, name),
                   row->foreign ? ", a source of its own" : "", row->promoted ? " *" : "");
-    lab_page_cell(page, LAB_PAGE_BOLD, "%s", report_time(row->seconds, text));
-    report_add_rate(page, rate);
-    add_share(page, row);
-    add_comparison(page, row);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
+    lab_cell_style(rows, LAB_BOLD);
+    lab_cell_seconds(rows, NULL, "time", row->seconds);
+    report_add_rate(rows, cpu ? "GFLOP/s" : "TFLOP/s", row->rate * (cpu ? 1e-9 : 1e-12));
+    add_share(rows, row);
+    add_comparison(rows, row);
+    lab_cell_left(rows, "commit", "%.12s%s", row->commit ? row->commit : "-",
                   row->dirty ? "+" : "");
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%.10s", row->ended);
-    lab_page_cell(page, strcmp(row->trusted, "yes") == 0 ? LAB_PAGE_GOOD : LAB_PAGE_WARN, "%s",
-                  row->trusted);
+    lab_cell_left(rows, "date", "%.10s", row->ended);
+    lab_cell_styled(rows, NULL, "trusted", strcmp(row->trusted, "yes") == 0 ? LAB_GOOD : LAB_WARN,
+                    row->trusted);
+    lab_row_end(rows);
 }
 
 static void print_leaders(lab_page *page, const lab_final_trial *trials, size_t count)
 {
-    bool cpu = strcmp(trials->row.backend, "cpu") == 0;
-    size_t leaders = 0;
+    lab_listing rows = lab_listing_in(page);
     for (size_t i = 0; i < count; i++)
-        leaders += trials[i].leads;
-    if (leaders == 0) {
+        if (trials[i].leads)
+            add_leader(&rows, &trials[i]);
+    if (!rows.some) {
+        lab_listing_free(&rows);
         lab_page_paragraph(page, "There is no leader: no trial was right, timed and confirmed.");
         return;
     }
-    lab_page_columns(page, "trial>|problem|kernel|time>");
-    lab_page_column(page, cpu ? "GFLOP/s" : "TFLOP/s", LAB_RIGHT);
-    lab_page_columns(page, "of limit>|bound by|rival/heed>|99 % interval|commit|date|trusted");
-    for (size_t i = 0; i < count; i++)
-        if (trials[i].leads)
-            add_leader(page, &trials[i]);
     lab_page_paragraph(page, "The leaders. rival/heed: how many times as long the fastest rival "
                              "took in the same run; *: promoted after a comparison side by side; "
                              "of limit: as the board has it, else by ceilings that were measured "
                              "on this machine or by the data sheet of the device. Times of "
                              "different days are history.");
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 /* ---- History ---- */
@@ -242,24 +240,25 @@ static void draw_history(lab_page *page, const lab_final_trial *trials, size_t c
 static void print_front(lab_page *page, const lab_final_trial *trials, size_t count)
 {
     char name[LAB_FINAL_NAME];
-    lab_page_columns(page, "problem|kernel|trial>|time>|registers>|shared bytes>|spilled bytes>");
+    lab_listing rows = lab_listing_in(page);
     for (size_t i = 0; i < count; i++) {
         const lab_final_trial *trial = &trials[i];
-        const int64_t facts[] = { trial->registers, trial->shared, trial->spills };
         if (!trial->front)
             continue;
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", trial->row.problem, trial->row.timing);
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", lab_final_name(trial, name));
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%lld", (long long)trial->row.trial);
-        report_add_time(page, trial->row.seconds);
-        for (size_t f = 0; f < sizeof facts / sizeof *facts; f++)
-            lab_page_known(page, facts[f] >= 0, "%lld", (long long)facts[f]);
+        lab_cell_left(&rows, "problem", "%s, %s", trial->row.problem, trial->row.timing);
+        lab_cell_text(&rows, NULL, "kernel", lab_final_name(trial, name));
+        lab_cell_count(&rows, NULL, "trial", trial->row.trial);
+        lab_cell_seconds(&rows, NULL, "time", trial->row.seconds);
+        lab_cell_count(&rows, NULL, "registers", trial->registers);
+        lab_cell_count(&rows, NULL, "shared bytes", trial->shared);
+        lab_cell_count(&rows, NULL, "spilled bytes", trial->spills);
+        lab_row_end(&rows);
     }
     lab_page_heading(page, 3, "The Pareto front");
     lab_page_paragraph(page, "The trials of each problem that no other one dominates: none is at "
                              "least as good in time, registers and shared memory and better in "
                              "one of them.");
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 /* ---- The section ---- */

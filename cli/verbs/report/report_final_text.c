@@ -8,28 +8,30 @@
 #include "report/diff.h"
 #include "report_final.h"
 
-static void add_text(lab_page *page, const char *text)
+static const char *known(const char *text)
 {
-    lab_page_known(page, text && *text, "%s", text);
+    return text && *text ? text : NULL;
 }
 
 /* Adds ratio, interval and verdict. */
-static void add_side(lab_page *page, const lab_final_side *side)
+static void add_side(lab_listing *rows, const char *head, const lab_final_side *side)
 {
-    if (!*side->name) {
-        for (int i = 0; i < 3; i++)
-            add_text(page, NULL);
-        return;
-    }
-    lab_page_cell(page, LAB_PAGE_BOLD, "%.2fx", side->ratio);
-    report_add_interval(page, side->low, side->high);
-    lab_page_cell(page, report_verdict_style(side->verdict), "%s", side->verdict);
+    char text[REPORT_INTERVAL_SIZE];
+    bool some = *side->name != '\0';
+    lab_cell_style(rows, LAB_BOLD);
+    lab_cell_real(rows, NULL, head, some ? side->ratio : -1, "%.2fx", side->ratio);
+    lab_cell_style(rows, !some ? LAB_FAINT : side->high > 0 ? LAB_PLAIN : LAB_WARN);
+    lab_cell_right(rows, "99 % interval", "%s",
+                   some ? report_interval(side->low, side->high, text) : "-");
+    lab_cell_styled(rows, NULL, "heed is", report_verdict_style(side->verdict),
+                    some ? side->verdict : NULL);
 }
 
-static void add_share(lab_page *page, const report_final_row *row)
+static void add_share(lab_listing *rows, const report_final_row *row)
 {
-    lab_page_known(page, row->share > 0, "%.*f %%", row->share < 0.0995 ? 1 : 0, 100 * row->share);
-    add_text(page, row->binds);
+    lab_cell_real(rows, NULL, "of limit", row->share > 0 ? row->share : -1, "%.*f %%",
+                  row->share < 0.0995 ? 1 : 0, 100 * row->share);
+    lab_cell_text(rows, NULL, "bound by", known(row->binds));
 }
 
 /* ---- Results ---- */
@@ -45,18 +47,19 @@ static size_t end_of_device(const report_final *final, size_t begin)
     return end;
 }
 
-static void add_result(lab_page *page, const report_final_row *row)
+static void add_result(lab_listing *rows, const report_final_row *row)
 {
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->place.cold ? "cold" : "hot");
-    add_text(page, row->sdpa.name);
-    report_add_time(page, row->sdpa.p50);
-    report_add_time(page, row->sdpa.p90);
-    report_add_time(page, row->p50);
-    report_add_time(page, row->p90);
-    add_side(page, &row->sdpa);
-    add_share(page, row);
-    add_text(page, row->gates);
-    add_text(page, row->from);
+    lab_cell_left(rows, "problem", "%s, %s", row->problem, row->place.cold ? "cold" : "hot");
+    lab_cell_text(rows, NULL, "SDPA", known(row->sdpa.name));
+    lab_cell_seconds(rows, NULL, "SDPA p50", row->sdpa.p50);
+    lab_cell_seconds(rows, NULL, "SDPA p90", row->sdpa.p90);
+    lab_cell_seconds(rows, NULL, "heed p50", row->p50);
+    lab_cell_seconds(rows, NULL, "heed p90", row->p90);
+    add_side(rows, "speed-up", &row->sdpa);
+    add_share(rows, row);
+    lab_cell_text(rows, NULL, "gates", known(row->gates));
+    lab_cell_text(rows, NULL, "from", known(row->from));
+    lab_row_end(rows);
 }
 
 typedef bool lacks_fn(const report_final_row *row);
@@ -126,11 +129,10 @@ static void print_results(lab_page *page, const report_final_row *rows, size_t c
 {
     lab_page_heading(page, 3, "%s: %s", rows->place.device,
                      rows->trial ? "leaders of the board" : "records");
-    lab_page_columns(page, "problem|SDPA|SDPA p50>|SDPA p90>|heed p50>|heed p90>|speed-up>|"
-                           "99 % interval>|heed is|of limit>|bound by|gates|from");
+    lab_listing list = lab_listing_in(page);
     for (size_t i = 0; i < count; i++)
-        add_result(page, &rows[i]);
-    lab_page_table(page);
+        add_result(&list, &rows[i]);
+    lab_listing_print(&list, NULL);
 }
 
 void report_final_results(lab_page *page, const report_final *final)
@@ -158,31 +160,31 @@ void report_final_results(lab_page *page, const report_final *final)
 
 /* ---- The leaderboard ---- */
 
-static void add_leader(lab_page *page, const report_final_row *row)
+static void add_leader(lab_listing *rows, const report_final_row *row)
 {
     const lab_final_side *side = *row->sdpa.name ? &row->sdpa : &row->other;
-    add_text(page, row->from + strlen("trial "));
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s, %s", row->problem, row->place.cold ? "cold" : "hot");
-    add_text(page, row->kernel);
-    report_add_time(page, row->p50);
-    add_share(page, row);
-    add_text(page, side->name);
-    add_side(page, side);
-    add_text(page, row->gates);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%.12s%s", row->commit ? row->commit : "-",
+    lab_cell_text(rows, NULL, "trial", known(row->from + strlen("trial ")));
+    lab_cell_left(rows, "problem", "%s, %s", row->problem, row->place.cold ? "cold" : "hot");
+    lab_cell_text(rows, NULL, "kernel", known(row->kernel));
+    lab_cell_seconds(rows, NULL, "heed p50", row->p50);
+    add_share(rows, row);
+    lab_cell_text(rows, NULL, "beside", known(side->name));
+    add_side(rows, "its time/heed's", side);
+    lab_cell_text(rows, NULL, "gates", known(row->gates));
+    lab_cell_left(rows, "commit", "%.12s%s", row->commit ? row->commit : "-",
                   row->dirty ? "+" : "");
-    add_text(page, row->trusted);
+    lab_cell_text(rows, NULL, "trusted", known(row->trusted));
+    lab_row_end(rows);
 }
 
 /* Prints the rows of one device. */
 static void print_leaders(lab_page *page, const report_final_row *rows, size_t count)
 {
     lab_page_heading(page, 3, "%s", rows->place.device);
-    lab_page_columns(page, "trial|problem|kernel|heed p50>|of limit>|bound by|beside|its time/"
-                           "heed's>|99 % interval>|heed is|gates|commit|trusted");
+    lab_listing list = lab_listing_in(page);
     for (size_t i = 0; i < count; i++)
-        add_leader(page, &rows[i]);
-    lab_page_table(page);
+        add_leader(&list, &rows[i]);
+    lab_listing_print(&list, NULL);
 }
 
 void report_final_leaders(lab_page *page, const report_final *final)
@@ -248,17 +250,25 @@ void report_final_change(lab_page *page, const report_final *final)
 
 /* ---- Commands ---- */
 
+static void add_command(lab_listing *rows, const report_final_row *row)
+{
+    lab_cell_text(rows, NULL, "figure of", known(row->from));
+    lab_cell_text(rows, NULL, "problem", known(row->problem));
+    lab_cell_text(rows, NULL, "command", known(row->command));
+}
+
 void report_final_commands(lab_page *page, const report_final *final)
 {
     lab_page_heading(page, 2, "Commands that repeat each figure");
     lab_page_paragraph(page, "Each command times the kernel again on the same kind of device, in "
                              "turns with the rivals there. 'heed gate' builds a source from the "
                              "board, and times it in turns with heed's plan of today.");
-    lab_page_columns(page, "figure of|problem|command");
+    lab_listing rows = lab_listing_in(page);
+    add_command(&rows, &(report_final_row){ .problem = "" });
+    lab_listing_heads(&rows); /* also without rows */
     for (size_t i = 0; i < final->row_count; i++) {
-        add_text(page, final->rows[i].from);
-        add_text(page, final->rows[i].problem);
-        add_text(page, final->rows[i].command);
+        add_command(&rows, &final->rows[i]);
+        lab_row_end(&rows);
     }
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }

@@ -51,62 +51,61 @@ size_t report_history_pairs(const report_records *records, report_pair *pairs)
 
 /* ---- The table ---- */
 
-static void add_ratio(lab_page *page, const report_row *row, const char *rival)
+static void add_ratio(lab_listing *rows, const char *head, const report_match *match)
 {
-    const report_match *match = report_match_of(row, rival);
-    lab_page_known(page, match, "%.2fx", match ? match->ratio : 0);
+    lab_cell_real(rows, NULL, head, match ? match->ratio : -1, "%.2fx", match ? match->ratio : 0);
 }
 
-static void add_row(lab_page *page, const report_pair *pair, const report_row *before,
+static void add_row(lab_listing *rows, const report_pair *pair, const report_row *before,
                     const report_row *after)
 {
-    char label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_label(after, label));
-    report_add_time(page, before->p50);
-    report_add_time(page, after->p50);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%.2fx", before->p50 / after->p50);
-    for (size_t i = 0; i < pair->after->rival_count; i++)
-        if (report_has_rival(pair->before, pair->after->rivals[i])) {
-            add_ratio(page, before, pair->after->rivals[i]);
-            add_ratio(page, after, pair->after->rivals[i]);
-        }
-}
-
-static void add_columns(lab_page *page, const report_pair *pair)
-{
-    char head[160];
-    lab_page_columns(page, "problem|before>|after>|before/after>");
+    char label[REPORT_LABEL_SIZE], head[160];
+    double ratio = before->p50 / after->p50;
+    lab_cell_text(rows, "problem", NULL, after->problem);
+    lab_cell_json(rows, "label", cli_json_word(after->label));
+    lab_cell_left(rows, "problem", "%s", report_label(after, label));
+    lab_cell_seconds(rows, "before", "before", before->p50);
+    lab_cell_seconds(rows, "after", "after", after->p50);
+    lab_cell_real(rows, "before_over_after", "before/after", ratio, "%.2fx", ratio);
     for (size_t i = 0; i < pair->after->rival_count; i++) {
         const char *name = pair->after->rivals[i];
         if (!report_has_rival(pair->before, name))
             continue;
         snprintf(head, sizeof head, "%.100s/heed before", name);
-        lab_page_column(page, head, LAB_RIGHT);
-        lab_page_column(page, "after", LAB_RIGHT);
+        add_ratio(rows, head, report_match_of(before, name));
+        add_ratio(rows, "after", report_match_of(after, name));
     }
+    lab_row_end(rows);
 }
 
-static void print_table(lab_page *page, const report_pair *pair)
+double report_history_rows(lab_listing *rows, const report_pair *pair)
 {
     double logs = 0;
     size_t count = 0;
-    add_columns(page, pair);
     for (size_t i = 0; i < pair->after->row_count; i++) {
         const report_row *after = pair->after->rows[i];
         const report_row *before = report_row_find(pair->before, after);
         if (!before)
             continue;
-        add_row(page, pair, before, after);
+        add_row(rows, pair, before, after);
         logs += log(before->p50 / after->p50);
         count++;
     }
-    lab_table_rule(page->table);
-    lab_page_cell(page, LAB_PAGE_BOLD, "geometric mean");
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
-    lab_page_cell(page, LAB_PAGE_BOLD, "%.2fx", exp(logs / (double)count));
-    lab_table_row_end(page->table);
-    lab_page_table(page);
+    return exp(logs / (double)count);
+}
+
+static void print_table(lab_page *page, const report_pair *pair)
+{
+    lab_listing rows = lab_listing_in(page);
+    double mean = report_history_rows(&rows, pair);
+    lab_listing_rule(&rows, NULL);
+    lab_cell_styled(&rows, NULL, "problem", LAB_BOLD, "geometric mean");
+    lab_cell_left(&rows, "before", "%s", "");
+    lab_cell_left(&rows, "after", "%s", "");
+    lab_cell_style(&rows, LAB_BOLD);
+    lab_cell_right(&rows, "before/after", "%.2fx", mean);
+    lab_row_end(&rows);
+    lab_listing_print(&rows, NULL);
 }
 
 /* ---- The drawing ---- */

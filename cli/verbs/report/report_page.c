@@ -104,7 +104,7 @@ static void print_manifest(lab_page *page, const report_record *r)
 {
     const char *name;
     json_t *part;
-    lab_page_columns(page, "software|version|file|SHA-256");
+    lab_listing rows = lab_listing_in(page);
     lab_page_heading(page, 3, "Software");
     lab_page_paragraph(page, "The manifest of %s; 'heed doctor --check' says what differs today.",
                        r->path);
@@ -113,12 +113,13 @@ static void print_manifest(lab_page *page, const report_record *r)
         const char *version = json_string_value(json_object_get(part, "version"));
         const char *file = json_string_value(json_object_get(part, "file"));
         const char *sha = json_string_value(json_object_get(part, "sha256"));
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", name);
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", version ? version : "");
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", file ? file : "");
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%.12s", sha ? sha : "");
+        lab_cell_text(&rows, NULL, "software", name);
+        lab_cell_left(&rows, "version", "%s", version ? version : "");
+        lab_cell_left(&rows, "file", "%s", file ? file : "");
+        lab_cell_left(&rows, "SHA-256", "%.12s", sha ? sha : "");
+        lab_row_end(&rows);
     }
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 /* ---- The state during the measurement ---- */

@@ -66,81 +66,79 @@ const char *report_mean(const report_set *set, const char *rival, char text[REPO
     return text;
 }
 
-static void add_mean(lab_page *page, const report_set *set, const char *rival)
+static void add_mean(lab_listing *rows, const char *head, const report_set *set, const char *rival)
 {
     char text[REPORT_MEAN_SIZE];
-    lab_page_cell(page, LAB_PAGE_BOLD, "%s", report_mean(set, rival, text));
+    lab_cell_style(rows, LAB_BOLD);
+    lab_cell_right(rows, head, "%s", report_mean(set, rival, text));
 }
 
-static void add_count(lab_page *page, lab_page_style style, size_t count)
+static void add_count(lab_listing *rows, const char *head, lab_style style, size_t count)
 {
-    lab_page_cell(page, count ? style : LAB_PAGE_PLAIN, "%zu", count);
+    lab_cell_style(rows, count ? style : LAB_PLAIN);
+    lab_cell_count(rows, NULL, head, (int64_t)count);
 }
 
 static void print_tallies(lab_page *page, const report_set *set)
 {
-    lab_page_columns(page, "rival|problems>|heed is faster>|slower>|equivalent>|ambiguous>|"
-                           "no figure>|geometric mean>|least>|most>");
+    lab_listing rows = lab_listing_in(page);
     for (size_t i = 0; i < set->rival_count; i++) {
         const tally t = tally_of(set, set->rivals[i]);
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", set->rivals[i]);
-        add_count(page, LAB_PAGE_PLAIN, t.compared);
-        add_count(page, LAB_PAGE_GOOD, t.faster);
-        add_count(page, LAB_PAGE_BAD, t.slower);
-        add_count(page, LAB_PAGE_PLAIN, t.equivalent);
-        add_count(page, LAB_PAGE_WARN, t.ambiguous);
-        add_count(page, LAB_PAGE_PLAIN, t.missing);
-        add_mean(page, set, set->rivals[i]);
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%.2fx", t.least);
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%.2fx", t.most);
+        lab_cell_text(&rows, NULL, "rival", set->rivals[i]);
+        add_count(&rows, "problems", LAB_PLAIN, t.compared);
+        add_count(&rows, "heed is faster", LAB_GOOD, t.faster);
+        add_count(&rows, "slower", LAB_BAD, t.slower);
+        add_count(&rows, "equivalent", LAB_PLAIN, t.equivalent);
+        add_count(&rows, "ambiguous", LAB_WARN, t.ambiguous);
+        add_count(&rows, "no figure", LAB_PLAIN, t.missing);
+        add_mean(&rows, "geometric mean", set, set->rivals[i]);
+        lab_cell_right(&rows, "least", "%.2fx", t.least);
+        lab_cell_right(&rows, "most", "%.2fx", t.most);
+        lab_row_end(&rows);
     }
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 /* ---- A line for each problem ---- */
 
-/* GPUs are counted in TFLOP/s, CPUs in GFLOP/s. */
-static double unit_of(const report_set *set)
+/* Adds a rate: GPUs are counted in TFLOP/s, CPUs in GFLOP/s. */
+static void add_rate(lab_listing *rows, const report_set *set, double rate)
 {
-    return report_newest(set)->replay ? 1e12 : 1e9;
+    bool replay = report_newest(set)->replay;
+    report_add_rate(rows, replay ? "TFLOP/s" : "GFLOP/s", rate / (replay ? 1e12 : 1e9));
 }
 
-void report_add_rate(lab_page *page, double rate)
-{
-    char text[LAB_FORMAT_SIZE];
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", lab_format_rate(rate, text));
-}
-
-void report_add_time(lab_page *page, double seconds)
+void report_add_rate(lab_listing *rows, const char *head, double rate)
 {
     char text[LAB_FORMAT_SIZE];
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_time(seconds, text));
+    lab_cell_right(rows, head, "%s", lab_format_rate(rate, text));
 }
 
-void report_add_interval(lab_page *page, double low, double high)
+const char *report_interval(double low, double high, char text[REPORT_INTERVAL_SIZE])
 {
     int decimals = high < 9.9995 ? 3 : 1;
     if (high > 0)
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%.*f to %.*f", decimals, low, decimals, high);
-    else
-        lab_page_cell(page, LAB_PAGE_WARN, "none");
+        snprintf(text, REPORT_INTERVAL_SIZE, "%.*f to %.*f", decimals, low, decimals, high);
+    return high > 0 ? text : "none";
 }
 
-static void add_share(lab_page *page, double share)
+/* Adds the share of the limit, and the unit that binds. */
+static void add_share(lab_listing *rows, double share, const char *bound_by)
 {
+    char text[32] = "-";
     if (share > 0)
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%.0f %%", 100 * share);
-    else
-        lab_page_cell(page, LAB_PAGE_PLAIN, "-");
+        snprintf(text, sizeof text, "%.0f %%", 100 * share);
+    lab_cell_right(rows, "of limit", "%s", text);
+    lab_cell_left(rows, "bound by", "%s", bound_by ? bound_by : "-");
 }
 
-lab_page_style report_verdict_style(const char *verdict)
+lab_style report_verdict_style(const char *verdict)
 {
-    return !verdict                            ? LAB_PAGE_PLAIN
-           : strcmp(verdict, "FASTER") == 0    ? LAB_PAGE_GOOD
-           : strcmp(verdict, "SLOWER") == 0    ? LAB_PAGE_BAD
-           : strcmp(verdict, "AMBIGUOUS") == 0 ? LAB_PAGE_WARN
-                                               : LAB_PAGE_PLAIN;
+    return !verdict                            ? LAB_PLAIN
+           : strcmp(verdict, "FASTER") == 0    ? LAB_GOOD
+           : strcmp(verdict, "SLOWER") == 0    ? LAB_BAD
+           : strcmp(verdict, "AMBIGUOUS") == 0 ? LAB_WARN
+                                               : LAB_PLAIN;
 }
 
 /* The sign of the short table of `heed bench`. */
@@ -152,51 +150,41 @@ static char verdict_sign(const char *verdict)
                                                 : '?';
 }
 
-static void add_ratio(lab_page *page, const report_match *match)
+static void add_ratio(lab_listing *rows, const char *rival, const report_match *match)
 {
-    if (match)
-        lab_page_cell(page, report_verdict_style(match->verdict), "%.2fx %c", match->ratio,
-                      verdict_sign(match->verdict));
-    else
-        lab_page_cell(page, LAB_PAGE_FAINT, "-");
+    lab_cell_style(rows, report_verdict_style(match ? match->verdict : NULL));
+    lab_cell_real(rows, NULL, rival, match ? match->ratio : -1, "%.2fx %c",
+                  match ? match->ratio : 0, match ? verdict_sign(match->verdict) : ' ');
 }
 
-static void add_problem(lab_page *page, const report_set *set, const report_row *row)
+static void add_problem(lab_listing *rows, const report_set *set, const report_row *row)
 {
-    char label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_label(row, label));
-    if (!row->ok) {
-        lab_page_cell(page, LAB_PAGE_BAD, "%s", row->outcome);
-        lab_table_row_end(page->table);
-        return;
-    }
-    report_add_time(page, row->p50);
-    report_add_rate(page, row->rate / unit_of(set));
-    add_share(page, row->share);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
+    char label[REPORT_LABEL_SIZE], time[LAB_FORMAT_SIZE];
+    lab_cell_left(rows, "problem", "%s", report_label(row, label));
+    lab_cell_style(rows, row->ok ? LAB_PLAIN : LAB_BAD);
+    lab_cell_right(rows, "heed", "%s", row->ok ? report_time(row->p50, time) : row->outcome);
+    lab_cell_blank(rows, !row->ok);
+    add_rate(rows, set, row->rate);
+    add_share(rows, row->share, row->bound_by);
     for (size_t i = 0; i < set->rival_count; i++)
-        add_ratio(page, report_match_of(row, set->rivals[i]));
+        add_ratio(rows, set->rivals[i], report_match_of(row, set->rivals[i]));
+    lab_row_end(rows);
 }
 
 static void print_problems(lab_page *page, const report_set *set)
 {
-    bool replay = report_newest(set)->replay;
-    lab_page_columns(page, "problem|heed>");
-    lab_page_column(page, replay ? "TFLOP/s" : "GFLOP/s", LAB_RIGHT);
-    lab_page_columns(page, "of limit>|bound by");
-    for (size_t i = 0; i < set->rival_count; i++)
-        lab_page_column(page, set->rivals[i], LAB_RIGHT);
+    lab_listing rows = lab_listing_in(page);
     for (size_t i = 0; i < set->row_count; i++)
-        add_problem(page, set, set->rows[i]);
+        add_problem(&rows, set, set->rows[i]);
     if (set->rival_count > 0) {
-        lab_table_rule(page->table);
-        lab_page_cell(page, LAB_PAGE_BOLD, "geometric mean");
+        lab_listing_rule(&rows, NULL);
+        lab_cell_styled(&rows, NULL, "problem", LAB_BOLD, "geometric mean");
         for (int i = 0; i < 4; i++)
-            lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+            lab_cell_left(&rows, "", "%s", "");
         for (size_t i = 0; i < set->rival_count; i++)
-            add_mean(page, set, set->rivals[i]);
+            add_mean(&rows, set->rivals[i], set, set->rivals[i]);
     }
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 void report_summary(lab_page *page, const report_set *set)
@@ -215,81 +203,77 @@ void report_summary(lab_page *page, const report_set *set)
 /* ---- Every figure ---- */
 
 /* Adds the name, and whether the output can be trusted. */
-static void add_name(lab_page *page, const char *name, const char *method, double error)
+static void add_name(lab_listing *rows, const char *name, const char *method, double error)
 {
     const char *doubt = report_doubt(error);
-    lab_page_cell(page, doubt ? LAB_PAGE_WARN : LAB_PAGE_PLAIN, "%s%s%s%s%s%s", name,
-                  method ? " (" : "", method ? method : "", method ? ")" : "", doubt ? ", " : "",
-                  doubt ? doubt : "");
+    lab_cell_style(rows, doubt ? LAB_WARN : LAB_PLAIN);
+    lab_cell_left(rows, "problem, kernel, rivals", "%s%s%s%s%s%s", name, method ? " (" : "",
+                  method ? method : "", method ? ")" : "", doubt ? ", " : "", doubt ? doubt : "");
 }
 
-static void add_heed(lab_page *page, const report_set *set, const report_row *row)
+/* Adds the comparison with a rival; of heed's own line, with @match NULL, nothing. */
+static void add_comparison(lab_listing *rows, const report_match *match)
 {
-    char label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, LAB_PAGE_BOLD, "%s", report_label(row, label));
-    lab_table_row_end(page->table);
-    add_name(page, row->kernel ? row->kernel : "heed", NULL, row->ok ? row->error : 0);
-    if (!row->ok) {
-        lab_page_cell(page, LAB_PAGE_BAD, "%s", row->outcome);
-        lab_table_row_end(page->table);
-        return;
-    }
-    report_add_time(page, row->p50);
-    report_add_time(page, row->p90);
-    report_add_rate(page, row->rate / unit_of(set));
-    add_share(page, row->share);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", row->bound_by ? row->bound_by : "-");
-    if (report_newest(set)->replay) {
-        report_add_time(page, row->eager_p50);
-        report_add_time(page, row->eager_p90);
-        report_add_time(page, row->launch);
-    }
-    lab_table_row_end(page->table);
+    char text[REPORT_INTERVAL_SIZE];
+    static const report_match none = { .verdict = "" };
+    lab_cell_blank(rows, !match);
+    match = match ? match : &none;
+    lab_cell_right(rows, "rival/heed", "%.3fx", match->ratio);
+    lab_cell_style(rows, match->high > 0 ? LAB_PLAIN : LAB_WARN);
+    lab_cell_left(rows, "99 % interval", "%s", report_interval(match->low, match->high, text));
+    lab_cell_styled(rows, NULL, "heed is", report_verdict_style(match->verdict), match->verdict);
 }
 
-static void add_match(lab_page *page, const report_set *set, const report_row *row,
-                      const report_match *match)
+/* Adds the figures of heed's kernel or, unless @match is NULL, of a rival. */
+static void add_figures(lab_listing *rows, const report_set *set, const report_row *row,
+                        const report_match *match)
 {
-    add_name(page, match->name, match->method, match->ok ? match->error : 0);
-    if (!match->ok) {
-        lab_page_cell(page, LAB_PAGE_FAINT, "%s", match->outcome);
-        lab_table_row_end(page->table);
-        return;
-    }
-    double times = match->seconds / row->p50;
-    report_add_time(page, match->seconds);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
-    report_add_rate(page, row->rate / times / unit_of(set));
-    add_share(page, row->share / times);
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+    char text[LAB_FORMAT_SIZE];
+    bool ok = match ? match->ok : row->ok;
+    double seconds = match ? match->seconds : row->p50, times = match ? seconds / row->p50 : 1;
+    add_name(rows,
+             match         ? match->name
+             : row->kernel ? row->kernel
+                           : "heed",
+             match ? match->method : NULL,
+             !ok     ? 0
+             : match ? match->error
+                     : row->error);
+    lab_cell_style(rows, ok ? LAB_PLAIN : match ? LAB_FAINT : LAB_BAD);
+    lab_cell_right(rows, "p50", "%s",
+                   ok      ? report_time(seconds, text)
+                   : match ? match->outcome
+                           : row->outcome);
+    lab_cell_blank(rows, !ok);
+    lab_cell_right(rows, "p90", "%s", match ? "" : report_time(row->p90, text));
+    add_rate(rows, set, row->rate / times);
+    add_share(rows, row->share / times, match ? "" : row->bound_by);
     if (report_newest(set)->replay) {
-        report_add_time(page, match->eager_p50);
-        report_add_time(page, match->eager_p90);
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+        lab_cell_seconds(rows, NULL, "eager p50", match ? match->eager_p50 : row->eager_p50);
+        lab_cell_seconds(rows, NULL, "eager p90", match ? match->eager_p90 : row->eager_p90);
+        lab_cell_right(rows, "launch", "%s", match ? "" : report_time(row->launch, text));
     }
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%.3fx", match->ratio);
-    report_add_interval(page, match->low, match->high);
-    lab_page_cell(page, report_verdict_style(match->verdict), "%s", match->verdict);
+    if (set->rival_count > 0)
+        add_comparison(rows, match);
+    lab_row_end(rows);
 }
 
 void report_details(lab_page *page, const report_set *set)
 {
-    bool replay = report_newest(set)->replay;
-    lab_page_columns(page, "problem, kernel, rivals|p50>|p90>");
-    lab_page_columns(page, replay ? "TFLOP/s>" : "GFLOP/s>");
-    lab_page_columns(page, "of limit>|bound by");
-    if (replay)
-        lab_page_columns(page, "eager p50>|eager p90>|launch>");
-    if (set->rival_count > 0)
-        lab_page_columns(page, "rival/heed>|99 % interval|heed is");
+    char label[REPORT_LABEL_SIZE];
+    lab_listing rows = lab_listing_in(page);
     for (size_t i = 0; i < set->row_count; i++) {
+        const report_row *row = set->rows[i];
         if (i > 0)
-            lab_table_rule(page->table);
-        add_heed(page, set, set->rows[i]);
-        for (size_t j = 0; j < set->rows[i]->match_count; j++)
-            add_match(page, set, set->rows[i], &set->rows[i]->matches[j]);
+            lab_listing_rule(&rows, NULL);
+        lab_cell_style(&rows, LAB_BOLD);
+        lab_cell_left(&rows, "problem, kernel, rivals", "%s", report_label(row, label));
+        lab_row_end(&rows);
+        add_figures(&rows, set, row, NULL);
+        for (size_t j = 0; j < row->match_count; j++)
+            add_figures(&rows, set, row, &row->matches[j]);
     }
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 /* ---- A short table, in the form of README.md ---- */
@@ -302,21 +286,22 @@ static const char *three_digits(double value, char text[32])
     return text;
 }
 
-static void add_brief_row(lab_page *page, const report_set *set, const report_row *row, double unit)
+static void add_brief_row(lab_listing *rows, const report_set *set, const report_row *row)
 {
     char time[32], rate[32], label[REPORT_LABEL_SIZE];
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s", report_label(row, label));
-    lab_page_cell(page, LAB_PAGE_PLAIN, "%s us, %s", three_digits(row->p50 * 1e6, time),
-                  row->rate > 0 ? three_digits(row->rate / unit, rate) : "-");
+    bool replay = report_newest(set)->replay;
+    lab_cell_left(rows, "problem", "%s", report_label(row, label));
+    lab_cell_right(rows, replay ? "heed: time, TFLOP/s" : "heed: time, GFLOP/s", "%s us, %s",
+                   three_digits(row->p50 * 1e6, time),
+                   row->rate > 0 ? three_digits(row->rate / (replay ? 1e12 : 1e9), rate) : "-");
     for (size_t i = 0; i < set->rival_count; i++) {
         const report_match *match = report_match_of(row, set->rivals[i]);
         bool slower = match && strcmp(match->verdict, "SLOWER") == 0;
         if (match) /* only the ratio is bold */
-            lab_table_cell(page->table, "%s us, %s%.2fx%s",
-                           three_digits(match->seconds * 1e6, time), slower ? "**" : "",
-                           match->ratio, slower ? "**" : "");
-        else
-            lab_table_cell(page->table, "-");
+            lab_cell_lead(rows, "%s us, ", three_digits(match->seconds * 1e6, time));
+        lab_cell_style(rows, slower ? LAB_BAD : LAB_PLAIN);
+        lab_cell_real(rows, NULL, set->rivals[i], match ? match->ratio : -1, "%.2fx",
+                      match ? match->ratio : 0);
     }
 }
 
@@ -390,23 +375,23 @@ static void print_brief_head(FILE *stream, const report_set *set)
 
 static void print_brief(lab_page *page, const report_set *set)
 {
-    const report_record *r = report_newest(set);
     char mean[REPORT_MEAN_SIZE];
-    lab_page_column(page, "problem", LAB_LEFT);
-    lab_page_column(page, r->replay ? "heed: time, TFLOP/s" : "heed: time, GFLOP/s", LAB_RIGHT);
-    for (size_t i = 0; i < set->rival_count; i++)
-        lab_page_column(page, set->rivals[i], LAB_RIGHT);
+    lab_listing rows = lab_listing_in(page);
+    add_brief_row(&rows, set, &(report_row){ .problem = "", .p50 = 1 });
+    lab_listing_heads(&rows);
     for (size_t i = 0; i < set->row_count; i++)
-        if (set->rows[i]->ok)
-            add_brief_row(page, set, set->rows[i], r->replay ? 1e12 : 1e9);
+        if (set->rows[i]->ok) {
+            add_brief_row(&rows, set, set->rows[i]);
+            lab_row_end(&rows);
+        }
     if (set->rival_count > 0) {
-        lab_table_cell(page->table, "geometric mean");
-        lab_page_cell(page, LAB_PAGE_PLAIN, "%s", "");
+        lab_cell_text(&rows, NULL, "problem", "geometric mean");
+        lab_cell_left(&rows, "", "%s", "");
         for (size_t i = 0; i < set->rival_count; i++)
-            lab_table_cell(page->table, "%s", report_mean(set, set->rivals[i], mean));
+            lab_cell_text(&rows, NULL, set->rivals[i], report_mean(set, set->rivals[i], mean));
     }
     print_brief_head(page->stream, set);
-    lab_page_table(page);
+    lab_listing_print(&rows, NULL);
 }
 
 bool report_write_brief(const report_run *run, FILE *stream)

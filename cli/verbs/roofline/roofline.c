@@ -7,7 +7,7 @@
 
 #include "base/plural.h"
 #include "base/suggest.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "report/format.h"
 #include "roofline.h"
 #include "session/plausible.h"
@@ -160,26 +160,27 @@ static void age_text(double seconds, char *text, size_t size)
     snprintf(text, size, "%lld %s%s ago", count, units[i].name, lab_plural(count));
 }
 
-static void add_ceiling(lab_table *table, const char *name, double value, const char *unit)
+static void add_ceiling(lab_listing *rows, const char *name, double value, const char *unit)
 {
     char text[LAB_FORMAT_SIZE];
     if (!(value > 0))
         return;
     bool small = value < 1 && strcmp(unit, "TFLOP/s") == 0; /* a CPU's */
     value *= small ? 1000 : 1;
-    lab_table_cell(table, "%s", name);
-    lab_table_cell(table, "%s", lab_format_rate(value, text));
-    lab_table_cell(table, "%s", small ? "GFLOP/s" : unit);
+    lab_cell_text(rows, NULL, "ceiling", name);
+    lab_cell_right(rows, "at best", "%s", lab_format_rate(value, text));
+    lab_cell_text(rows, NULL, "", small ? "GFLOP/s" : unit);
+    lab_row_end(rows);
 }
 
 /* Adds the ceilings of products of the types from @type on. */
-static void add_products(lab_table *table, const double flops[HEED_TYPE_COUNT], heed_type type,
+static void add_products(lab_listing *rows, const double flops[HEED_TYPE_COUNT], heed_type type,
                          const char *when)
 {
     char name[40];
     for (; type < HEED_TYPE_COUNT; type++) {
         snprintf(name, sizeof name, "matrix %s%s", heed_type_name(type), when);
-        add_ceiling(table, name, 1e-12 * flops[type], "TFLOP/s");
+        add_ceiling(rows, name, 1e-12 * flops[type], "TFLOP/s");
     }
 }
 
@@ -187,7 +188,7 @@ static cli_exit print_ceilings(const roofline_run *run)
 {
     const lab_ceilings *ceilings = &run->ceilings;
     char moment[24], age[48];
-    lab_table *table = lab_table_create();
+    lab_listing rows = cli_rows_begin(false);
     time_text(ceilings->time, moment);
     age_text(roofline_age(ceilings), age, sizeof age);
     printf("%s, %s", ceilings->device, ceilings->features);
@@ -195,68 +196,62 @@ static cli_exit print_ceilings(const roofline_run *run)
         printf("; measured %s, %s\n\n", moment, age);
     else
         printf("; predicted: nothing here was measured\n\n");
-    lab_table_columns(table, "ceiling|at best>|");
-    add_products(table, ceilings->matrix, HEED_F32, "");
-    add_products(table, ceilings->sustained, HEED_F16, ", sustained"); /* for f32 see fma */
+    add_products(&rows, ceilings->matrix, HEED_F32, "");
+    add_products(&rows, ceilings->sustained, HEED_F16, ", sustained"); /* for f32 see fma */
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         const double *value = (const void *)((const char *)ceilings + shown[i].offset);
-        add_ceiling(table, shown[i].name, shown[i].scale * *value, shown[i].unit);
+        add_ceiling(&rows, shown[i].name, shown[i].scale * *value, shown[i].unit);
     }
-    return cli_table_print(table);
+    return cli_table_print(rows);
 }
 
 /* ---- Problems ---- */
 
-static void add_units(cli_rows *rows, const lab_floor *floor, bool here)
+static void add_units(lab_listing *rows, const lab_floor *floor, bool here)
 {
-    json_t *units = json_object();
+    lab_cell_open(rows, "units");
     for (int i = 0; i < LAB_ROOFS; i++) {
         const char *name = lab_roof_name((lab_roof)i);
-        json_object_set_new(units, name, cli_json_positive(floor->units[i]));
-        cli_row_seconds(rows, NULL, here ? name : NULL, floor->units[i]);
+        lab_cell_seconds(rows, name, here ? name : NULL, floor->units[i]);
     }
-    cli_row_member(rows, "units", units);
+    lab_cell_close(rows, true);
 }
 
 /* Adds the config that heed would plan on the device of --machine. */
-static void add_prediction(cli_rows *rows, const roofline_run *run, const heed_problem *problem,
+static void add_prediction(lab_listing *rows, const roofline_run *run, const heed_problem *problem,
                            double floor)
 {
     const prediction found = run->machine ? predict(&run->gpu, problem)
                                           : (prediction){ .seconds = -1 };
-    bool known = *found.kernel != '\0';
-    json_t *json = known ? json_pack("{s:o, s:o, s:o}", "kernel", cli_json_text(found.kernel),
-                                     "seconds", cli_json_real(found.seconds), "share",
-                                     cli_json_real(floor / found.seconds))
-                         : json_null();
-    cli_row_member(rows, "predicted", json);
-    if (!run->machine)
-        return;
-    cli_row_seconds(rows, NULL, "predicted", found.seconds);
-    cli_row_real(rows, NULL, "share", known ? floor / found.seconds : -1, "%.0f %%",
-                 100 * floor / found.seconds);
-    cli_row_cell(rows, "best config, predicted", "%s",
-                 known ? found.kernel : "no kernel can do it there");
+    bool known = *found.kernel != '\0', there = run->machine;
+    lab_cell_open(rows, "predicted");
+    lab_cell_text(rows, "kernel", NULL, found.kernel);
+    lab_cell_seconds(rows, "seconds", there ? "predicted" : NULL, found.seconds);
+    lab_cell_real(rows, "share", there ? "share" : NULL, known ? floor / found.seconds : -1,
+                  "%.0f %%", 100 * floor / found.seconds);
+    lab_cell_close(rows, known);
+    lab_cell_left(rows, there ? "best config, predicted" : NULL, "%s",
+                  known ? found.kernel : "no kernel can do it there");
 }
 
-static cli_rows list_problems(const roofline_run *run, bool json)
+static lab_listing list_problems(const roofline_run *run, bool json)
 {
     char spec[HEED_SPEC_SIZE];
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     bool here = !run->machine;
     for (size_t i = 0; i < run->problems.count; i++) {
         const heed_problem *problem = &run->problems.items[i];
         const lab_floor floor = lab_roofline_floor(problem, &run->ceilings);
         heed_problem_print(problem, spec, sizeof spec);
-        cli_row_text(&rows, "problem", "problem", spec);
-        cli_row_seconds(&rows, "cold_seconds", here ? "floor, cold" : "floor", floor.cold);
-        cli_row_text(&rows, "cold_bound_by", "bound by", lab_roof_name(floor.cold_binds));
-        cli_row_seconds(&rows, "hot_seconds", here ? "hot" : NULL, floor.hot);
-        cli_row_text(&rows, "hot_bound_by", here ? "bound by" : NULL,
-                     lab_roof_name(floor.hot_binds));
+        lab_cell_text(&rows, "problem", "problem", spec);
+        lab_cell_seconds(&rows, "cold_seconds", here ? "floor, cold" : "floor", floor.cold);
+        lab_cell_text(&rows, "cold_bound_by", "bound by", lab_roof_name(floor.cold_binds));
+        lab_cell_seconds(&rows, "hot_seconds", here ? "hot" : NULL, floor.hot);
+        lab_cell_text(&rows, "hot_bound_by", here ? "bound by" : NULL,
+                      lab_roof_name(floor.hot_binds));
         add_units(&rows, &floor, here);
         add_prediction(&rows, run, problem, floor.cold);
-        cli_row_end(&rows);
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -266,17 +261,16 @@ static cli_rows list_problems(const roofline_run *run, bool json)
 static cli_exit report_json(const roofline_run *run)
 {
     const lab_ceilings *ceilings = &run->ceilings;
-    cli_rows problems = list_problems(run, true);
     char moment[24];
     time_text(ceilings->time, moment);
     return cli_json_print(
         json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "device",
-                  cli_json_text(ceilings->device), "features", cli_json_text(ceilings->features),
+                  lab_json_text(ceilings->device), "features", lab_json_text(ceilings->features),
                   "measured", ceilings->measured, "time",
                   ceilings->measured ? json_string(moment) : json_null(), "age_seconds",
                   ceilings->measured ? cli_json_real(roofline_age(ceilings)) : json_null(), "file",
                   cli_json_word(run->path), "ceilings", json_ceilings(ceilings), "problems",
-                  cli_rows_take(&problems)),
+                  lab_listing_take(list_problems(run, true))),
         "roofline");
 }
 
@@ -288,7 +282,7 @@ static cli_exit report(const roofline_run *run)
     if (code != CLI_OK || run->problems.count == 0)
         return code;
     printf("\n");
-    return cli_table_print(list_problems(run, false).table);
+    return cli_table_print(list_problems(run, false));
 }
 
 /* -------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "measure/environment.h"
 #include "measure/stats.h"
 #include "roofline.h"
@@ -137,37 +137,37 @@ static verdict weigh(const judge *self, int shape)
 
 /* ---- The answer ---- */
 
-static void add_verdict(cli_rows *rows, const char *problem, const verdict *found)
+static void add_verdict(lab_listing *rows, const char *problem, const verdict *found)
 {
-    cli_row_text(rows, "problem", NULL, problem);
-    cli_row_cell(rows, "problem", "%s", problem ? problem : "all together");
-    cli_row_count(rows, "points", "points", (int64_t)found->points);
-    cli_row_member(rows, "rank_correlation", cli_json_real(found->correlation));
+    lab_cell_text(rows, "problem", NULL, problem);
+    lab_cell_left(rows, "problem", "%s", problem ? problem : "all together");
+    lab_cell_count(rows, "points", "points", (int64_t)found->points);
+    lab_cell_json(rows, "rank_correlation", cli_json_real(found->correlation));
     if (isfinite(found->correlation))
-        cli_row_cell(rows, "rank correlation>", "%.2f", found->correlation);
+        lab_cell_right(rows, "rank correlation", "%.2f", found->correlation);
     else
-        cli_row_cell(rows, "rank correlation>", "-");
-    cli_row_real(rows, "chosen_over_best", "chosen/best", found->regret, "%.2fx", found->regret);
-    cli_row_end(rows);
+        lab_cell_right(rows, "rank correlation", "-");
+    lab_cell_real(rows, "chosen_over_best", "chosen/best", found->regret, "%.2fx", found->regret);
+    lab_row_end(rows);
 }
 
 static cli_exit print(const judge *self, const verdict *overall)
 {
-    cli_rows rows = cli_rows_begin(cli_args_json(self->run->args));
+    lab_listing rows = cli_rows_begin(cli_args_json(self->run->args));
     for (int i = 0; i < self->trials.shape_count; i++) {
         const verdict one = weigh(self, i);
         add_verdict(&rows, self->trials.shapes[i], &one);
     }
-    json_t *problems = cli_rows_list(&rows);
-    lab_table_rule(rows.table);
+    json_t *problems = lab_listing_rows(&rows);
+    lab_listing_rule(&rows, NULL);
     add_verdict(&rows, NULL, overall);
     if (!rows.json) {
         printf("%s, %s of %s\n\n", self->trials.device, self->trials.kernel, self->space.name);
-        return cli_table_print(rows.table);
+        return cli_table_print(rows);
     }
-    json_t *last = cli_rows_take(&rows);
+    json_t *last = lab_listing_take(rows);
     json_t *all = json_pack("{s:o, s:s, s:s, s:f, s:b, s:O?, s:o}", "device",
-                            cli_json_text(self->trials.device), "space", self->space.name, "kernel",
+                            lab_json_text(self->trials.device), "space", self->space.name, "kernel",
                             self->trials.kernel, "least", ROOFLINE_JUDGE_LEAST, "good",
                             overall->correlation >= ROOFLINE_JUDGE_LEAST, "overall",
                             json_array_get(last, 0), "problems", problems);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "cli/verbs/board/board.h"
 #include "measure/environment.h"
 #include "report/format.h"
@@ -87,18 +87,18 @@ static int default_jobs(bool device)
 /* --list                                                                     */
 /* -------------------------------------------------------------------------- */
 
-static void add_listed(cli_rows *rows, const lab_mutant *kernel)
+static void add_listed(lab_listing *rows, const lab_mutant *kernel)
 {
-    cli_row_text(rows, "name", "mutant", kernel->name);
-    cli_row_cell(rows, "to be killed by", "%s", kernel->gate ? kernel->gate : "none");
-    cli_row_text(rows, "does", "behaviour", kernel->does);
+    lab_cell_text(rows, "name", "mutant", kernel->name);
+    lab_cell_left(rows, "to be killed by", "%s", kernel->gate ? kernel->gate : "none");
+    lab_cell_text(rows, "does", "behaviour", kernel->does);
     if (kernel->spec)
-        cli_row_text(rows, "problem", NULL, kernel->spec);
+        lab_cell_text(rows, "problem", NULL, kernel->spec);
     if (kernel->inputs)
-        cli_row_text(rows, "inputs", NULL, kernel->inputs);
+        lab_cell_text(rows, "inputs", NULL, kernel->inputs);
     if (kernel->spec)
-        cli_row_text(rows, "gate", NULL, kernel->gate);
-    cli_row_end(rows);
+        lab_cell_text(rows, "gate", NULL, kernel->gate);
+    lab_row_end(rows);
 }
 
 /* Each list is a member of the JSON object, and has a head in the table. */
@@ -111,44 +111,44 @@ static cli_exit list(const cli_args *args)
                   { "controls", "source", LAB_CONTROLS },
                   { "sources", "with --device", LAB_SOURCES },
                   { "device", NULL, LAB_DEVICE_MUTANTS } };
-    cli_rows rows = cli_rows_begin(cli_args_json(args));
+    lab_listing rows = cli_rows_begin(cli_args_json(args));
     json_t *all = json_pack("{s:[], s:[], s:[], s:[]}", "mutants", "controls", "device", "sources");
     const lab_mutant *kernel;
     for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) {
         for (size_t i = 0; (kernel = lab_mutant_at(lists[n].list, i)); i++)
             add_listed(&rows, kernel);
         if (rows.json)
-            json_object_set_new(all, lists[n].key, cli_rows_list(&rows));
+            json_object_set_new(all, lists[n].key, lab_listing_rows(&rows));
         else if (lists[n].next)
-            cli_rows_rule(&rows, lists[n].next);
+            lab_listing_rule(&rows, lists[n].next);
     }
     if (rows.json) {
-        cli_rows_free(&rows);
+        lab_listing_free(&rows);
         return cli_json_print(all, "selftest");
     }
     json_decref(all);
-    return cli_table_print(rows.table);
+    return cli_table_print(rows);
 }
 
 /* -------------------------------------------------------------------------- */
 /* The report                                                                 */
 /* -------------------------------------------------------------------------- */
 
-static cli_rows list_gates(const lab_selftest_result *result, const lab_selftest_options *options,
-                           bool json)
+static lab_listing list_gates(const lab_selftest_result *result,
+                              const lab_selftest_options *options, bool json)
 {
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < LAB_JUDGES; i++) {
         const lab_selftest_gate *gate = &result->gates[i];
-        cli_row_text(&rows, "gate", "gate", lab_judge_name(i));
+        lab_cell_text(&rows, "gate", "gate", lab_judge_name(i));
         if (json || options->gates >> i & 1) {
-            cli_row_count(&rows, "kills", "kills", (int64_t)gate->kills);
-            cli_row_count(&rows, "alone", "alone", (int64_t)gate->alone);
+            lab_cell_count(&rows, "kills", "kills", (int64_t)gate->kills);
+            lab_cell_count(&rows, "alone", "alone", (int64_t)gate->alone);
         } else {
-            cli_row_cell(&rows, "kills>", "left out");
-            cli_row_cell(&rows, "alone>", "%s", "");
+            lab_cell_right(&rows, "kills", "left out");
+            lab_cell_right(&rows, "alone", "%s", "");
         }
-        cli_row_end(&rows);
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -169,28 +169,27 @@ static json_t *json_entry(const lab_selftest_entry *entry)
                          "problem", entry->spec, "inputs", entry->inputs, "gate",
                          entry->kernel->gate, "killed", entry->failed != 0, "by",
                          json_failed(entry->failed), "as_meant", entry->meant, "reason",
-                         cli_json_text(entry->reason));
+                         lab_json_text(entry->reason));
     return json_pack("{s:s, s:b, s:o, s:s, s:s, s:o}", "control", entry->kernel->name, "accepted",
                      entry->failed == 0, "by", json_failed(entry->failed), "problem", entry->spec,
-                     "inputs", entry->inputs, "reason", cli_json_text(entry->reason));
+                     "inputs", entry->inputs, "reason", lab_json_text(entry->reason));
 }
 
 static cli_exit print_json(const lab_selftest_result *result, const lab_selftest_options *options)
 {
-    cli_rows gates = list_gates(result, options, true);
     json_t *kernels = json_array();
     char digest[17];
     snprintf(digest, sizeof digest, "%016" PRIx64, result->digest);
     for (size_t i = 0; i < result->entry_count; i++)
         if (result->entries[i].done)
             kernels = cli_json_append(kernels, json_entry(&result->entries[i]));
-    json_t *json = json_pack("{s:I, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "seed",
-                             (json_int_t)options->seed, "suite", digest, "trusted", result->trusted,
-                             "mutants", (json_int_t)result->mutants, "killed",
-                             (json_int_t)result->killed, "controls", (json_int_t)result->controls,
-                             "accepted", (json_int_t)result->accepted, "skipped",
-                             (json_int_t)result->skipped, "left_out", json_failed(~options->gates),
-                             "gates", cli_rows_take(&gates), "kernels", kernels);
+    json_t *json = json_pack(
+        "{s:I, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "seed",
+        (json_int_t)options->seed, "suite", digest, "trusted", result->trusted, "mutants",
+        (json_int_t)result->mutants, "killed", (json_int_t)result->killed, "controls",
+        (json_int_t)result->controls, "accepted", (json_int_t)result->accepted, "skipped",
+        (json_int_t)result->skipped, "left_out", json_failed(~options->gates), "gates",
+        lab_listing_take(list_gates(result, options, true)), "kernels", kernels);
     return cli_json_print(json, "selftest");
 }
 
@@ -198,7 +197,7 @@ static cli_exit print_json(const lab_selftest_result *result, const lab_selftest
  * them. */
 static void print_entry(const lab_selftest_entry *entry)
 {
-    const char *bad = cli_style(stderr, CLI_BAD), *plain = cli_style(stderr, CLI_PLAIN);
+    const char *bad = cli_style(stderr, LAB_BAD), *plain = cli_style(stderr, LAB_PLAIN);
     if (entry->kernel->gate && !entry->failed)
         cli_message("%sSURVIVED%s %s, which %s: %s, %s inputs: %s", bad, plain, entry->kernel->name,
                     entry->kernel->does, entry->spec, entry->inputs, entry->reason);
@@ -216,7 +215,7 @@ static cli_exit print_text(const lab_selftest_result *result, const lab_selftest
     for (size_t i = 0; i < result->entry_count; i++)
         if (result->entries[i].done)
             print_entry(&result->entries[i]);
-    cli_exit code = cli_table_print(list_gates(result, options, false).table);
+    cli_exit code = cli_table_print(list_gates(result, options, false));
     printf("\nkilled %zu/%zu, accepted %zu/%zu\n", result->killed, result->mutants,
            result->accepted, result->controls);
     printf("suite %016" PRIx64 ", seed %llu, %s\n", result->digest,

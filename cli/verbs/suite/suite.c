@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "lab/suite/export.h"
 #include "lab/suite/suite.h"
 #include "src/cuda/gpu.h"
@@ -53,7 +53,7 @@ typedef struct exporting {
     lab_python python;
     lab_suite suite; /* with one task */
     heed_gpu gpu;
-    cli_rows rows;
+    lab_listing rows;
 } exporting;
 
 static cli_exit write_file(const char *path, const char *text)
@@ -88,12 +88,12 @@ static cli_exit export_form(exporting *it, lab_export_form form)
     snprintf(path, sizeof path, "%s/%s", folder ? folder : ".", name);
     cli_exit code = write_file(path, solution.text);
     free(solution.text);
-    cli_row_text(&it->rows, "file", "file", path);
-    cli_row_text(&it->rows, "form", "form", lab_export_form_name(form));
-    cli_row_text(&it->rows, "kernel", "kernel", *solution.kernel ? solution.kernel : NULL);
-    cli_row_text(&it->rows, "problem", "problem", solution.spec);
-    cli_row_member(&it->rows, "static_check", json_boolean(form == LAB_EXPORT_KERNEL));
-    cli_row_end(&it->rows);
+    lab_cell_text(&it->rows, "file", "file", path);
+    lab_cell_text(&it->rows, "form", "form", lab_export_form_name(form));
+    lab_cell_text(&it->rows, "kernel", "kernel", *solution.kernel ? solution.kernel : NULL);
+    lab_cell_text(&it->rows, "problem", "problem", solution.spec);
+    lab_cell_json(&it->rows, "static_check", json_boolean(form == LAB_EXPORT_KERNEL));
+    lab_row_end(&it->rows);
     return code;
 }
 
@@ -134,7 +134,7 @@ static cli_exit export(const cli_args *args)
     lab_suite_free(&it.suite);
     if (code == CLI_OK)
         return cli_rows_print(&it.rows, "solutions", "suite.export");
-    cli_rows_free(&it.rows);
+    lab_listing_free(&it.rows);
     return code;
 }
 

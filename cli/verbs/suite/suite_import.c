@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "suite.h"
 
 typedef struct importing {
@@ -30,9 +30,9 @@ static json_t *json_attention(const void *item)
     const lab_task_attention *one = item;
     json_t *notes = json_array();
     for (int i = 0; i < one->note_count; i++)
-        notes = cli_json_append(notes, cli_json_text(one->notes[i]));
+        notes = cli_json_append(notes, lab_json_text(one->notes[i]));
     return json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o}", "problem",
-                     cli_json_text(one->spec), "how", cli_json_text(one->how), "line", one->line,
+                     lab_json_text(one->spec), "how", lab_json_text(one->how), "line", one->line,
                      "layers", one->layers, "operations", cli_json_real(one->operations), "refusal",
                      cli_json_word(one->refusal), "unfit", cli_json_word(one->unfit), "notes",
                      notes);
@@ -46,12 +46,12 @@ static json_t *json_task(const void *item)
            *beside = json_array();
     for (int i = 0; i < task->work_count; i++)
         beside = cli_json_append(beside, json_pack("{s:o, s:i, s:o}", "kind",
-                                                   cli_json_text(task->work[i].kind), "count",
+                                                   lab_json_text(task->work[i].kind), "count",
                                                    task->work[i].count, "operations",
                                                    cli_json_real(task->work[i].operations)));
     return json_pack("{s:i, s:i, s:o, s:o, s:s, s:o, s:o, s:o, s:o}", "level", task->level,
-                     "problem", task->number, "name", cli_json_text(task->name), "file",
-                     cli_json_text(task->path), "class", lab_task_kind_name(task->kind), "reason",
+                     "problem", task->number, "name", lab_json_text(task->name), "file",
+                     lab_json_text(task->path), "class", lab_task_kind_name(task->kind), "reason",
                      cli_json_word(task->reason), "attention", attention, "beside", beside,
                      "attention_share", cli_json_positive(lab_task_share(task)));
 }
@@ -72,18 +72,18 @@ static cli_exit print_json(const importing *it)
 
 /* ---- The table ---- */
 
-static void add_row(cli_rows *rows, const lab_task *task, const lab_task_attention *one)
+static void add_row(lab_listing *rows, const lab_task *task, const lab_task_attention *one)
 {
     char label[32];
     double share = lab_task_share(task);
     snprintf(label, sizeof label, "%d/%d", task->level, task->number);
-    cli_row_text(rows, NULL, "task", label);
-    cli_row_text(rows, NULL, "name", task->name);
-    cli_row_text(rows, NULL, "has", lab_task_kind_name(task->kind));
-    cli_row_text(rows, NULL, "problem", one ? one->spec : "");
-    cli_row_count(rows, NULL, "layers", one ? one->layers : -1);
-    cli_row_real(rows, NULL, "share", share > 0 ? share : -1, "%.0f %%", 100 * share);
-    cli_row_end(rows);
+    lab_cell_text(rows, NULL, "task", label);
+    lab_cell_text(rows, NULL, "name", task->name);
+    lab_cell_text(rows, NULL, "has", lab_task_kind_name(task->kind));
+    lab_cell_text(rows, NULL, "problem", one ? one->spec : "");
+    lab_cell_count(rows, NULL, "layers", one ? one->layers : -1);
+    lab_cell_real(rows, NULL, "share", share > 0 ? share : -1, "%.0f %%", 100 * share);
+    lab_row_end(rows);
 }
 
 /* Prints remarks on a task, below the table. */
@@ -122,7 +122,7 @@ static void say_counts(const importing *it)
 
 static cli_exit print_table(const importing *it)
 {
-    cli_rows rows = cli_rows_begin(false);
+    lab_listing rows = cli_rows_begin(false);
     for (size_t i = 0; i < it->suite.count; i++) {
         const lab_task *task = &it->suite.tasks[i];
         if (!is_shown(it, task))
@@ -132,7 +132,7 @@ static cli_exit print_table(const importing *it)
         if (task->attention_count == 0)
             add_row(&rows, task, NULL);
     }
-    cli_exit code = cli_table_print(rows.table);
+    cli_exit code = cli_table_print(rows);
     printf("\n");
     for (size_t i = 0; i < it->suite.count; i++)
         if (is_shown(it, &it->suite.tasks[i]))

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/ends.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "lab/suite/judge/judge.h"
 #include "suite.h"
 #include "tensor/random.h"
@@ -166,33 +166,33 @@ static cli_exit judge_all(judging *it)
 
 /* ---- The answer ---- */
 
-static void add_row(cli_rows *rows, const solution *one)
+static void add_row(lab_listing *rows, const solution *one)
 {
     const lab_judgement *j = &one->judgement;
     bool good = j->judged == LAB_JUDGED_RIGHT;
     bool bad = j->judged == LAB_JUDGED_WRONG || j->judged == LAB_JUDGED_CHEATS;
-    cli_row_text(rows, "solution", "solution", one->name);
-    cli_row_text(rows, "problem", NULL,
-                 one->task && one->task->attention_count ? one->task->attention[0].spec : NULL);
-    cli_row_styled(rows, "judged", "is",
-                   good  ? CLI_GOOD
-                   : bad ? CLI_BAD
-                         : CLI_PLAIN,
-                   lab_judged_name(j->judged));
-    cli_row_text(rows, "verdict", NULL, *j->verdict ? j->verdict : NULL);
-    cli_row_text(rows, "gate", "gate", *j->gate ? j->gate : NULL);
-    cli_row_text(rows, "values", "values", *j->values ? j->values : NULL);
-    cli_row_real(rows, "error_over_allowed", "error/allowed", j->error, "%.3g", j->error);
-    cli_row_seconds(rows, "claimed_seconds", "claimed", j->claimed);
-    cli_row_seconds(rows, "repeated_seconds", NULL, j->repeated);
-    cli_row_seconds(rows, "fresh_seconds", "new tensors", j->fresh);
-    cli_row_member(rows, "evidence", cli_json_text(j->evidence));
-    cli_row_end(rows);
+    lab_cell_text(rows, "solution", "solution", one->name);
+    lab_cell_text(rows, "problem", NULL,
+                  one->task && one->task->attention_count ? one->task->attention[0].spec : NULL);
+    lab_cell_styled(rows, "judged", "is",
+                    good  ? LAB_GOOD
+                    : bad ? LAB_BAD
+                          : LAB_PLAIN,
+                    lab_judged_name(j->judged));
+    lab_cell_text(rows, "verdict", NULL, *j->verdict ? j->verdict : NULL);
+    lab_cell_text(rows, "gate", "gate", *j->gate ? j->gate : NULL);
+    lab_cell_text(rows, "values", "values", *j->values ? j->values : NULL);
+    lab_cell_real(rows, "error_over_allowed", "error/allowed", j->error, "%.3g", j->error);
+    lab_cell_seconds(rows, "claimed_seconds", "claimed", j->claimed);
+    lab_cell_seconds(rows, "repeated_seconds", NULL, j->repeated);
+    lab_cell_seconds(rows, "fresh_seconds", "new tensors", j->fresh);
+    lab_cell_json(rows, "evidence", lab_json_text(j->evidence));
+    lab_row_end(rows);
 }
 
 static cli_exit print(const judging *it)
 {
-    cli_rows rows = cli_rows_begin(cli_args_json(it->args));
+    lab_listing rows = cli_rows_begin(cli_args_json(it->args));
     for (size_t i = 0; i < it->judged; i++)
         add_row(&rows, &it->solutions[i]);
     cli_exit code = cli_rows_print(&rows, "solutions", "suite.judge");

@@ -7,7 +7,6 @@
 #include "base/plural.h"
 #include "cli/verbs/sweep/sweep.h"
 #include "report/format.h"
-#include "report/table.h"
 #include "report/wrap.h"
 
 const char *const insight_modes[] = { "none", "static", "measured", NULL };
@@ -24,39 +23,44 @@ static const char *say(const lab_clue *counter, const lab_clue *effect, char *te
     return *text ? text : "-";
 }
 
-static void print_counters(lab_table *table, const lab_insight *it)
+/* Adds a clue with its figure and interval. */
+static void add_clue(lab_listing *rows, const char *kind, const char *name, const char *figure,
+                     const char *interval, const char *says)
 {
-    char text[200];
+    lab_cell_left(rows, "clue", "%s %s", kind, name);
+    lab_cell_right(rows, "figure", "%s", figure);
+    lab_cell_right(rows, "99 % interval", "%s", interval);
+    lab_cell_text(rows, NULL, "it says", says);
+    lab_row_end(rows);
+}
+
+static void add_counters(lab_listing *rows, const lab_insight *it)
+{
+    char text[200], figure[32];
     for (size_t i = 0; i < LAB_CLUE_COUNTERS; i++) {
         const lab_clue clue = { lab_clue_counter(i), it->counters[i] };
         if (isnan(clue.value))
             continue;
-        lab_table_cell(table, "counter %s", clue.name);
-        lab_table_cell(table, "%.3g", clue.value);
-        lab_table_cell(table, "-");
-        lab_table_cell(table, "%s", say(&clue, NULL, text, sizeof text));
-        lab_table_row_end(table);
+        snprintf(figure, sizeof figure, "%.3g", clue.value);
+        add_clue(rows, "counter", clue.name, figure, "-", say(&clue, NULL, text, sizeof text));
     }
 }
 
-static void print_effects(lab_table *table, const lab_insight *it)
+static void add_effects(lab_listing *rows, const lab_insight *it)
 {
-    char text[200];
+    char text[200], figure[32];
     for (size_t i = 0; i < it->effect_count; i++) {
         const lab_effect *effect = &it->effects[i];
+        char interval[64] = "-";
         lab_clue clue;
         bool clear = lab_clue_of_effect(effect, &clue);
-        lab_effect_word word = lab_effect_of(effect);
-        lab_table_cell(table, "ablation %s", effect->name);
-        lab_table_cell(table, "%+.1f %%", 100 * (effect->ratio - 1));
+        snprintf(figure, sizeof figure, "%+.1f %%", 100 * (effect->ratio - 1));
         if (isfinite(effect->high))
-            lab_table_cell(table, "%+.1f to %+.1f", 100 * (effect->low - 1),
-                           100 * (effect->high - 1));
-        else
-            lab_table_cell(table, "-");
-        lab_table_cell(table, "%s",
-                       clear ? say(NULL, &clue, text, sizeof text) : lab_effect_word_name(word));
-        lab_table_row_end(table);
+            snprintf(interval, sizeof interval, "%+.1f to %+.1f", 100 * (effect->low - 1),
+                     100 * (effect->high - 1));
+        add_clue(rows, "ablation", effect->name, figure, interval,
+                 clear ? say(NULL, &clue, text, sizeof text)
+                       : lab_effect_word_name(lab_effect_of(effect)));
     }
 }
 
@@ -68,11 +72,10 @@ cli_exit insight_print(const lab_insight *it)
     printf("\nfacts about %s on %s: %s\n", it->kernel, it->spec, *words ? words : "no clear limit");
     if (lab_insight_known(it)) {
         printf("\n");
-        lab_table *table = lab_table_create();
-        lab_table_columns(table, "clue|figure>|99 % interval>|it says");
-        print_counters(table, it);
-        print_effects(table, it);
-        code = cli_table_print(table);
+        lab_listing rows = cli_rows_begin(false);
+        add_counters(&rows, it);
+        add_effects(&rows, it);
+        code = cli_table_print(rows);
     }
     if (*it->counters_why)
         cli_message("counters are unknown: %s", it->counters_why);

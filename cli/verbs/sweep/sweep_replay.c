@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "report/format.h"
 #include "search/replay.h"
 #include "sweep.h"
@@ -18,30 +18,30 @@ typedef struct replays {
     size_t count;
 } replays;
 
-static void add_trials(cli_rows *rows, const char *key, const char *head, double trials)
+static void add_trials(lab_listing *rows, const char *key, const char *head, double trials)
 {
-    cli_row_member(rows, key, cli_json_real(trials));
+    lab_cell_json(rows, key, cli_json_real(trials));
     if (isfinite(trials))
-        cli_row_cell(rows, head, "%.0f", trials);
+        lab_cell_right(rows, head, "%.0f", trials);
     else
-        cli_row_cell(rows, head, "never");
+        lab_cell_right(rows, head, "never");
 }
 
-static cli_rows list_strategies(const replays *all, bool json)
+static lab_listing list_strategies(const replays *all, bool json)
 {
-    cli_rows rows = cli_rows_begin(json);
+    lab_listing rows = cli_rows_begin(json);
     for (size_t i = 0; i < all->count; i++) {
         const lab_replay_result *one = &all->results[i];
         double share = one->median / (double)one->points;
-        cli_row_text(&rows, "strategy", "strategy", all->names[i]);
-        add_trials(&rows, "median_trials", "median>", one->median);
-        cli_row_real(&rows, "share_of_points", "of points", share, "%.0f %%", 100 * share);
-        add_trials(&rows, "p90_trials", "p90>", one->p90);
-        add_trials(&rows, "worst_trials", "worst>", one->worst);
-        add_trials(&rows, "median_evaluations", "evaluations>", one->evaluations);
-        cli_row_count(&rows, "missed", "missed", one->missed);
-        cli_row_count(&rows, "runs", "runs", one->runs);
-        cli_row_end(&rows);
+        lab_cell_text(&rows, "strategy", "strategy", all->names[i]);
+        add_trials(&rows, "median_trials", "median", one->median);
+        lab_cell_real(&rows, "share_of_points", "of points", share, "%.0f %%", 100 * share);
+        add_trials(&rows, "p90_trials", "p90", one->p90);
+        add_trials(&rows, "worst_trials", "worst", one->worst);
+        add_trials(&rows, "median_evaluations", "evaluations", one->evaluations);
+        lab_cell_count(&rows, "missed", "missed", one->missed);
+        lab_cell_count(&rows, "runs", "runs", one->runs);
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -70,7 +70,7 @@ static cli_exit print_table(const sweep_run *run, const cli_args *args, const re
                 run->sweep.space.name, (long long)first->points, lab_plural(first->points),
                 (long long)first->runnable, (long long)first->working, (long long)first->good,
                 cli_args_real(args, "within"), lab_format_seconds(first->best_seconds, text));
-    cli_exit code = cli_table_print(list_strategies(all, false).table);
+    cli_exit code = cli_table_print(list_strategies(all, false));
     tell_target(all);
     return code;
 }
@@ -78,13 +78,13 @@ static cli_exit print_table(const sweep_run *run, const cli_args *args, const re
 static cli_exit print_json(const sweep_run *run, const replays *all)
 {
     const lab_replay_result *first = &all->results[0];
-    cli_rows strategies = list_strategies(all, true);
-    return cli_json_print(
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "space", run->sweep.space.name, "points",
-                  (json_int_t)first->points, "runnable", (json_int_t)first->runnable, "working",
-                  (json_int_t)first->working, "good", (json_int_t)first->good, "best_seconds",
-                  cli_json_real(first->best_seconds), "strategies", cli_rows_take(&strategies)),
-        "sweep-replay");
+    return cli_json_print(json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "space",
+                                    run->sweep.space.name, "points", (json_int_t)first->points,
+                                    "runnable", (json_int_t)first->runnable, "working",
+                                    (json_int_t)first->working, "good", (json_int_t)first->good,
+                                    "best_seconds", cli_json_real(first->best_seconds),
+                                    "strategies", lab_listing_take(list_strategies(all, true))),
+                          "sweep-replay");
 }
 
 /* Runs one strategy, or all. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "sweep.h"
 
 #define TOP 10     /* points in the table, in addition to those on the front */
@@ -87,35 +87,29 @@ const char *sweep_gates_word(const lab_sweep_gates *gates, int64_t point)
 /* ---- Rows ---- */
 
 /* Adds the knobs of a point: an object, or a column for each. */
-static void add_point(cli_rows *rows, const sweep_run *run, int64_t index)
+static void add_point(lab_listing *rows, const sweep_run *run, int64_t index)
 {
     const lab_space *space = &run->sweep.space;
     const lab_point point = lab_space_at(space, index);
-    json_t *knobs = json_object();
-    for (int i = 0; i < space->knob_count; i++) {
-        int64_t value = lab_space_value(space, &point, i);
-        json_object_set_new(knobs, space->knobs[i].name, json_integer((json_int_t)value));
-        cli_row_count(rows, NULL, space->knobs[i].name, value);
-    }
-    cli_row_member(rows, "point", knobs);
+    lab_cell_open(rows, "point");
+    for (int i = 0; i < space->knob_count; i++)
+        lab_cell_count(rows, space->knobs[i].name, space->knobs[i].name,
+                       lab_space_value(space, &point, i));
+    lab_cell_close(rows, true);
 }
 
 /* The same for facts; NULL: none. */
-static void add_facts(cli_rows *rows, const lab_point_facts *facts, bool shown)
+static void add_facts(lab_listing *rows, const lab_point_facts *facts, bool shown)
 {
-    json_t *object = facts ? json_object() : json_null();
+    lab_cell_open(rows, "facts");
     for (int i = 0; i < LAB_FACTS; i++) {
         const char *name = lab_fact_name((lab_fact)i);
-        int64_t value = facts ? facts->value[i] : -1;
-        if (facts)
-            json_object_set_new(object, name,
-                                value < 0 ? json_null() : json_integer((json_int_t)value));
-        cli_row_count(rows, NULL, shown ? name : NULL, value);
+        lab_cell_count(rows, name, shown ? name : NULL, facts ? facts->value[i] : -1);
     }
-    cli_row_member(rows, "facts", object);
+    lab_cell_close(rows, facts);
 }
 
-static void add_try(cli_rows *rows, const sweep_run *run, const lab_try *one,
+static void add_try(lab_listing *rows, const sweep_run *run, const lab_try *one,
                     const lab_point_facts *facts, bool front)
 {
     const lab_try *best = lab_search_get(run->sweep.search).best;
@@ -125,49 +119,49 @@ static void add_try(cli_rows *rows, const sweep_run *run, const lab_try *one,
     double seconds = exp(one->score), times = best ? exp(one->score - best->score) : NAN;
     char name[HEED_NAME_SIZE] = "";
     lab_space_name(&run->sweep.space, &point, run->sweep.kernel, name, NULL);
-    cli_row_cell(rows, "", "%s", compiled && front ? "*" : "");
+    lab_cell_left(rows, "", "%s", compiled && front ? "*" : "");
     add_point(rows, run, one->index);
-    cli_row_text(rows, "kernel", NULL, name);
-    cli_row_text(rows, "gates", NULL, gates);
-    cli_row_text(rows, "fate", NULL, lab_state_name(one->state));
-    cli_row_text(rows, "why", NULL, one->why);
-    cli_row_member(rows, "seconds", cli_json_reals(one->seconds, (size_t)one->shapes));
-    cli_row_seconds(rows, "mean_seconds", many ? "mean time" : "time", seconds);
-    cli_row_real(rows, NULL, "to best", times, "%.2f", times);
-    cli_row_cell(rows, "gates", "%s", gates);
-    cli_row_member(rows, "front", json_boolean(front));
+    lab_cell_text(rows, "kernel", NULL, name);
+    lab_cell_text(rows, "gates", NULL, gates);
+    lab_cell_text(rows, "fate", NULL, lab_state_name(one->state));
+    lab_cell_text(rows, "why", NULL, one->why);
+    lab_cell_json(rows, "seconds", cli_json_reals(one->seconds, (size_t)one->shapes));
+    lab_cell_seconds(rows, "mean_seconds", many ? "mean time" : "time", seconds);
+    lab_cell_real(rows, NULL, "to best", times, "%.2f", times);
+    lab_cell_left(rows, "gates", "%s", gates);
+    lab_cell_json(rows, "front", json_boolean(front));
     add_facts(rows, facts, compiled);
-    cli_row_end(rows);
+    lab_row_end(rows);
 }
 
 /* Lists the problems, with the time of the best point. @found is its key in JSON, or the head of
  * its column; @is is that of the verdict on it. */
-static cli_rows list_shapes(const lab_sweep *run, const double *seconds, const char *found,
-                            const char *is)
+static lab_listing list_shapes(const lab_sweep *run, const double *seconds, const char *found,
+                               const char *is)
 {
-    cli_rows rows = cli_rows_begin(!seconds);
+    lab_listing rows = cli_rows_begin(!seconds);
     for (size_t i = 0; i < run->problems.count; i++) {
         const lab_sweep_shape *shape = &run->shapes[i];
         bool compared = shape->verdict != NULL;
         double then = compared ? shape->usual_seconds : -1;
         double now = compared || !seconds ? shape->found_seconds : seconds[i];
-        cli_row_text(&rows, "problem", "problem", shape->spec);
-        cli_row_seconds(&rows, NULL, found, now);
-        cli_row_text(&rows, "planned", NULL, shape->usual);
-        cli_row_cell(&rows, "heed plans", "%s", *shape->usual ? shape->usual : "-");
-        cli_row_member(&rows, "same", json_boolean(shape->same));
-        cli_row_seconds(&rows, "planned_seconds", "time", then);
-        cli_row_seconds(&rows, found, NULL, compared ? now : -1);
-        cli_row_member(&rows, "ratio", cli_json_real(compared ? shape->ratio : NAN));
-        cli_row_member(&rows, "low", cli_json_real(compared ? shape->low : NAN));
-        cli_row_member(&rows, "high", cli_json_real(compared ? shape->high : NAN));
-        cli_row_text(&rows, "verdict", NULL, shape->verdict);
+        lab_cell_text(&rows, "problem", "problem", shape->spec);
+        lab_cell_seconds(&rows, NULL, found, now);
+        lab_cell_text(&rows, "planned", NULL, shape->usual);
+        lab_cell_left(&rows, "heed plans", "%s", *shape->usual ? shape->usual : "-");
+        lab_cell_json(&rows, "same", json_boolean(shape->same));
+        lab_cell_seconds(&rows, "planned_seconds", "time", then);
+        lab_cell_seconds(&rows, found, NULL, compared ? now : -1);
+        lab_cell_json(&rows, "ratio", cli_json_real(compared ? shape->ratio : NAN));
+        lab_cell_json(&rows, "low", cli_json_real(compared ? shape->low : NAN));
+        lab_cell_json(&rows, "high", cli_json_real(compared ? shape->high : NAN));
+        lab_cell_text(&rows, "verdict", NULL, shape->verdict);
         if (compared)
-            cli_row_cell(&rows, is, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
-                         shape->low, shape->high);
+            lab_cell_left(&rows, is, "%s  %.3f (%.3f to %.3f)", shape->verdict, shape->ratio,
+                          shape->low, shape->high);
         else
-            cli_row_cell(&rows, is, "%s", shape->same ? "the same" : "-");
-        cli_row_end(&rows);
+            lab_cell_left(&rows, is, "%s", shape->same ? "the same" : "-");
+        lab_row_end(&rows);
     }
     return rows;
 }
@@ -175,26 +169,25 @@ static cli_rows list_shapes(const lab_sweep *run, const double *seconds, const c
 cli_exit sweep_print_shapes(const lab_sweep *run, const double *seconds, const char *found,
                             const char *is)
 {
-    return cli_table_print(list_shapes(run, seconds, found, is).table);
+    return cli_table_print(list_shapes(run, seconds, found, is));
 }
 
 json_t *sweep_json_shapes(const lab_sweep *run, const char *found)
 {
-    cli_rows rows = list_shapes(run, NULL, found, NULL);
-    return cli_rows_take(&rows);
+    return lab_listing_take(list_shapes(run, NULL, found, NULL));
 }
 
 /* ---- Text ---- */
 
 static cli_exit print_ranking(const sweep_run *run, const ranking *all)
 {
-    cli_rows rows = cli_rows_begin(false);
+    lab_listing rows = cli_rows_begin(false);
     for (size_t i = 0; i < all->count; i++) {
         bool whole = all->tries[i]->shapes == (int)run->sweep.problems.count;
         if (whole && (i < TOP || (run->sweep.pool && all->front[i])))
             add_try(&rows, run, all->tries[i], &all->standings[i].point_facts, all->front[i]);
     }
-    return cli_table_print(rows.table);
+    return cli_table_print(rows);
 }
 
 /* Prints the states of points that are not in the tables, with some examples of each. */
@@ -251,13 +244,13 @@ static cli_exit report_text(const sweep_run *run, const ranking *all)
 static json_t *json_tries(const sweep_run *run, const ranking *all)
 {
     const lab_search_result result = lab_search_get(run->sweep.search);
-    cli_rows rows = cli_rows_begin(true);
+    lab_listing rows = cli_rows_begin(true);
     for (size_t i = 0; i < all->count; i++)
         add_try(&rows, run, all->tries[i], &all->standings[i].point_facts, all->front[i]);
     for (size_t i = 0; i < result.count; i++)
         if (!isfinite(result.tries[i].score))
             add_try(&rows, run, &result.tries[i], NULL, false);
-    return cli_rows_take(&rows);
+    return lab_listing_take(rows);
 }
 
 static cli_exit report_json(const sweep_run *run, const ranking *all)
@@ -266,7 +259,7 @@ static cli_exit report_json(const sweep_run *run, const ranking *all)
     return cli_json_print(
         json_pack("{s:s, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:o, s:o}", "space",
                   run->sweep.space.name, "kernel", run->sweep.kernel, "device",
-                  cli_json_text(heed_context_device(run->sweep.context)), "end", ends[result.end],
+                  lab_json_text(heed_context_device(run->sweep.context)), "end", ends[result.end],
                   "points", (json_int_t)result.points, "refused", (json_int_t)result.refused,
                   "pruned", (json_int_t)result.pruned, "launched", (json_int_t)result.launched,
                   "evaluations", (json_int_t)result.evaluations, "reused",
@@ -300,7 +293,7 @@ static const char *short_reason(const char *why)
 }
 
 /* Adds the facts about a point as one row, if the point is valid. */
-static void add_static_row(cli_rows *rows, sweep_run *run, int64_t index)
+static void add_static_row(lab_listing *rows, sweep_run *run, int64_t index)
 {
     const lab_point point = lab_space_at(&run->sweep.space, index);
     lab_sweep_facts facts = { .point_facts = lab_point_facts_unknown() };
@@ -315,11 +308,11 @@ static void add_static_row(cli_rows *rows, sweep_run *run, int64_t index)
     }
     bool compiled = sense && !facts.failed;
     add_point(rows, run, index);
-    cli_row_seconds(rows, "predicted_seconds", "predicted", compiled ? exp(facts.predicted) : -1);
+    lab_cell_seconds(rows, "predicted_seconds", "predicted", compiled ? exp(facts.predicted) : -1);
     add_facts(rows, &facts.point_facts, true);
-    cli_row_member(rows, "pruned", cli_json_word(why.text));
-    cli_row_cell(rows, "pruned", "%s", short_reason(why.text));
-    cli_row_end(rows);
+    lab_cell_json(rows, "pruned", cli_json_word(why.text));
+    lab_cell_left(rows, "pruned", "%s", short_reason(why.text));
+    lab_row_end(rows);
 }
 
 static void announce_from(sweep_run *run, int64_t from)
@@ -337,7 +330,7 @@ static void announce_from(sweep_run *run, int64_t from)
 cli_exit sweep_report_static(sweep_run *run)
 {
     int64_t points = lab_space_count(&run->sweep.space);
-    cli_rows rows = cli_rows_begin(cli_args_json(run->args));
+    lab_listing rows = cli_rows_begin(cli_args_json(run->args));
     lab_progress progress = lab_progress_start(&cli_sink, "compiling", (size_t)points);
     for (int64_t i = 0; i < points && !cli_interrupted(); i++) {
         lab_progress_step(&progress, (size_t)i, NULL);
@@ -349,8 +342,8 @@ cli_exit sweep_report_static(sweep_run *run)
     cli_exit code = rows.json ? cli_json_print(json_pack("{s:s, s:s, s:i, s:o}", "space",
                                                          run->sweep.space.name, "kernel",
                                                          run->sweep.kernel, "arch", run->sweep.arch,
-                                                         "points", cli_rows_take(&rows)),
+                                                         "points", lab_listing_take(rows)),
                                                "sweep-static")
-                              : cli_table_print(rows.table);
+                              : cli_table_print(rows);
     return code == CLI_OK && cli_interrupted() ? CLI_INTERRUPTED : code;
 }

@@ -67,56 +67,41 @@ static double seconds_of(const lab_tune_shape *shape, bool after)
     return row->outcome == LAB_BENCH_OK && row->count > 0 ? row->summary.p50 : 0;
 }
 
-static void add_seconds(lab_table *table, double seconds)
+/* Adds a line for the kernel before or after, with the times of the available rivals over its. */
+static void add_kernel(lab_listing *rows, const lab_tune *tune, const lab_tune_shape *shape,
+                       bool after)
 {
-    char text[LAB_FORMAT_SIZE];
-    lab_table_cell(table, "%s", lab_format_seconds(seconds > 0 ? seconds : -1, text));
-}
-
-/* Adds the times of the available rivals over heed's. */
-static void add_rivals(lab_table *table, const lab_tune *tune, const lab_bench_row *row)
-{
-    char text[32];
+    char text[64] = "";
+    bool won = shape->challenge.won;
+    const lab_bench_row *row = after ? row_after(shape) : &shape->before;
+    const lab_interval *ratio = &shape->challenge.bout.compared[1].ratio;
+    if (after)
+        snprintf(text, sizeof text, "%.3fx [%.3f, %.3f]", ratio->estimate, ratio->low, ratio->high);
+    lab_cell_left(rows, "problem, kernel", "  %s%s", after ? "-> " : "",
+                  after ? shape->best : shape->champion);
+    lab_cell_seconds(rows, NULL, "time", seconds_of(shape, after));
+    lab_cell_styled(rows, NULL, "before/after", after ? LAB_GOOD : LAB_PLAIN, won ? text : NULL);
+    lab_cell_left(rows, "gates", "%s", won && !after ? "" : proof_word(shape));
     for (size_t i = 0; i < tune->bench.rival_count; i++) {
         const lab_bench_rival *rival = &tune->bench.rivals[i];
         if (rival->open)
-            lab_table_cell(table, "%s", ratio_of(find_match(row, rival->name), text));
+            lab_cell_right(rows, rival->name, "%s", ratio_of(find_match(row, rival->name), text));
     }
-    lab_table_row_end(table);
-}
-
-/* Adds a line for the problem, and below it the kernel before and the winner, if any. */
-static void add_shape(lab_table *table, const lab_tune *tune, const lab_tune_shape *shape)
-{
-    bool won = shape->challenge.won;
-    const lab_interval *ratio = &shape->challenge.bout.compared[1].ratio;
-    lab_table_cell(table, "%s", shape->spec);
-    lab_table_row_end(table);
-    lab_table_cell(table, "  %s", shape->champion);
-    add_seconds(table, seconds_of(shape, false));
-    lab_table_cell(table, won ? "" : "-");
-    lab_table_cell(table, "%s", won ? "" : proof_word(shape));
-    add_rivals(table, tune, &shape->before);
-    if (!won)
-        return;
-    lab_table_cell(table, "  -> %s", shape->best);
-    add_seconds(table, seconds_of(shape, true));
-    lab_table_cell(table, "%s%.3fx [%.3f, %.3f]%s", cli_style(stdout, CLI_GOOD), ratio->estimate,
-                   ratio->low, ratio->high, cli_style(stdout, CLI_PLAIN));
-    lab_table_cell(table, "%s", proof_word(shape));
-    add_rivals(table, tune, row_after(shape));
+    lab_row_end(rows);
 }
 
 static cli_exit print_table(const lab_tune *tune)
 {
-    lab_table *table = lab_table_create();
-    lab_table_columns(table, "problem, kernel|time>|before/after|gates");
-    for (size_t i = 0; i < tune->bench.rival_count; i++)
-        if (tune->bench.rivals[i].open)
-            lab_table_column(table, tune->bench.rivals[i].name, LAB_RIGHT);
-    for (size_t i = 0; i < tune->count; i++)
-        add_shape(table, tune, &tune->shapes[i]);
-    return cli_table_print(table);
+    lab_listing rows = cli_rows_begin(false);
+    for (size_t i = 0; i < tune->count; i++) {
+        const lab_tune_shape *shape = &tune->shapes[i];
+        lab_cell_text(&rows, NULL, "problem, kernel", shape->spec);
+        lab_row_end(&rows);
+        add_kernel(&rows, tune, shape, false);
+        if (shape->challenge.won)
+            add_kernel(&rows, tune, shape, true);
+    }
+    return cli_table_print(rows);
 }
 
 /* Writes the measurements that the guide used. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/plural.h"
-#include "cli/base/rows.h"
+#include "cli/base/cli.h"
 #include "report/wrap.h"
 #include "verify.h"
 
@@ -85,15 +85,15 @@ static void add_failure(verify_job *job, const verify_item *item, size_t gate)
                       kernel_of(item), "cpu", verify_contender_place(item->contender), "inputs",
                       item->inputs->name, "seed", (json_int_t)job->options.seed, "gate", name,
                       "figure", cli_json_real(verdict->figure < 0 ? NAN : verdict->figure),
-                      "reason", cli_json_text(verdict->reason), "repeat", cli_json_text(command)));
+                      "reason", lab_json_text(verdict->reason), "repeat", lab_json_text(command)));
         return;
     }
     size_t shown = job->own.text ? FAILURES_SHOWN_OWN : FAILURES_SHOWN;
     if (job->printed++ >= shown)
         return;
     lab_progress_end(&job->progress);
-    cli_message("%sFAIL%s %s: %s, %s inputs, %s: %s: %s", cli_style(stderr, CLI_BAD),
-                cli_style(stderr, CLI_PLAIN), spec, kernel_of(item), item->inputs->name,
+    cli_message("%sFAIL%s %s: %s, %s inputs, %s: %s: %s", cli_style(stderr, LAB_BAD),
+                cli_style(stderr, LAB_PLAIN), spec, kernel_of(item), item->inputs->name,
                 verify_contender_place(item->contender), name, verdict->reason);
     cli_message("     %s", command);
     if (job->printed == shown)
@@ -180,34 +180,26 @@ void verify_report_add(verify_job *job, const lab_campaign *campaign,
 /* The report                                                                 */
 /* -------------------------------------------------------------------------- */
 
-static const char *bad_if(bool bad, cli_style_name style)
+static void add_ratio(lab_listing *rows, const char *key, const char *head, double ratio)
 {
-    return bad ? cli_style(stdout, style) : "";
+    lab_cell_style(rows, ratio > 1 && isfinite(ratio) ? LAB_BAD : LAB_PLAIN);
+    lab_cell_real(rows, key, head, ratio, ratio < 1e4 ? "%.2f" : "%.1e", ratio);
 }
 
-static void add_ratio(cli_rows *rows, const char *key, const char *head, double ratio)
-{
-    bool bad = ratio > 1;
-    cli_row_real(rows, key, head, ratio, ratio < 1e4 ? "%s%.2f%s" : "%s%.1e%s",
-                 bad_if(bad, CLI_BAD), ratio, bad_if(bad, CLI_PLAIN));
-}
-
-static void add_kernel(cli_rows *rows, const verify_job *job, size_t index)
+static void add_kernel(lab_listing *rows, const verify_job *job, size_t index)
 {
     const lab_contender *contender = &job->contenders.items[index];
     const verify_tally *tally = &job->tallies[index];
-    bool bad = tally->failed > 0;
-    cli_row_text(rows, "kernel", "kernel", verify_contender_name(contender));
-    cli_row_text(rows, "cpu", job->contenders.on_host ? "cpu" : "device",
-                 verify_contender_place(contender));
-    cli_row_count(rows, "passed", "passed", (int64_t)tally->passed);
-    cli_row_count(rows, "failed", NULL, (int64_t)tally->failed);
-    cli_row_cell(rows, "failed>", "%s%zu%s", bad_if(bad, CLI_BAD), tally->failed,
-                 bad_if(bad, CLI_PLAIN));
-    cli_row_count(rows, "skipped", "skipped", (int64_t)tally->skipped);
+    lab_cell_text(rows, "kernel", "kernel", verify_contender_name(contender));
+    lab_cell_text(rows, "cpu", job->contenders.on_host ? "cpu" : "device",
+                  verify_contender_place(contender));
+    lab_cell_count(rows, "passed", "passed", (int64_t)tally->passed);
+    lab_cell_style(rows, tally->failed > 0 ? LAB_BAD : LAB_PLAIN);
+    lab_cell_count(rows, "failed", "failed", (int64_t)tally->failed);
+    lab_cell_count(rows, "skipped", "skipped", (int64_t)tally->skipped);
     add_ratio(rows, "worst_error", "error/allowed", tally->worst_error);
     add_ratio(rows, "worst_lse", "LSE/allowed", tally->worst_lse);
-    cli_row_end(rows);
+    lab_row_end(rows);
 }
 
 /* Kernels that support none of the problems are listed only in JSON. */
@@ -218,9 +210,9 @@ static bool is_idle(const verify_job *job, size_t index)
            !job->contenders.items[index].subject;
 }
 
-static cli_rows list_kernels(const verify_job *job, size_t *hidden)
+static lab_listing list_kernels(const verify_job *job, size_t *hidden)
 {
-    cli_rows rows = cli_rows_begin(cli_args_json(job->args));
+    lab_listing rows = cli_rows_begin(cli_args_json(job->args));
     *hidden = 0;
     for (size_t c = 0; c < job->contenders.count; c++)
         if (cli_args_json(job->args) || !is_idle(job, c))
@@ -233,8 +225,8 @@ static cli_rows list_kernels(const verify_job *job, size_t *hidden)
 static cli_exit print_text(const verify_job *job)
 {
     size_t hidden;
-    cli_rows kernels = list_kernels(job, &hidden);
-    cli_exit code = cli_table_print(kernels.table);
+    lab_listing kernels = list_kernels(job, &hidden);
+    cli_exit code = cli_table_print(kernels);
     if (code != CLI_OK)
         return code;
     if (hidden)
@@ -259,22 +251,22 @@ static cli_exit print_text(const verify_job *job)
 }
 
 /* Adds a gate with its summary, and its tally if there is one. */
-static void add_gate(cli_rows *rows, size_t gate, const verify_tally *tally)
+static void add_gate(lab_listing *rows, size_t gate, const verify_tally *tally)
 {
-    cli_row_text(rows, "gate", "gate", lab_gate_at(gate)->name);
-    cli_row_text(rows, "proves", "proves", lab_gate_at(gate)->proves);
+    lab_cell_text(rows, "gate", "gate", lab_gate_at(gate)->name);
+    lab_cell_text(rows, "proves", "proves", lab_gate_at(gate)->proves);
     if (tally) {
-        cli_row_count(rows, "passed", NULL, (int64_t)tally->passed);
-        cli_row_count(rows, "failed", NULL, (int64_t)tally->failed);
-        cli_row_count(rows, "skipped", NULL, (int64_t)tally->skipped);
+        lab_cell_count(rows, "passed", NULL, (int64_t)tally->passed);
+        lab_cell_count(rows, "failed", NULL, (int64_t)tally->failed);
+        lab_cell_count(rows, "skipped", NULL, (int64_t)tally->skipped);
     }
-    cli_row_end(rows);
+    lab_row_end(rows);
 }
 
 static cli_exit print_json(const verify_job *job)
 {
     size_t hidden;
-    cli_rows kernels = list_kernels(job, &hidden), gates = cli_rows_begin(true);
+    lab_listing kernels = list_kernels(job, &hidden), gates = cli_rows_begin(true);
     for (size_t g = 0; g < LAB_GATES; g++)
         add_gate(&gates, g, &job->gates[g]);
     json_t *json = json_pack(
@@ -284,9 +276,9 @@ static cli_exit print_json(const verify_job *job)
         (json_int_t)job->half_problems, "rounded_problems", (json_int_t)job->rounded_problems,
         "passed", (json_int_t)job->total.passed, "failed", (json_int_t)job->total.failed, "skipped",
         (json_int_t)job->total.skipped, "rows", (json_int_t)job->rows, "rows_compared",
-        (json_int_t)job->rows_compared, "kernels", cli_rows_take(&kernels), "gates",
-        cli_rows_take(&gates), "failures", job->failures, "source",
-        job->own.text ? cli_json_text(cli_args_text(job->args, "source")) : json_null(), "refused",
+        (json_int_t)job->rows_compared, "kernels", lab_listing_take(kernels), "gates",
+        lab_listing_take(gates), "failures", job->failures, "source",
+        job->own.text ? lab_json_text(cli_args_text(job->args, "source")) : json_null(), "refused",
         (json_int_t)job->refused);
     return cli_json_print(json, "verify");
 }
@@ -302,18 +294,18 @@ cli_exit verify_report_print(const verify_job *job)
 
 cli_exit verify_report_list(const cli_args *args)
 {
-    cli_rows rows = cli_rows_begin(cli_args_json(args));
+    lab_listing rows = cli_rows_begin(cli_args_json(args));
     for (size_t i = 0; lab_gate_at(i); i++)
         add_gate(&rows, i, NULL);
-    json_t *gates = cli_rows_list(&rows);
-    cli_rows_rule(&rows, "inputs|description");
+    json_t *gates = lab_listing_rows(&rows);
+    lab_listing_rule(&rows, "inputs|description");
     for (size_t i = 0; lab_inputs_at(i); i++) {
-        cli_row_text(&rows, "inputs", "inputs", lab_inputs_at(i)->name);
-        cli_row_text(&rows, "summary", "description", lab_inputs_at(i)->summary);
-        cli_row_end(&rows);
+        lab_cell_text(&rows, "inputs", "inputs", lab_inputs_at(i)->name);
+        lab_cell_text(&rows, "summary", "description", lab_inputs_at(i)->summary);
+        lab_row_end(&rows);
     }
-    return rows.json ? cli_json_print(
-                           json_pack("{s:o, s:o}", "gates", gates, "inputs", cli_rows_take(&rows)),
-                           "verify")
-                     : cli_table_print(rows.table);
+    return rows.json ? cli_json_print(json_pack("{s:o, s:o}", "gates", gates, "inputs",
+                                                lab_listing_take(rows)),
+                                      "verify")
+                     : cli_table_print(rows);
 }

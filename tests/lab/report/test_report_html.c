@@ -13,6 +13,7 @@
 #include "lab/report/html.h"
 #include "lab/report/html_axis.h"
 #include "lab/report/html_plot.h"
+#include "lab/report/listing.h"
 #include "well_formed.h"
 
 /* U+202E, which reverses the direction of the following text */
@@ -86,14 +87,17 @@ static char *make_document(lab_page_form form, const char *text)
     lab_page_item(&page, "%s", text);
     lab_page_warning(&page, "%s", text);
     lab_page_code(&page, "<i>`````\x1b");
-    lab_page_column(&page, text, LAB_LEFT);
-    lab_page_column(&page, "right", LAB_RIGHT);
-    for (int style = LAB_PAGE_PLAIN; style <= LAB_PAGE_BOLD; style++)
-        lab_page_cell(&page, (lab_page_style)style, "%s", text);
-    lab_table_rule(page.table);
-    lab_page_cell(&page, LAB_PAGE_PLAIN, "%s", "");
-    lab_table_row_end(page.table);
-    lab_page_table(&page);
+    lab_listing rows = lab_listing_in(&page);
+    for (int style = LAB_PLAIN; style <= LAB_FAINT; style += 2) {
+        lab_cell_styled(&rows, NULL, text, (lab_style)style, text);
+        lab_cell_style(&rows, (lab_style)(style + 1));
+        lab_cell_right(&rows, "right", "%s", text);
+        lab_row_end(&rows);
+    }
+    lab_listing_rule(&rows, NULL);
+    lab_cell_left(&rows, "", "%s", "");
+    lab_row_end(&rows);
+    assert_true(lab_listing_print(&rows, NULL));
     assert_true(lab_page_end(&page));
     fclose(stream);
     return said;
