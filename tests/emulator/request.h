@@ -50,6 +50,9 @@ typedef struct emulator_request {
     uint64_t desc[2]; /* descriptors of a, unless it is in registers, and b */
 } emulator_request;
 
+/* Visible to kernels in other libraries, which the fake driver loads. */
+#pragma GCC visibility push(default)
+
 /* Sets the line of the kernel from which the next requests come. */
 void emulator_at(const char *file, int line);
 #define EMULATOR_HERE emulator_at(__FILE__, __LINE__)
@@ -98,5 +101,7 @@ void emulator_cluster_wait(void);
 
 /* Checks that @p is a multiple of @size. */
 void emulator_check_global(const void *p, uint32_t size);
+
+#pragma GCC visibility pop
 
 #endif /* EMULATOR_REQUEST_H */

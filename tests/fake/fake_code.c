@@ -1,6 +1,7 @@
 /*
  * fake_code.c - the fake driver's modules and functions
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 struct cu_module {
     cu_function *functions;
+    void *library; /* with code that the emulator runs; NULL: none */
 };
 
 /* Any ELF file is accepted; PTX that contains the word "wrong" does not compile. */
@@ -41,6 +43,8 @@ static int module_load(cu_module **module, const void *image, unsigned option_co
     if (result != CU_SUCCESS)
         return result;
     *module = fake_make(sizeof **module);
+    if (fake->emulates)
+        (*module)->library = fake_library_open(image);
     fake_count(&fake->modules, 1);
     return CU_SUCCESS;
 }
@@ -53,6 +57,8 @@ static int module_unload(cu_module *module)
         module->functions = function->next;
         fake_unmake(function);
     }
+    if (module->library)
+        dlclose(module->library);
     fake_unmake(module);
     fake_count(&fake->modules, -1);
     return result;
@@ -68,6 +74,7 @@ static int module_function(cu_function **function, cu_module *module, const char
     cu_function *made = fake_make(sizeof *made);
     snprintf(made->name, sizeof made->name, "%s", name);
     made->smem = SMEM_DEFAULT;
+    made->code = fake_library_code(module->library, name);
     made->next = module->functions;
     module->functions = made;
     *function = made;

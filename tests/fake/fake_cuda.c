@@ -16,6 +16,10 @@ fake_cuda fake_cuda_controls = {
     .devices = 1,
     .arch = 90,
     .memory = (size_t)64 << 30,
+    .multiprocessors = 132,
+    .l2 = 60 << 20,
+    .clock = 1980000,
+    .memory_clock = 3201000,
     .own_depth = own_depth,
     .pin = fake_pin,
     .renew = renew,
@@ -46,6 +50,11 @@ static void __attribute__((constructor)) read_environment(void)
     read_number("FAKE_CUDA_DRIVER", &fake->driver);
     read_number("FAKE_CUDA_DEVICES", &fake->devices);
     read_number("FAKE_CUDA_ARCH", &fake->arch);
+    read_number("FAKE_CUDA_MULTIPROCESSORS", &fake->multiprocessors);
+    read_number("FAKE_CUDA_L2", &fake->l2);
+    read_number("FAKE_CUDA_CLOCK", &fake->clock);
+    read_number("FAKE_CUDA_MEMORY_CLOCK", &fake->memory_clock);
+    read_number("FAKE_CUDA_EMULATES", &fake->emulates);
     read_number("FAKE_CUDA_COPIES", &fake->copies);
     if (fake->copies)
         fake->args_size = sizeof(heed_cuda_args); /* from graphs too */

@@ -3,10 +3,11 @@
  *
  * libfake_cuda.so replaces libcuda.so.1 (HEED_LIBCUDA), libnvrtc.so (HEED_NVRTC) and
  * libnvidia-ml.so.1 (HEED_NVML). It has configurable devices, device memory that is host memory
- * with guard pages where real memory has them, and does not run code: a launch is recorded, and
- * passed to a hook if there is one. In a separate program, environment variables such as
- * FAKE_CUDA_ARCH replace these controls. It refuses calls that the real driver refuses: calls
- * without a current context, launches that exceed limits, waiting while a stream is captured.
+ * with guard pages where real memory has them. A launch is recorded, and passed to a hook if there
+ * is one. It does not run code, unless it emulates (fake_emulator.h). In a separate program,
+ * environment variables such as FAKE_CUDA_ARCH replace these controls. It refuses calls that the
+ * real driver refuses: calls without a current context, launches that exceed limits, waiting while
+ * a stream is captured.
  *
  * Any entry can be made to fail. Every object that exists is counted.
  */
@@ -33,6 +34,7 @@ typedef struct fake_launch {
     const void *window;
     size_t window_size;
     float window_ratio;
+    const struct fake_code *code; /* NULL: it does nothing */
     const void *args; /* the kernel's parameter; fake_cuda.args_size bytes of it are kept */
     unsigned char kept[FAKE_ARGS_MAX];
 } fake_launch;
@@ -54,8 +56,11 @@ typedef struct fake_cuda {
     /* Configuration. */
     int driver; /* CUDA's version, 1000 * major + 10 * minor */
     int devices;
-    int arch;      /* of all devices, 10 * major + minor */
-    size_t memory; /* bytes of each */
+    int arch;                /* of all devices, 10 * major + minor */
+    size_t memory;           /* bytes of each */
+    int multiprocessors, l2; /* l2 in bytes */
+    int clock, memory_clock; /* in kHz */
+    int emulates;            /* kernels run, on the emulator */
     size_t args_size;
     fake_hook_fn *hook;
     void *hook_data;

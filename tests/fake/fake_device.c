@@ -45,6 +45,7 @@ static const struct {
     { INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed" },
     { NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
     { 700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },
+    { LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure" },
     { CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
       "operation not permitted when stream is capturing" },
 };
@@ -113,16 +114,16 @@ static int device_bus_id(char *text, int size, int device)
     return result;
 }
 
-/* Attributes of an H200. */
+/* Attributes of an H200, but for those that the controls have. */
 static int device_attribute(int *value, int attribute, int device)
 {
     const int values[][2] = {
-        { CU_DEVICE_CLOCK_RATE, 1980000 },
-        { CU_DEVICE_MULTIPROCESSORS, 132 },
+        { CU_DEVICE_CLOCK_RATE, fake->clock },
+        { CU_DEVICE_MULTIPROCESSORS, fake->multiprocessors },
         { CU_DEVICE_COMPUTE_MODE, 0 },
-        { CU_DEVICE_MEMORY_CLOCK_RATE, 3201000 },
+        { CU_DEVICE_MEMORY_CLOCK_RATE, fake->memory_clock },
         { CU_DEVICE_MEMORY_BUS_WIDTH, 6144 },
-        { CU_DEVICE_L2_SIZE, 60 << 20 },
+        { CU_DEVICE_L2_SIZE, fake->l2 },
         { CU_DEVICE_THREADS, 2048 },
         { CU_DEVICE_SMEM, 228 << 10 },
         { CU_DEVICE_REGISTERS, 65536 },

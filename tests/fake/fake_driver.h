@@ -12,6 +12,7 @@
 
 #include "cuda/driver/driver.h"
 #include "fake_cuda.h"
+#include "fake_emulator.h"
 
 enum {
     INVALID_VALUE = 1,
@@ -22,6 +23,7 @@ enum {
     INVALID_PTX = 218,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
     CAPTURE_IMPLICIT = 906
@@ -69,6 +71,7 @@ struct cu_function {
     cu_function *next;
     int smem;
     char name[64];
+    fake_code code;
 };
 
 /* Every entry starts with one of these, and may be made to fail there: any call; one that needs a

@@ -7,6 +7,7 @@
 #include "fake_driver.h"
 
 #define GRANULE ((size_t)2 << 20)
+#define UNSET 0xff /* bytes of new memory for kernels that run: NaN in every type */
 
 /* CUDA's record of an address. */
 typedef struct known {
@@ -112,6 +113,8 @@ static int memory_allocate(cu_address *address, size_t size)
         return result != CU_SUCCESS ? result : INVALID_VALUE;
     if (!has_room(size) || posix_memalign(&memory, 512, size) != 0)
         return CU_OUT_OF_MEMORY;
+    if (fake->emulates)
+        memset(memory, UNSET, size);
     *address = (cu_address)(uintptr_t)memory;
     remember(*address, size, CU_MEMORY_DEVICE, fake_current_device(), true);
     return CU_SUCCESS;

@@ -1,6 +1,6 @@
 /*
  * fake_nvrtc.c - the compiler of fake_cuda.h: only the first bytes of its output are those of an
- * ELF file
+ * ELF file, unless it emulates (fake_emulator.h)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "cuda/driver/nvrtc.h"
 #include "fake_driver.h"
 
-static const char *complaint(void)
-{
-    return fake_cuda_controls.compile_error ? fake_cuda_controls.compile_error : "";
-}
-
 struct nvrtc_program {
-    int unused;
+    fake_program own;
 };
+
+static const char *complaint(const nvrtc_program *program)
+{
+    return fake_cuda_controls.compile_error ? fake_cuda_controls.compile_error : program->own.log;
+}
 
 static const char cubin[64] = "\177ELF";
 static const char ptx[] = ".version 9.0\n";
@@ -59,18 +59,17 @@ int nvrtcCreateProgram(nvrtc_program **program, const char *source, const char *
                        int header_count, const char *const *headers,
                        const char *const *header_names)
 {
-    (void)source;
-    (void)name;
-    (void)header_count;
-    (void)headers;
-    (void)header_names;
     *program = calloc(1, sizeof **program);
-    return *program ? NVRTC_SUCCESS : NVRTC_OUT_OF_MEMORY;
+    bool fine = *program && (!fake_cuda_controls.emulates ||
+                             fake_program_write(&(*program)->own, source, name, header_count,
+                                                headers, header_names));
+    return fine ? NVRTC_SUCCESS : NVRTC_OUT_OF_MEMORY;
 }
 
 int nvrtcDestroyProgram(nvrtc_program **program);
 int nvrtcDestroyProgram(nvrtc_program **program)
 {
+    fake_program_remove(&(*program)->own);
     free(*program);
     *program = NULL;
     return NVRTC_SUCCESS;
@@ -80,44 +79,41 @@ int nvrtcCompileProgram(nvrtc_program *program, int option_count, const char *co
 int nvrtcCompileProgram(nvrtc_program *program, int option_count, const char *const *options)
 {
     const struct timespec moment = { .tv_nsec = 100000 };
-    (void)program;
-    (void)option_count;
-    (void)options;
+    bool fine = true;
     fake_count(&fake_cuda_controls.compilations, 1);
     while (atomic_load(&fake_cuda_controls.hold_compiler))
         nanosleep(&moment, NULL);
-    return *complaint() ? NVRTC_COMPILATION : NVRTC_SUCCESS;
+    if (program->own.folder[0])
+        fine = fake_program_compile(&program->own, option_count, options);
+    return fine && !*complaint(program) ? NVRTC_SUCCESS : NVRTC_COMPILATION;
 }
 
 int nvrtcGetProgramLogSize(nvrtc_program *program, size_t *size);
 int nvrtcGetProgramLogSize(nvrtc_program *program, size_t *size)
 {
-    (void)program;
-    *size = strlen(complaint()) + 1;
+    *size = strlen(complaint(program)) + 1;
     return NVRTC_SUCCESS;
 }
 
 int nvrtcGetProgramLog(nvrtc_program *program, char *log);
 int nvrtcGetProgramLog(nvrtc_program *program, char *log)
 {
-    (void)program;
-    memcpy(log, complaint(), strlen(complaint()) + 1);
+    memcpy(log, complaint(program), strlen(complaint(program)) + 1);
     return NVRTC_SUCCESS;
 }
 
 int nvrtcGetCUBINSize(nvrtc_program *program, size_t *size);
 int nvrtcGetCUBINSize(nvrtc_program *program, size_t *size)
 {
-    (void)program;
-    *size = sizeof cubin;
+    *size = program->own.code ? program->own.size : sizeof cubin;
     return NVRTC_SUCCESS;
 }
 
 int nvrtcGetCUBIN(nvrtc_program *program, char *out);
 int nvrtcGetCUBIN(nvrtc_program *program, char *out)
 {
-    (void)program;
-    memcpy(out, cubin, sizeof cubin);
+    const fake_program *own = &program->own;
+    memcpy(out, own->code ? own->code : cubin, own->code ? own->size : sizeof cubin);
     return NVRTC_SUCCESS;
 }
 

@@ -47,8 +47,11 @@ static bool merges(const char *function)
     return strncmp(function, "heed_merge_", strlen("heed_merge_")) == 0;
 }
 
-static size_t args_size(const char *function)
+static size_t args_size(const cu_function *it)
 {
+    const char *function = it->name;
+    if (it->code.kernel)
+        return it->code.args_size;
     if (is_behind(function))
         return sizeof(void *);
     if (merges(function))
@@ -216,11 +219,17 @@ static void work(const fake_launch *launch)
     if (fake->launch_error)
         fake->sticky = fake->launch_error;
     bool runs = fake->hook && !fake->launch_error;
+    bool emulates = launch->code && !fake->launch_error;
     pthread_mutex_unlock(&fake_lock);
     while (fake->hang)
         pause();
     if (runs)
         fake->hook(fake->hook_data, launch);
+    if (emulates && !fake_emulate(launch->code, launch)) {
+        pthread_mutex_lock(&fake_lock);
+        fake->sticky = LAUNCH_FAILED;
+        pthread_mutex_unlock(&fake_lock);
+    }
     if (fake->copies && !fake->launch_error && !is_behind(launch->function) &&
         !appends(launch->function) && !merges(launch->function)) {
         const heed_cuda_args *args = launch->args;
@@ -276,10 +285,11 @@ static int launch_kernel(const cu_launch *launch, cu_function *function, void **
     fake_launch seen = { .function = function->name,
                          .smem = launch->smem,
                          .stream = launch->stream,
+                         .code = function->code.kernel ? &function->code : NULL,
                          .args = arguments[0] };
     memcpy(seen.grid, launch->grid, sizeof seen.grid);
     memcpy(seen.block, launch->block, sizeof seen.block);
-    memcpy(seen.kept, seen.args, args_size(function->name));
+    memcpy(seen.kept, seen.args, args_size(function));
     note_attributes(&seen, launch);
     if (!launch->stream || !launch->stream->capturing) {
         work(&seen);
