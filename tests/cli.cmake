@@ -12,8 +12,9 @@ if(TARGET heed_cli)
     heed_tests(cli options progress verbs)
     heed_program_tests(bench bench_rivals board board_forged cli cuda_doctor evidence evolve gate gate_rebuild
         insight inspect_code own profile_program report report_final report_refusals rerun roofline_verb run
-        run_append run_append_refusals run_sequences selftest suite sweep tune verify)
-    foreach(name bench_rivals cuda_doctor evidence evolve gate gate_rebuild inspect_code own profile_program sweep)
+        run_append run_append_refusals run_sequences selftest suite sweep tune verify verify_emulated)
+    foreach(name bench_rivals cuda_doctor evidence evolve gate gate_rebuild inspect_code own profile_program sweep
+            verify_emulated)
         heed_fake_cuda(test_${name})
     endforeach()
     foreach(name bench bench_rivals gate)
@@ -22,6 +23,7 @@ if(TARGET heed_cli)
     foreach(name gate_rebuild insight options progress selftest verbs)
         target_link_libraries(test_${name} PRIVATE heed_verbs)
     endforeach()
+    heed_run_test(test_verify_emulated_random test_verify_emulated random 24 1)
     # The last lines of `make test`, as on a machine without vector instructions.
     add_test(NAME not_run COMMAND "${PROJECT_SOURCE_DIR}/scripts/not-run.sh" $<TARGET_FILE:heed_cli>)
     set_tests_properties(not_run PROPERTIES TIMEOUT 60 ENVIRONMENT HEED_CPU=scalar

@@ -38,6 +38,7 @@ set(seconds
     make_run 30
     test_modified_logits 28
     test_record_damage 27
+    test_verify_emulated_random 60
     test_emulated_kernels_sample 26
     external_flash_attention_long 26
     test_emulated_ablated 25
@@ -46,6 +47,7 @@ set(seconds
     python_fuzz_rest 23
     test_emulated_changes_sample 21
     test_roofline_verb 21
+    test_verify_emulated 20
     test_sweep 21
     test_configs_sample 20
     test_emulated_far_sample 20

@@ -46,12 +46,12 @@ endfunction()
 
 # They have samples, like make_run and verify_*, or other tests of the same subject: dist_configure, test_cuda_device
 # itself, those of each verb, test_report for report_in_browser, test_gates and test_selftest for selftest, which tries
-# all mutants, test_suite for suite_judge, performance_table and test_costs for predicted_table, and test_bench and
-# test_measure_noise for test_measure_real.
+# all mutants, test_suite for suite_judge, test_verify_emulated for test_verify_emulated_random, performance_table and
+# test_costs for predicted_table, and test_bench and test_measure_noise for test_measure_real.
 heed_thorough(dist dist_build external_flash_attention_long laboratory make_run predicted_table python_fuzz_long
     python_fuzz_rest report_in_browser report_in_browser_served selftest suite_judge test_measure_real
-    valgrind_test_cuda_device verify_configs verify_cpus verify_edge verify_edge_rest verify_features
-    verify_features_rest verify_grid verify_grid_rest verify_seed)
+    test_verify_emulated_random valgrind_test_cuda_device verify_configs verify_cpus verify_edge verify_edge_rest
+    verify_features verify_features_rest verify_grid verify_grid_rest verify_seed)
 heed_sampled(test_configs test_configs sample)
 heed_sampled(test_emulated_ablated test_emulated_kernels ablated-sample)
 heed_sampled(test_emulated_changes test_emulated_changes sample)
