@@ -88,10 +88,12 @@
  *    FlashInfer's LSE is to base 2.)
  *  - An expression may contain numbers, s (the logit; only in score), q and k (the query's and the
  *    key's number), p (the query's position), head, batch, the problem's sizes heads, queries and
- *    keys, true and false, array elements such as slope[head] or doc[batch,k], + - * /, % and //
- *    (whole numbers, rounded down), < <= > >= == != && || ! and c ? x : y, and the functions abs,
- *    min, max, exp, log, tanh, sqrt, floor, float and int. Whole numbers have 32 bits and wrap
- *    around; an index beyond an array reads its nearest element; x // 0 is 0, and x % 0 is x.
+ *    keys (seq_q and seq_k, even where a sequence has fewer), true and false, array elements such
+ *    as slope[head] or doc[batch,k], + - * /, % and // (whole numbers, rounded down), < <= > >= ==
+ *    != && || ! and c ? x : y, and the functions abs, min, max, exp, log, tanh, sqrt, floor, float
+ *    and int (rounded toward 0, and limited to 32 bits). Whole numbers have 32 bits and wrap
+ *    around, and become float32 beside a float32; an element of a bytes array is true or false; an
+ *    index beyond an array reads its nearest element; x // 0 is 0, and x % 0 is x.
  *  - A row that sees no key, or only keys whose logit is -infinity, has O = 0 and LSE = -infinity;
  *    with a sink, O = 0 and LSE = the sink.
  *  - A logit of any size is finite and handled correctly as long as the sum of |q_c k_c| over the
