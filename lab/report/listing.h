@@ -15,8 +15,8 @@
  * order; its last cells may be missing. As in tables and JSON arrays, running out of memory is
  * reported at the end.
  */
-#ifndef LAB_LIST_H
-#define LAB_LIST_H
+#ifndef LAB_LISTING_H
+#define LAB_LISTING_H
 
 #include <stdint.h>
 
@@ -125,4 +125,4 @@ bool lab_listing_print(lab_listing *rows, FILE *stream);
  * become question marks. */
 json_t *lab_json_text(const char *text);
 
-#endif /* LAB_LIST_H */
+#endif /* LAB_LISTING_H */
