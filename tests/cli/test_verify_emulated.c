@@ -105,7 +105,7 @@ static void test_kernels(void **state)
 /* -------------------------------------------------------------------------- */
 
 #define BATCH 8             /* problems that share a device, and a process of heed */
-#define RANDOM_WORK 3000000 /* multiplications of a problem; */
+#define RANDOM_WORK 8000000 /* multiplications of a problem; */
 #define NAIVE_WORK 300000   /* of one for the naive kernel, which takes long on the emulator */
 #define NAIVE_EVERY 4       /* batches */
 

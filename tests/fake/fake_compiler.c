@@ -21,8 +21,6 @@
 #define ARGUMENT_SIZE (PATH_MAX + 64)
 #define SOURCES "src/cuda/kernels" /* where descriptions of the emulator include sources from */
 
-extern char **environ;
-
 void fake_temporary(char path[PATH_MAX])
 {
     const char *folder = getenv("TMPDIR");

@@ -5,6 +5,7 @@
  */
 #include "random_spec.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -105,9 +106,11 @@ static void put_sizes(writer *w)
     w->prefixed = once_in(w, 6);
     w->dim_qk = kinds[kind].dim_qk;
     w->dim_v = kinds[kind].dim_v;
-    put(w, "b%lld h%lld/%lld s%lld/%lld d%lld/%lld %s", (long long)w->batch,
-        (long long)(w->heads_kv * w->group), (long long)w->heads_kv, (long long)w->seq_q,
-        (long long)w->seq_k, (long long)w->dim_qk, (long long)w->dim_v, kinds[kind].type);
+    put(w,
+        "b%" PRId64 " h%" PRId64 "/%" PRId64 " s%" PRId64 "/%" PRId64 " d%" PRId64 "/%" PRId64
+        " %s",
+        w->batch, w->heads_kv * w->group, w->heads_kv, w->seq_q, w->seq_k, w->dim_qk, w->dim_v,
+        kinds[kind].type);
     if (kinds[kind].shared)
         put(w, "shared");
 }
@@ -123,15 +126,16 @@ static void put_mask(writer *w)
 {
     static const char *const causal[] = { "causal=br", "causal=br", "causal=tl", NULL };
     const int64_t keys = w->seq_k, choice = below(w, w->prefixed ? 3 : 8);
+    const int64_t left = between(w, 0, keys), right = between(w, 0, keys);
     bool aligned = choice >= 3 && choice < 6;
     if (choice < 4)
         put(w, "%s", w->seq_q == keys ? "causal" : one_of(w, causal));
     if (choice == 3 || choice == 4)
-        put(w, "window=%lld:", (long long)between(w, 0, keys));
+        put(w, "window=%" PRId64 ":", left);
     if (choice == 5 && once_in(w, 2))
-        put(w, "window=%lld:%lld", (long long)between(w, 0, keys), (long long)between(w, 0, keys));
+        put(w, "window=%" PRId64 ":%" PRId64, left, right);
     else if (choice == 5)
-        put(w, "chunk=%lld", (long long)between(w, 1, keys));
+        put(w, "chunk=%" PRId64, between(w, 1, keys));
     if (aligned && choice != 3 && w->seq_q != keys)
         put(w, "align=%s", once_in(w, 2) ? "br" : "tl");
 }
@@ -139,7 +143,7 @@ static void put_mask(writer *w)
 static void put_packed(writer *w, bool keys_too)
 {
     int64_t queries = between(w, 0, w->batch * w->seq_q), keys = between(w, 0, w->batch * w->seq_k);
-    put(w, "varlen=%lld/%lld", (long long)queries, (long long)(keys_too ? keys : 0));
+    put(w, "varlen=%" PRId64 "/%" PRId64, queries, keys_too ? keys : 0);
     if (once_in(w, 4))
         put(w, "cu_q=i64");
 }
@@ -150,17 +154,17 @@ static void put_pages(writer *w)
     while (w->seq_k % w->page != 0)
         w->page--;
     int64_t pages = w->batch * (w->seq_k / w->page) + below(w, 4);
-    put(w, "paged=%lld/%lld", (long long)w->page, (long long)pages);
+    put(w, "paged=%" PRId64 "/%" PRId64, w->page, pages);
 }
 
 static void put_appended(writer *w)
 {
     bool packed = once_in(w, 4);
-    put(w, "append=%lld%s", (long long)(packed ? w->seq_q : between(w, 1, w->seq_q)),
+    const char *neighbours = once_in(w, 2) ? ":interleaved" : "";
+    put(w, "append=%" PRId64 "%s", packed ? w->seq_q : between(w, 1, w->seq_q),
         packed ? ":packed" : "");
     if (once_in(w, 2))
-        put(w, "rotary=%lld%s", (long long)(2 * between(w, 1, w->dim_qk / 2)),
-            once_in(w, 2) ? ":interleaved" : "");
+        put(w, "rotary=%" PRId64 "%s", 2 * between(w, 1, w->dim_qk / 2), neighbours);
 }
 
 /* How sequences lie in memory, and their lengths. */
@@ -178,7 +182,7 @@ static void put_sequences(writer *w)
         put_appended(w);
     if (w->prefixed) {
         int64_t unit = w->page > 0 ? w->page : 1;
-        put(w, "prefix=%lld", (long long)(unit * between(w, 1, w->seq_k / unit)));
+        put(w, "prefix=%" PRId64, unit * between(w, 1, w->seq_k / unit));
         return;
     }
     if (once_in(w, 6))
@@ -189,20 +193,24 @@ static void put_sequences(writer *w)
 
 static void put_expressions(writer *w)
 {
-    static const char *const visible[] = { "abs(q-k)%90<40",         "k%50!=7",
-                                           "k<=q||k%7==0",           "abs(q-k)*(head+1)<60",
-                                           "(q+batch)%3!=0||k%2==0", NULL };
+    static const char *const visible[] = { "abs(q-k)%90<40",
+                                           "k%50!=7",
+                                           "k<=q||k%7==0",
+                                           "abs(q-k)*(head+1)<60",
+                                           "(q+batch)%3!=0||k%2==0",
+                                           "abs(q-k)<20+30*batch",
+                                           NULL };
     static const char *const scores[] = { "s-0.1*abs(q-k)", "s*0.5+float(k%3)", "s>0?s:0.25*s",
                                           NULL };
     char random[HEED_EXPRESSION_SIZE];
     if (once_in(w, 5))
         put(w, "visible=%s", one_of(w, visible));
     else if (once_in(w, 8)) {
-        random_expression(w->seed, true, random);
+        random_expression(lab_random_bits(w->seed, w->drawn++), true, random);
         put(w, RANDOM_ARRAYS " visible=\"%s\"", random);
     } else if (once_in(w, 10))
-        put(w, "array=doc:i32:%lldx%lld visible=doc[batch,q]==doc[batch,k]", (long long)w->batch,
-            (long long)(w->seq_q > w->seq_k ? w->seq_q : w->seq_k));
+        put(w, "array=doc:i32:%" PRId64 "x%" PRId64 " visible=doc[batch,q]==doc[batch,k]", w->batch,
+            w->seq_q > w->seq_k ? w->seq_q : w->seq_k);
     if (once_in(w, 8))
         put(w, "score=%s", one_of(w, scores));
 }
@@ -214,7 +222,7 @@ static void put_changes(writer *w)
     static const char *const masks[] = { "shown=bits:q",   "shown=bytes:b", "shown=bits:bhq",
                                          "shown=bytes:hq", "shown=bits:",   NULL };
     if (once_in(w, 8))
-        put(w, "softcap=%lld", (long long)between(w, 3, 50));
+        put(w, "softcap=%" PRId64, between(w, 3, 50));
     if (once_in(w, 6))
         put(w, "sinks%s", once_in(w, 2) ? "=bh" : "");
     if (once_in(w, 12))
@@ -238,8 +246,7 @@ static void put_layout(writer *w)
     else if (once_in(w, 8)) { /* batch elements, heads and vectors with gaps */
         int64_t unit = once_in(w, 2) ? 8 : 1, vector = w->dim_qk + unit;
         int64_t head = vector * w->seq_k + unit;
-        put(w, "k=%lld:%lld:%lld", (long long)(head * w->heads_kv + unit), (long long)vector,
-            (long long)head);
+        put(w, "k=%" PRId64 ":%" PRId64 ":%" PRId64, head * w->heads_kv + unit, vector, head);
     }
 }
 
