@@ -80,8 +80,8 @@ cli_exit bench_print_json(const lab_bench *bench, const json_t *manifest);
 json_t *bench_json_device(const lab_bench *bench);
 
 /* bench_record() writes everything to one file of compact JSON in the folder of the device and the
- * date below --record, with the manifest's parts. Prints its path on stderr. Without a row it writes
- * nothing. */
+ * date below --record, with the manifest's parts. Prints its path on stderr. Without a row it
+ * writes nothing. */
 cli_exit bench_record(const lab_bench *bench, const cli_args *args, const json_t *manifest);
 
 #endif /* CLI_BENCH_H */
