@@ -123,7 +123,13 @@ static void test_record(void **state)
     assert_int_equal(integer_of(replay, "working"), 6);
     assert_int_equal(json_array_size(json_object_get(replay, "strategies")), 6);
     json_decref(replay);
-    /* Every time is good, or noise as large as the times hides the best. */
+    /* Every time is good, or noise as large as the times hides the best. A busy machine may have
+     * interrupted one for long, so the file gets others. */
+    run_heed_as(
+        state, &way,
+        "awk '/^trial/ && / time / { $5 = 1e-4 * (9 + n++ % 3) } { print }' t.txt >u.txt && "
+        "mv u.txt t.txt",
+        0, &said);
     replay = run_heed_json(state, &way, "heed sweep cpu_few --replay t.txt --within 1000 --json",
                            0);
     assert_int_equal(integer_of(replay, "good"), 6);
