@@ -127,12 +127,12 @@ put(lab_listing *rows, const char *head, lab_align align, const char *format, va
         put_head(rows, head, align);
     if (shown && rows->blank)
         lab_table_cell(rows->table, "%s", "");
-    else if (shown && vasprintf(&text, format, list) < 0)
+    else if (shown && vasprintf(&text, format, list) < 0) {
         rows->failed = true;
-    else if (shown)
+        text = NULL;
+    } else if (shown)
         put_text(rows, text);
-    if (!rows->failed) /* else @text is undefined */
-        free(text);
+    free(text);
     rows->style = LAB_PLAIN;
     rows->lead[0] = '\0';
 }

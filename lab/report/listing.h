@@ -56,7 +56,8 @@ lab_listing lab_listing_in(lab_page *page);
 void lab_listing_free(lab_listing *rows);
 
 /* lab_cell_style() gives the next cell a style, in Markdown only LAB_BAD, which is bold there.
- * lab_cell_lead() puts plain text in front of the next cell's. Neither changes JSON and CSV. */
+ * lab_cell_lead() puts plain text, which is not escaped, in front of the next cell's. Neither
+ * changes JSON and CSV. */
 void lab_cell_style(lab_listing *rows, lab_style style);
 void lab_cell_lead(lab_listing *rows, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

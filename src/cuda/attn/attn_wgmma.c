@@ -371,8 +371,9 @@ static const char *idle_splits(const heed_problem *problem, const heed_gpu *gpu,
  * those that are longer. */
 static bool loses_in_long_rows(const heed_problem *problem, const int *v)
 {
-    return problem->tokens_q > 0 && !heed_problem_hides_first(problem) && v[STEP_ORDER] == 2 &&
-           v[TILE_KEYS] == 64 && heed_wgmma_value_columns(problem) <= 128;
+    bool narrow = v[STEP_ORDER] == 2 && v[ROW_GROUPS] == 2 && v[TILE_KEYS] == 64 &&
+                  larger(problem->dim_qk, problem->dim_v) <= 128;
+    return narrow && problem->tokens_q > 0 && !heed_problem_hides_first(problem);
 }
 
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
