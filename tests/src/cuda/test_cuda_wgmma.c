@@ -202,6 +202,15 @@ static void test_what_is_legal(void **state)
         { 90, "b1 h4 s256 d64 f16 bias=f16:hq", "r2k1n96s3o3t2c1g2b2", "a multiple of 64 keys" },
         { 90, "b1 h4 s256 d64 f16 bias=f16:hq", "r4k1n64s4o3t2c1g2b2", "shared memory" },
         { 90, "b65536 h32769/10923 s8 d64 f16", "r2k1n128s4o2t1c1g1", "32 bits" },
+        { 90, "b1 h4 s256 d256 f16 causal softcap=50", "r2k1n64s2o2t2c1g1", NULL },
+        { 90, "b1 h4 s256 d256 f16 shown=bytes:hq", "r2k1n64s2o2t2c1g1", NULL },
+        { 90, "b1 h4 s256 d256 f16 bias=f16:hq", "r2k1n64s2o2t2c1g1", "spills registers" },
+        { 90, "b1 h4 s256 d128 f16 causal", "r2k1n128s2o2t2c2g2", NULL },
+        { 90, "b1 h4 s256 d128 f16 causal window=99:", "r2k1n128s2o2t2c2g2", "first tiles" },
+        { 90, "b9 h4 s256 d128 f16 causal varlen=999", "r2k1n64s4o2t2c1g2", "than their mean" },
+        { 90, "b9 h4 s256 d128 f16 causal window=9: varlen=999", "r2k1n64s4o2t2c1g2", NULL },
+        { 90, "b9 h4 s256 d128 f16 varlen=999", "r1k3n64s6o2t1c1g1", NULL },
+        { 90, "b9 h4 s256 d192/128 f16 causal varlen=999", "r2k1n64s3o2t2c2g2", NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         heed_gpu gpu;
