@@ -339,6 +339,28 @@ static void begins_with_the_newest_rows(void **state)
     json_decref(report);
 }
 
+/* Rivals keep their columns where heed has no figure for any problem. */
+static void shows_rivals_without_heed(void **state)
+{
+    json_t *record = report_scene_load(HEED_H200_RECORD), *row;
+    size_t i;
+    json_array_foreach(json_object_get(record, "rows"), i, row)
+    {
+        json_object_set_new(row, "outcome", json_string("failed"));
+        json_object_set_new(row, "seconds", json_null());
+        json_object_set_new(row, "samples", json_array());
+    }
+    report_scene_save(state, record, "none.json");
+    static const run_heed_row lines[] = {
+        { "heed report -m -o none.md none.json", 0, "", "written to none.md" },
+        { "grep '^| problem, kernel' none.md | tr -cd '|' >heads.txt; "
+          "grep -m 1 '^| torch-flash (' none.md | tr -cd '|' | cmp - heads.txt",
+          0, "", "" },
+        { "grep -m 1 '^| torch-flash (' none.md | cut -d'|' -f4-7", 0, "  | - | - |  \n", "" },
+    };
+    EXPECT(state, lines);
+}
+
 /* -------------------------------------------------------------------------- */
 /* The board                                                                  */
 /* -------------------------------------------------------------------------- */
@@ -451,6 +473,6 @@ static void shows_an_empty_board(void **state)
 
 RUN_TESTS_EACH(scratch_open, scratch_close, shows_the_figures_of_a_record, json_has_the_same,
                says_what_speaks_against, claims_no_more_than_it_knows, puts_two_beside_each_other,
-               takes_the_newest_of_a_folder, shows_the_board, shows_whom_nobody_beats,
-               shows_an_empty_board, names_the_commits_of_its_rows, begins_with_the_newest_rows,
-               keeps_times_behind_another_kernel_apart)
+               takes_the_newest_of_a_folder, shows_rivals_without_heed, shows_the_board,
+               shows_whom_nobody_beats, shows_an_empty_board, names_the_commits_of_its_rows,
+               begins_with_the_newest_rows, keeps_times_behind_another_kernel_apart)
