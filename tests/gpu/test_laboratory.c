@@ -311,7 +311,7 @@ static const step steps[] = {
       "&& \"$heed\" board add naive.json --board tuned.db && cp tuned.db evolved.db",
       0, NULL },
     { "evolve, which meets it",
-      "\"$heed\" evolve \"$problem\" --trials 3 --seconds 20 --board evolved.db --json", 0,
+      "\"$heed\" evolve \"$problem\" --trials 3 --seconds 300 --board evolved.db --json", 0,
       evolved },
     { "tune",
       "\"$heed\" tune \"$problem\" --board tuned.db --seconds 60 --trials 4 --peers none --rivals "
