@@ -1,6 +1,7 @@
 # The gates of verification, tested on kernels that are known to be wrong or right.
 if(TARGET heed_cli)
-    add_test(NAME selftest COMMAND heed_cli selftest --jobs 2)
+    set(selftest_board "${CMAKE_CURRENT_BINARY_DIR}/selftest.db")
+    add_test(NAME selftest COMMAND heed_cli selftest --jobs 2 --record --board "${selftest_board}")
     set_tests_properties(selftest PROPERTIES LABELS verify TIMEOUT 900)
 endif()
 

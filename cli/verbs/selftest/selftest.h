@@ -28,7 +28,7 @@ cli_exit selftest_device_probe(const char *const *name);
 /* cli_selftest_trust() is for verbs whose trials go on a board. It writes to *@id the number of the
  * selftest that they rely on, for lab_record_trial.selftest: the newest one of this build on
  * @record, with kernels on the CUDA @device or, if that is NULL, on the host; or one that it runs
- * now, which takes about ten seconds. If the gates fail it, it prints a warning, and the board
+ * now, which takes a minute on two CPUs. If the gates fail it, it prints a warning, and the board
  * marks the trials as untrusted. A failure has been printed. The process must have a single
  * thread. */
 cli_exit cli_selftest_trust(lab_record *record, const char *device, int64_t *id);
