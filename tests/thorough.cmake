@@ -86,8 +86,8 @@ heed_long(test_gate_rebuild regressions_are_found far_slower_in_no_time far_slow
 heed_long(test_gates test_no_gate_is_idle test_controls_are_accepted_in_a_mirror test_mutants_are_killed_in_a_mirror)
 heed_long(test_inspect_code test_each_is_found_when_compiled test_shipped_kernels_have_no_fault)
 heed_long(test_rerun a_slow_one_is_beaten evolution_meets_it leader_that_will_not_run_loses)
-# Both run `heed evolve`, which relies on such a selftest: they copy the board instead of repeating it.
-foreach(name laboratory test_rerun_long)
+# They run `heed evolve`, which relies on such a selftest, and copy the board instead of repeating it.
+foreach(name laboratory test_evolve_long test_rerun_long)
     if(TEST ${name})
         set_tests_properties(selftest PROPERTIES FIXTURES_SETUP selftest)
         set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED selftest)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hold.h"
+#include "leader.h"
 #include "members.h"
 #include "run_heed.h"
 #include "scratch.h"
@@ -169,11 +170,13 @@ static void test_leads(void **state)
     run_heed(state, &way, "heed plan --cpu avx2 -t 1 --kernel fwd_any_avx2_few " LED, &said);
     if (said.code != 0)
         skip();
-    run_heed_as(state, &way,
-                "heed bench --cpu avx2 " LED " --peers none --seconds 0.05 -t 1 --kernel "
-                "fwd_any_scalar_row --json >bench.json && heed board add --board v.db "
-                "bench.json",
-                0, &said);
+    run_heed_as(
+        state, &way,
+        LEADER_TRUST("v.db") "heed bench --cpu avx2 " LED
+                             " --peers none --seconds 0.05 -t 1 --kernel "
+                             "fwd_any_scalar_row --json >bench.json && heed board add --board v.db "
+                             "bench.json",
+        0, &said);
     json_t *json = run_heed_json(state, &way, CLIMB("1") "--no-verify", 0);
     assert_int_equal(integer_of(json, "titles"), 0);
     json_decref(json);
@@ -341,8 +344,9 @@ static void test_shy_champion(void **state)
     scratch_text_write(state, "shy.c", text);
     scratch_script_write(state, "silent", "#!/bin/sh\nexit 0\n");
     run_heed(state, &way,
-             "heed evolve " SMALL " --source ./shy.c --proposer ./silent --duel 0.05 "
-             "--board shy.db",
+             LEADER_TRUST("shy.db") "heed evolve " SMALL
+                                    " --source ./shy.c --proposer ./silent --duel 0.05 "
+                                    "--board shy.db",
              &said);
     if (said.code != 1 || !strstr(said.err, "shy.c, the first source: unfit: says that it cannot"))
         fail_msg("%d: %s", said.code, said.err);
