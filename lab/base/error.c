@@ -7,14 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Size in bytes of the character at @text if it is a control character, else 0. Those beyond ASCII
- * have two bytes in UTF-8: 0xc2 and one from 0x80 to 0x9f. */
-static int control_size(const unsigned char *text)
-{
-    if (text[0] < ' ' || text[0] == 0x7f)
-        return 1;
-    return text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0 ? 2 : 0;
-}
+#include "control.h"
 
 /* Copies as much of @from as fits, with control characters, except those in @keep, written as \x1b
  * and so on.
@@ -25,7 +18,7 @@ static void copy_escaped(char *to, size_t size, const char *from, const char *ke
     int escaped = 0; /* bytes from here on to be written as escapes */
     for (; *from; from++) {
         if (escaped == 0 && !strchr(keep, *from))
-            escaped = control_size((const unsigned char *)from);
+            escaped = lab_control_size(from);
         size_t needed = escaped ? 4 : 1;
         if (length + needed >= size)
             break;

@@ -7,11 +7,12 @@
  */
 #include "inspect/cubin.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/control.h"
 
 enum {
     HEADER_SIZE = 64,
@@ -223,9 +224,7 @@ static heed_status add_kernel(cubin_reader *reader, const elf_section *names,
     const elf_section *code = &reader->sections[text];
     lab_cubin_kernel *kernel = &reader->cubin->kernels[reader->cubin->count];
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
-    for (char *at = kernel->name; *at; at++)
-        if (iscntrl((unsigned char)*at)) /* it is shown on a terminal */
-            *at = '?';
+    lab_control_replace(kernel->name, '?'); /* it is shown on a terminal */
     kernel->registers = (int)(code->info >> 24);
     kernel->barriers = (int)(code->flags >> 20 & 0x7f);
     kernel->code = (int64_t)code->size;

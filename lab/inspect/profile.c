@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/control.h"
 #include "base/plural.h"
 
 /* Maximum length of a number. Other cells, such as kernel names and lists of opcodes, may be long.
@@ -202,9 +203,7 @@ static void read_launch(lab_profile *profile, const record *names, const record 
     *profile = (lab_profile){ .arch = 0 };
     if ((cell = find_cell(names, units, row, "Kernel Name", 11, &unit)))
         strncat(profile->kernel, cell, sizeof profile->kernel - 1);
-    for (char *at = profile->kernel; *at; at++)
-        if (iscntrl((unsigned char)*at)) /* it is shown on a terminal */
-            *at = '?';
+    lab_control_replace(profile->kernel, '?'); /* it is shown on a terminal */
     if ((cell = find_cell(names, units, row, "CC", 2, &unit)) && number_of(cell) > 0)
         profile->arch = (int)lround(10 * number_of(cell));
     for (int i = 0; i < LAB_METRICS; i++) {

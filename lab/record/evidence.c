@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/control.h"
 #include "store.h"
 
 #define TOLERANCE 1e-6
@@ -37,21 +38,11 @@ static heed_status expect_within(const char *field, double value, double low, do
 /* Words                                                                      */
 /* -------------------------------------------------------------------------- */
 
-/* True if the character at @c affects the layout of what follows. Besides ASCII's control
- * characters, Unicode has more of them, line breaks, and controls of text direction. */
-static bool is_mover(const unsigned char *c)
-{
-    return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) ||
-           (*c == 0xe2 && c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
-           (*c == 0xe2 && c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
-}
-
 static bool is_line(const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    while (c && *c && !is_mover(c))
-        c++;
-    return !c || !*c;
+    while (text && *text && lab_control_size(text) == 0)
+        text++;
+    return !text || !*text;
 }
 
 /* Names are printed in tables, where a line break would forge a row. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/control.h"
+
 /* -------------------------------------------------------------------------- */
 /* Text                                                                       */
 /* -------------------------------------------------------------------------- */
@@ -28,20 +30,6 @@ int lab_html_length(const char *text)
     return bad ? 0 : length;
 }
 
-/* True for control characters and Unicode's bidirectional controls, which are not displayed and can
- * disguise a name. */
-static bool is_control(const char *text, int length)
-{
-    const unsigned char *byte = (const unsigned char *)text;
-    if (length == 1)
-        return byte[0] < ' ' || byte[0] == 0x7f;
-    if (length == 2)
-        return byte[0] == 0xc2 && byte[1] < 0xa0;
-    return length == 3 && byte[0] == 0xe2 &&
-           ((byte[1] == 0x80 && (byte[2] >= 0xa8 && byte[2] <= 0xae)) ||
-            (byte[1] == 0x81 && (byte[2] >= 0xa6 && byte[2] <= 0xa9)));
-}
-
 static const char *html_entity(char c)
 {
     return c == '<'    ? "&lt;"
@@ -59,7 +47,7 @@ static int put_character(FILE *stream, const char *text, lab_page_form form)
     const char *entity = html_entity(*text);
     if (length == 0)
         fputs("\xef\xbf\xbd", stream);
-    else if (is_control(text, length))
+    else if (lab_control_size(text) > 0)
         for (int i = 0; i < length; i++) /* the backslash must be visible in Markdown, too */
             fprintf(stream, form == LAB_PAGE_MARKDOWN ? "\\\\x%02x" : "\\x%02x",
                     (unsigned)(unsigned char)text[i]);
@@ -216,7 +204,7 @@ void lab_page_code(lab_page *page, const char *text)
         int length = lab_html_length(text);
         if (*text == '\n' || *text == '\t')
             fputs(*text++ == '\n' ? "\n" : "    ", page->stream);
-        else if (html || length == 0 || is_control(text, length))
+        else if (html || length == 0 || lab_control_size(text) > 0)
             text += put_character(page->stream, text, LAB_PAGE_HTML);
         else
             text += fwrite(text, 1, (size_t)length, page->stream) ? length : 1;
@@ -238,7 +226,7 @@ char *lab_page_escape(lab_page *page, const char *text)
     FILE *memory = open_memstream(&escaped, &size);
     if (memory) {
         while (*text)
-            if (markdown || is_control(text, lab_html_length(text)))
+            if (markdown || lab_control_size(text) > 0)
                 text += put_character(memory, text, page->form);
             else /* the table escapes HTML */
                 fputc(*text++, memory);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lab/base/control.h"
+
 static bool in_path(char c)
 {
     return isalnum((unsigned char)c) || (c && strchr("/._-+@~%", c));
@@ -39,8 +41,9 @@ void lab_log_strip(char *text)
     for (size_t from = 0; text[from]; from++) {
         if (begins_path(text, from))
             from += last_part(text + from);
-        unsigned char c = (unsigned char)text[from];
-        text[to++] = (char)((c < 0x20 && c != '\n') || c == 0x7f ? ' ' : c);
+        int control = text[from] == '\n' ? 0 : lab_control_size(text + from);
+        text[to++] = control > 0 ? ' ' : text[from];
+        from += control > 1 ? (size_t)control - 1 : 0;
     }
     text[to] = '\0';
     if (to < LAB_LOG_SIZE)

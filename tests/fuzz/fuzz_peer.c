@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fake_peer.h"
+#include "lab/base/control.h"
 #include "lab/trial/peer/rival.h"
 #include "require.h"
 
@@ -23,7 +24,7 @@ static bool is_tame(const char *text, size_t size)
 {
     require(memchr(text, '\0', size) != NULL, "a text ends");
     for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+        if (lab_control_size(text) > 0)
             return false;
     return true;
 }

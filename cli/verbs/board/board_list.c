@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/control.h"
 #include "base/plural.h"
 #include "board.h"
 
@@ -24,13 +25,6 @@ typedef struct board_print {
     int64_t left_out; /* a trial that is not ranked because of a fault; 0: none */
 } board_print;
 
-/* Removes characters that would control a terminal: names on older boards may have them. */
-static void tame(char *name)
-{
-    for (; *name; name++)
-        *name = (unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name;
-}
-
 static void end_table(board_print *print)
 {
     if (print->rows.form != LAB_LIST_JSON)
@@ -43,7 +37,7 @@ static void begin_device(board_print *print, const lab_record_row *row)
     snprintf(device, sizeof device, "%s (%s%s%s), %d thread%s", row->device, row->backend,
              row->features ? ", " : "", row->features ? row->features : "", row->threads,
              lab_plural(row->threads));
-    tame(device);
+    lab_control_replace(device, '?'); /* names on older boards may have some */
     if (print->rows.json || (print->count && strcmp(device, print->device) == 0))
         return;
     end_table(print);
@@ -70,8 +64,8 @@ static void add_columns(lab_listing *rows, const lab_record_row *row, bool all)
     char name[2 * HEED_NAME_SIZE], commit[16];
     snprintf(name, sizeof name, "%s%s%s", row->kernel, *row->config ? "__" : "", row->config);
     snprintf(commit, sizeof commit, "%.12s", row->commit ? row->commit : "-");
-    tame(name);
-    tame(commit);
+    lab_control_replace(name, '?');
+    lab_control_replace(commit, '?');
     lab_cell_count(rows, NULL, "trial", row->trial);
     lab_cell_text(rows, NULL, "problem", row->problem);
     lab_cell_left(rows, "kernel", "%s%s", name, row->promoted ? " *" : "");

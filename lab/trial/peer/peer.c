@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lab/base/control.h"
 #include "lab/base/path.h"
 #include "lab/trial/process.h"
 #include "measure.h"
@@ -38,9 +39,7 @@ struct lab_peer {
 
 void lab_peer_tame(char *text)
 {
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = ' ';
+    lab_control_replace(text, ' ');
 }
 
 /* Kills the process group, closes the channels, and returns the wait status. */

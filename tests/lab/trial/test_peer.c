@@ -249,11 +249,12 @@ static void test_speaking_unasked(void **state)
 /* The last line of stderr is printed, sanitized, in the reason. */
 static void test_last_words_are_tame(void **state)
 {
-    lab_peer *peer = script("read x; printf 'first\\n\\033[31mred\\177\\tface\\n' >&2; exit 4");
+    lab_peer *peer = script("read x; printf 'first\\n\\033[31mred\\177\\tface\\302\\2331m'"
+                            "'\\342\\200\\256\\n' >&2; exit 4");
 
     assert_null(ask(peer, 10));
     assert_non_null(strstr(lab_peer_stderr(peer), "\033[31m"));
-    expect_lost(peer, LAB_PEER_CRASHED, "status 4 without an answer:  [31mred  face");
+    expect_lost(peer, LAB_PEER_CRASHED, "status 4 without an answer:  [31mred  face  1m   ");
 }
 
 static void test_stderr_is_kept_in_part(void **state)

@@ -408,6 +408,9 @@ static void test_strip(void **state)
     expect_strip("x = a/b/c; y = 1/2", "x = a/b/c; y = 1/2");
     expect_strip("// a comment /* and */", "// a comment /* and */");
     expect_strip("'/usr/bin/ld': \x1b[31mno\r\n", "'ld':  [31mno \n");
+    expect_strip("\xc2\x9b"
+                 "1m \xe2\x80\xae \xc3\xa9\n",
+                 " 1m   \xc3\xa9\n");
     expect_strip("", "");
     for (size_t i = 0; i < sizeof large - 1; i++)
         large[i] = i % 50 == 49 ? '\n' : 'x';
