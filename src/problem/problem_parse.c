@@ -212,8 +212,9 @@ static heed_status check_aligned(const heed_parser *p)
         const char *at = p->where[aligned[i].part];
         if (at != NULL && !said && p->problem.seq_q != p->problem.seq_k)
             return heed_parse_fail(
-                p, at, "%s with %lld queries and %lld keys needs an alignment: %s", aligned[i].name,
-                (long long)p->problem.seq_q, (long long)p->problem.seq_k, aligned[i].words);
+                p, at, "%s with %lld quer%s and %lld key%s needs an alignment: %s", aligned[i].name,
+                (long long)p->problem.seq_q, p->problem.seq_q == 1 ? "y" : "ies",
+                (long long)p->problem.seq_k, p->problem.seq_k == 1 ? "" : "s", aligned[i].words);
     }
     return HEED_OK;
 }

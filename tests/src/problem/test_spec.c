@@ -238,6 +238,8 @@ static const struct {
     { "a window with 4 queries and 5 keys needs an alignment: align=tl or align=br",
       "b1 h8 ^window=3: s4/5 d4 f16" },
     { "a chunk with 4 queries and 5 keys needs", "b1 h8 ^chunk=3 s4/5 d4 f16" },
+    { "alibi with 1 query and 5 keys needs", "b1 h8 ^alibi s1/5 d4 f16" },
+    { "causal with 4 queries and 1 key needs", "b1 h8 ^causal s4/1 d4 f16" },
     { "unknown word \"windwo=3:\"; did you mean window=?", "b1 h8 s4 d4 f16 ^windwo=3:" },
     { "causal with 4 queries and 5 keys needs an alignment: causal=tl or causal=br",
       "b1 h8 ^causal s4/5 d4 f16" },
