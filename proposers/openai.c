@@ -308,7 +308,8 @@ static json_t *ask(const asker *it, const json_t *request)
     return reply;
 }
 
-static json_t *answer(void *data, const json_t *request)
+/* Checks the settings. */
+static json_t *able(const void *data)
 {
     const asker *it = data;
     if (!it->model)
@@ -328,6 +329,12 @@ static json_t *answer(void *data, const json_t *request)
         return line_refuse("unsupported",
                            "OPENAI_BASE_URL is not encrypted: a key is sent over https, or to "
                            "this machine");
+    return NULL;
+}
+
+static json_t *answer(void *data, const json_t *request)
+{
+    const asker *it = data;
     return shorten_thought(hide_in_reply(it, ask(it, request)));
 }
 
@@ -354,7 +361,7 @@ int main(void)
                  .seconds = seconds_of(variable("HEED_PROPOSE_SECONDS")) };
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
         return EXIT_FAILURE;
-    int code = line_serve(answer, &it);
+    int code = line_serve(able, answer, &it);
     curl_global_cleanup();
     return code;
 }

@@ -239,5 +239,5 @@ static json_t *answer(void *data, const json_t *request)
 
 int main(void)
 {
-    return line_serve(answer, NULL);
+    return line_serve(NULL, answer, NULL);
 }

@@ -14,6 +14,7 @@
 #define PROTOCOL "heed.propose/1"
 #define NAME_MAX_LENGTH 63
 #define THOUGHT_MAX 2000
+#define CHECK_SECONDS 10.0
 #define TOKENS_MAX ((json_int_t)1 << 40)
 #define TRIED_NAMES 400 /* names of tried kernels sent to a proposer, to avoid repetition */
 
@@ -266,6 +267,45 @@ void lab_proposer_find(const char *command, char *path, size_t size)
     snprintf(path, size, "%s", command);
 }
 
+static const char *status_of(const json_t *reply)
+{
+    return json_string_value(json_object_get(reply, "status"));
+}
+
+/* The proposer gave a reason instead of a proposal. */
+static heed_status tell_refusal(const json_t *reply, lab_error *error)
+{
+    const char *reason = json_string_value(json_object_get(reply, "reason"));
+    snprintf(error->text, sizeof error->text, "the proposer says: %.300s",
+             reason ? reason : "nothing");
+    lab_peer_tame(error->text);
+    return strcmp(status_of(reply), "unsupported") == 0 ? HEED_ERR_UNSUPPORTED : HEED_ERR_INVALID;
+}
+
+/* Returns the reply; NULL, with the reason, if there is none. */
+static json_t *reply_of(lab_peer *proposer, json_t *request, double seconds, lab_error *error)
+{
+    json_t *reply = lab_peer_ask(proposer, request, seconds);
+    if (!reply)
+        snprintf(error->text, sizeof error->text, "the proposer %.300s", lab_peer_reason(proposer));
+    return reply;
+}
+
+heed_status lab_proposer_check(const char *program, bool (*interrupted)(void), lab_error *error)
+{
+    lab_peer *proposer = lab_peer_start(program, NULL, interrupted);
+    if (!proposer)
+        return lab_fail(error, HEED_ERR_NO_MEMORY, "no memory for a proposer");
+    json_t *request = json_pack("{s:s, s:s}", "op", "check", "protocol", PROTOCOL);
+    json_t *reply = reply_of(proposer, request, CHECK_SECONDS, error);
+    heed_status status = !reply                                ? HEED_ERR_SYSTEM
+                         : strcmp(status_of(reply), "ok") != 0 ? tell_refusal(reply, error)
+                                                               : HEED_OK;
+    json_decref(reply);
+    lab_peer_end(proposer);
+    return status;
+}
+
 heed_status lab_proposer_ask(lab_peer *proposer, const lab_brief *brief, double seconds,
                              lab_proposal *proposal, lab_error *error)
 {
@@ -277,22 +317,11 @@ heed_status lab_proposer_ask(lab_peer *proposer, const lab_brief *brief, double 
                         "the source is too long for a proposer: a request has at most %d bytes",
                         LAB_PEER_LINE_SIZE);
     }
-    json_t *reply = lab_peer_ask(proposer, request, seconds);
-    if (!reply) {
-        snprintf(error->text, sizeof error->text, "the proposer %.300s", lab_peer_reason(proposer));
+    json_t *reply = reply_of(proposer, request, seconds, error);
+    if (!reply)
         return HEED_ERR_SYSTEM;
-    }
-    const char *status = json_string_value(json_object_get(reply, "status"));
-    const char *reason = json_string_value(json_object_get(reply, "reason"));
-    heed_status result = HEED_OK;
-    if (strcmp(status, "ok") == 0) {
-        result = take_proposal(reply, proposal, error);
-    } else {
-        snprintf(error->text, sizeof error->text, "the proposer says: %.300s",
-                 reason ? reason : "nothing");
-        lab_peer_tame(error->text);
-        result = strcmp(status, "unsupported") == 0 ? HEED_ERR_UNSUPPORTED : HEED_ERR_INVALID;
-    }
+    heed_status result = strcmp(status_of(reply), "ok") == 0 ? take_proposal(reply, proposal, error)
+                                                             : tell_refusal(reply, error);
     json_decref(reply);
     return result;
 }

@@ -85,6 +85,12 @@ void lab_proposal_free(lab_proposal *proposal);
  * slash; else NAME or heed-propose-NAME in heed's folder; else the name, for a search in PATH. */
 void lab_proposer_find(const char *command, char *path, size_t size);
 
+/* lab_proposer_check() starts @program, a proposer that comes with heed, and asks whether it can
+ * answer requests with its present settings. @interrupted is that of lab_peer_start(). Returns
+ * HEED_OK; HEED_ERR_UNSUPPORTED if it cannot; HEED_ERR_SYSTEM if it does not answer;
+ * HEED_ERR_NO_MEMORY. @error has the reason, in one line. */
+heed_status lab_proposer_check(const char *program, bool (*interrupted)(void), lab_error *error);
+
 /* lab_proposer_ask() requests one proposal and waits up to @seconds. Returns HEED_OK;
  * HEED_ERR_UNSUPPORTED if the proposer has nothing more to propose; HEED_ERR_INVALID for an invalid
  * answer or a brief that is too long, after which another request may follow; HEED_ERR_SYSTEM if

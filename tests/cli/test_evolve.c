@@ -468,6 +468,11 @@ static void test_refusals(void **state)
         /* reported before the gates are tried, which takes half a minute */
         { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' --proposer regins --board r.db",
           2, NULL, "did you mean 'regions'?" },
+        { "[ -x \"$(dirname '" HEED_PROGRAM "')\"/../proposers/heed-propose-openai ] || "
+          "{ echo OPENAI_MODEL; exit 3; } >&2; "
+          "env -u OPENAI_MODEL timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' "
+          "--proposer openai --board r.db",
+          3, NULL, "OPENAI_MODEL" },
         { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' --space cpu_fwe --board r.db", 3,
           NULL, "did you mean 'cpu_few'?" },
         { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' -k fwd_any_avx2_fwe --board r.db",

@@ -34,10 +34,21 @@ static const char *proposer_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
+static cli_exit fail_proposer(const char *command, const lab_error *error)
+{
+    cli_error("--proposer: %s: %s", command, error->text);
+    return CLI_ENVIRONMENT;
+}
+
 static cli_exit check_proposer(const char *command)
 {
     char program[512], found[PATH_MAX];
+    lab_error error;
     lab_proposer_find(command, program, sizeof program);
+    if (strchr(program, '/') && !strchr(command, '/')) /* it comes with heed */
+        return lab_proposer_check(program, cli_interrupted, &error) == HEED_OK
+                   ? CLI_OK
+                   : fail_proposer(command, &error);
     if (!strchr(program, '/') &&
         !lab_path_find(getenv("PATH"), program, lab_path_is_program, found, sizeof found))
         return cli_name_check("--proposer: there is no program", command, proposer_name,
