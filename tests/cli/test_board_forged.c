@@ -60,6 +60,13 @@ static const forgery forgeries[] = {
     { "j['environment']['time'] = '2026-13-45T00:00:00Z'", "environment.time is 2026-13-45" },
     { "j['environment']['time'] = 20261123", "environment.time is 20261123; it must be a text" },
     { "del j['environment']['time']", "environment.time is missing" },
+    { "j['environment']['time'] = ' 2999-01-01T00:00:00Z'", "time is  2999-01-01T00:00:00Z; it" },
+    { "j['environment']['time'] = '2026-1-2T3:4:5Z'", "it must be like" },
+    { "j['environment']['heed'] = '9.9.9'",
+      "environment.heed is 9.9.9; by the record's version it is 0.1.0" },
+    { "j['version'] = j['environment']['heed'] = 'best'",
+      "environment.heed is best; it must be a version like " },
+    { "j['version'] = 3", "version is 3; it must be a text" },
     { "del j['threads']", "threads is missing; it must be a number from 1 to 1024" },
     { "j['threads'] = 2000", "threads is 2000; it must be a number from 1 to 1024" },
     { "j['threads'] = '8'", "threads is \"8\"; it must be a number from 0 on" },
@@ -111,6 +118,8 @@ static void forged_records_are_refused(void **state)
 static void no_faster_than_this_machine(void **state)
 {
     static const forgery here[] = {
+        { "j['version'] = j['environment']['heed'] = '9.9.9'",
+          "environment.heed is 9.9.9; the version of this build is" },
         { "r['kernel'] = 'mine'", "kernel is mine, which this build does not have" },
         { "r['kernel'] += 'x'", "which this build does not have" },
         { "f(r['flops'] / (1.6 * j['ceilings']['f32']))", "CPU" },

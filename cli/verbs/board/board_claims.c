@@ -3,6 +3,7 @@
  */
 #include "board.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +90,11 @@ static heed_status check_outcome(const json_t *row, const lab_record_trial *tria
 /* "2026-11-23T02:00:37Z", or with a fraction of a second. */
 static bool is_moment(const char *text)
 {
+    static const char form[] = "0000-00-00T00:00:00";
     struct tm parts;
+    for (size_t i = 0; i + 1 < sizeof form; i++) /* strptime() also takes blanks and one digit */
+        if (form[i] == '0' ? !isdigit((unsigned char)text[i]) : text[i] != form[i])
+            return false;
     const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
     if (rest && *rest == '.')
         rest += 1 + strspn(rest + 1, "0123456789");
@@ -112,6 +117,39 @@ static heed_status check_moment(const lab_record_trial *trial, lab_error *error)
         return HEED_OK;
     return lab_fail(error, HEED_ERR_INVALID, "environment.time is %.40s, which is in the future",
                     trial->ended);
+}
+
+/* "0.1.0" */
+static bool is_version(const char *text)
+{
+    int parts = 0;
+    for (size_t digits; (digits = strspn(text, "0123456789")) > 0 && parts < 3; parts++) {
+        text += digits;
+        text += parts < 2 && *text == '.';
+    }
+    return parts == 3 && !*text;
+}
+
+/* The version that wrote the record made its figures, too, and a build has one version. */
+static heed_status check_version(const json_t *file, const lab_record_trial *trial,
+                                 lab_error *error)
+{
+    const char *writer = json_string_value(json_object_get(file, "version"));
+    const char *said = trial->environment.heed, *build = trial->environment.build;
+    if (said && !is_version(said))
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "environment.heed is %.40s; it must be a version like %s", said,
+                        heed_version());
+    if (said && writer && strcmp(said, writer) != 0)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "environment.heed is %.40s; by the record's version it is %.40s", said,
+                        writer);
+    if (said && build && strcmp(build, heed_wisdom_build()) == 0 &&
+        strcmp(said, heed_version()) != 0)
+        return lab_fail(error, HEED_ERR_INVALID,
+                        "environment.heed is %.40s; the version of this build is %s", said,
+                        heed_version());
+    return HEED_OK;
 }
 
 /* A kernel of this build must exist in it. */
@@ -174,6 +212,8 @@ heed_status board_claims_check(const json_t *file, const json_t *row, const lab_
     heed_status status = check_outcome(row, trial, error);
     if (status == HEED_OK)
         status = check_moment(trial, error);
+    if (status == HEED_OK)
+        status = check_version(file, trial, error);
     if (status == HEED_OK)
         status = check_kernel(trial, error);
     if (status == HEED_OK && trial->seconds > 0)

@@ -186,6 +186,7 @@ static cli_exit read_head(field_reader *r, report_record *record)
     static const char *const backends[] = { "cpu", "cuda", NULL };
     const json_t *json = record->json;
     record->device.name = field_text(r, json, "device", true);
+    field_text(r, json, "version", false);
     const json_t *around = field_nested(r, json, "environment", false, true);
     const json_t *facts = field_nested(r, json, "device_facts", false, false);
     const json_t *rivals = field_nested(r, json, "rivals", true, false);
