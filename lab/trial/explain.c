@@ -168,9 +168,10 @@ bool lab_explain(const char *line, const lab_wire_orders *orders, uint64_t input
     if (starts_with(line, "trapped "))
         return explain_trap(line, outcome);
     if (starts_with(line, "modes "))
-        return lab_trial_outcome_set(outcome, LAB_TRIAL_FORBIDDEN,
-                                     "changed the rounding mode, or the treatment of subnormal "
-                                     "numbers");
+        return lab_trial_outcome_set(
+            outcome, LAB_TRIAL_FORBIDDEN,
+            "left another rounding mode, treatment of subnormal numbers or "
+            "flag behind, or x87 or MMX registers in use");
     if (starts_with(line, "spoiled "))
         return lab_trial_outcome_set(outcome, LAB_TRIAL_ILLEGAL_ACCESS, "wrote to the input %.8s",
                                      line + strlen("spoiled "));

@@ -21,7 +21,7 @@
  *     fault SIGNAL ADDRESS FLAGS
  *                            FLAGS are letters: m, an allocation had failed; s, the address is
  *                            where the stack would grow; g, the CPU gave no address; - ends them
- *     modes                  it left another rounding mode, or treatment of subnormal numbers
+ *     modes                  it left other modes of the CPU (modes.h)
  *     spoiled NAME           it wrote to this input on a device
  *     lost WORDS             the device failed
  *

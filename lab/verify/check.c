@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lab/base/modes.h"
 #include "lab/verify/reference/reference.h"
 
 /* Records the addresses of all blocks, to explain a stray access of the kernel. */
@@ -55,26 +56,15 @@ static heed_status run_here(const lab_check *check, const lab_stage *stage, heed
     return check->lock && !lab_stage_lock(stage, false) ? HEED_ERR_SYSTEM : HEED_OK;
 }
 
-/* The rounding mode of this thread and, on x86, how it treats subnormal numbers, without the
- * exception flags. */
-static unsigned float_modes(void)
-{
-    unsigned modes = (unsigned)fegetround();
-#ifdef __SSE__
-    modes |= (__builtin_ia32_stmxcsr() & ~0x3fu) << 16;
-#endif
-    return modes;
-}
-
 heed_status lab_check_stage(const lab_check *check, lab_stage *stage, heed_status *outcome)
 {
     const lab_subject *subject = check->subject;
-    unsigned before = float_modes();
+    const uint64_t before = lab_modes();
     fenv_t environment;
     fegetenv(&environment);
     heed_status status = subject->run_away ? subject->run_away(subject->data, stage, outcome)
                                            : run_here(check, stage, outcome);
-    stage->modes_changed = float_modes() != before;
+    stage->modes_changed = lab_modes() != before;
     if (stage->modes_changed)
         fesetenv(&environment);
     return status;
@@ -103,7 +93,8 @@ static heed_status run_on(lab_run *run, const lab_check *check, lab_stage *stage
     lab_stage_spoiled(stage, !check->lock, run->spoiled, sizeof run->spoiled);
     if (stage->modes_changed && !run->spoiled[0])
         snprintf(run->spoiled, sizeof run->spoiled,
-                 "the caller's rounding or treatment of denormal numbers is left changed");
+                 "the caller's rounding, treatment of denormal numbers, x87 registers or flags are "
+                 "left changed");
     return HEED_OK;
 }
 

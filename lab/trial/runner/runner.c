@@ -11,7 +11,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fenv.h>
 #include <link.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -22,6 +21,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lab/base/modes.h"
 #include "lab/trial/compile/image.h"
 #include "lab/trial/filter.h"
 #include "lab/trial/runner/runner.h"
@@ -44,7 +44,7 @@ typedef struct runner {
     candidate_fn *compute;
     workspace_fn *workspace;
     bool takes_operands;
-    unsigned modes;         /* floating-point modes before any candidate code ran */
+    uint64_t modes;         /* of the CPU, before any candidate code ran */
     lab_wire_orders opened; /* their rooms are open; the positions of tensors follow later */
 } runner;
 
@@ -107,18 +107,6 @@ static _Noreturn void fail(const char *word, const char *text)
     runner_add(&line, text);
     runner_say(&line);
     _exit(1);
-}
-
-/* This thread's rounding mode and treatment of subnormals, without exception flags. */
-static unsigned float_modes(void)
-{
-#ifdef __x86_64__
-    unsigned short control;
-    __asm__ volatile("fnstcw %0" : "=m"(control));
-    return (__builtin_ia32_stmxcsr() & ~0x3fu) << 16 | control;
-#else
-    return (unsigned)fegetround();
-#endif
 }
 
 /* ---------------------------------------------------------------------------------------------- */
@@ -332,7 +320,7 @@ static void run(const runner *it)
         };
         result = it->compute(&orders->problem, &buffers);
     }
-    if (float_modes() != it->modes)
+    if (lab_modes() != it->modes)
         fail("modes", "");
     say(result == 0 ? "done 0" : "unsupported");
 }
@@ -393,7 +381,7 @@ int main(int count, char **arguments)
         return 2;
     it.arena_size = (size_t)strtoull(arguments[1], NULL, 10);
     note_stack(&count);
-    it.modes = float_modes();
+    it.modes = lab_modes();
     setvbuf(stdout, NULL, _IONBF,
             0); /* or the first print would need a system call to query stdout */
     map_arenas(&it);
