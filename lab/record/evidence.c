@@ -15,6 +15,7 @@
 #define TOLERANCE 1e-6
 #define ROOFLINE_MOST 1.25 /* of a ceiling, which has measurement errors, too */
 #define THREADS_MOST 4096
+#define SAMPLE_SLACK 2.0 /* a single sample may be faster by this factor than the device can be */
 #define REPEATS_LEAST 16 /* from this many samples, one half must not equal the other */
 
 static heed_status contradict(lab_error *error, const char *field, double value, double low,
@@ -276,9 +277,42 @@ void lab_record_judge(lab_record *record, lab_record_judging *judge, void *data,
     record->judge_data = data;
 }
 
+/* The fastest sample of the trial's own kernel with tensors in that state; INFINITY: none. */
+static double fastest_of(const lab_record_trial *trial, lab_record_timing kind)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < trial->sample_count; i++) {
+        const lab_record_samples *s = &trial->samples[i];
+        for (size_t j = 0; !s->other && s->kind == kind && j < s->count; j++)
+            least = fmin(least, s->seconds[j]);
+    }
+    return least;
+}
+
+/* Ratios come from samples, so these must be possible too; a single one may be off. */
+static bool has_possible_samples(lab_record *record, const lab_record_trial *trial, lab_error *why)
+{
+    lab_error none;
+    for (int kind = LAB_RECORD_COLD; kind <= LAB_RECORD_HOT; kind++) {
+        lab_record_trial one = *trial;
+        double least = fastest_of(trial, (lab_record_timing)kind);
+        one.timing = (lab_record_timing)kind;
+        one.seconds = SAMPLE_SLACK * least;
+        if (isfinite(least) && !record->judge(record->judge_data, &one, &none)) {
+            lab_fail(why, HEED_ERR_INVALID,
+                     "the fastest sample, of %.4g s, is below 1/%.0f of the time that the device "
+                     "needs",
+                     least, SAMPLE_SLACK);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool lab_record_plausible(lab_record *record, const lab_record_trial *trial, lab_error *why)
 {
     lab_error none;
     return !record->judge || !(trial->seconds > 0) || trial->timing == LAB_RECORD_UNTIMED ||
-           record->judge(record->judge_data, trial, why ? why : &none);
+           (record->judge(record->judge_data, trial, why ? why : &none) &&
+            has_possible_samples(record, trial, why));
 }

@@ -197,7 +197,8 @@ heed_status lab_record_append(lab_record *record, const lab_record_trial *trial,
  * returns false, with a reason in @why, if the device cannot be that fast. lab_record_append()
  * calls it with @data, and turns such a trial into LAB_RECORD_IMPOSSIBLE; it is also called for
  * every trial that could be ranked. For a trial from the board only problem, device, environment,
- * timing and seconds are set; the source, if any, is "". lab_record_plausible() calls it. */
+ * timing and seconds are set; the source, if any, is "". lab_record_plausible() calls it for the
+ * trial, and for its fastest samples with twice their time. */
 typedef bool lab_record_judging(void *data, const lab_record_trial *trial, lab_error *why);
 void lab_record_judge(lab_record *record, lab_record_judging *judge, void *data,
                       void (*end)(void *data));

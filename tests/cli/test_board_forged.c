@@ -82,6 +82,11 @@ static const forgery forgeries[] = {
     { "r['rivals'][0]['name'] = 'torch' + chr(127)", "the name of a rival has a control" },
     { "f(1e-7)", "an unknown GPU needs" },
     { "f(1e-300)", "an unknown GPU needs" },
+    { "r['samples'][1] = 1e-12", "the fastest sample, of 1e-12 s, is below 1/2 of the time" },
+    { "c.update({n: c[n] * 1e7 for n in ('ratio', 'low', 'high')}); r['rivals'][0]['heed_blocks'] "
+      "= "
+      "[t / 1e7 for t in r['rivals'][0]['heed_blocks']]",
+      "the fastest sample, of 5e-13 s" },
     { "f(5e-9); r['problem'] = 'b1 h1 s1 d1 f16'", "(launch)" },
     { "f(4e-7); j['device'] = 'NVIDIA H200'", "NVIDIA H200 needs" },
     { "f(1e-6); j['device_facts'] = {'backend': 'cpu', 'features': 'avx2'}", "a CPU needs" },
