@@ -81,6 +81,10 @@ static void errors_are_json_where_it_was_asked_for(void **state)
         /* An output with a failure is one document, not two. */
         { "heed plan --json -e wisdom 'b1 h1 s8 d8 f32' | grep -c schema", 0, "1\n", "no wisdom" },
         { "heed gate --json --board none.db", 3, "no board yet", "no board yet" },
+        { "heed board --json --board /", 3, "\"schema\": \"heed.error/1\"",
+          "cannot open: a folder" },
+        { "echo junk >junk.db; heed board --json --board junk.db", 7, "\"kind\": \"corrupt\"",
+          "junk.db" },
         { "heed plan nonsense --js", 2, "\"kind\": \"usage\"", "heed: error: " },
         { "heed plan --json=1", 2, "\"kind\": \"usage\"", "--json: takes no argument" },
         { "heed plan nonsense -- --json", 2, "", "heed: error: " },

@@ -246,8 +246,9 @@ cli_exit cli_board_list(const cli_args *args)
     cli_exit code = read_rows(&print);
     print.failed |= ferror(print.out) != 0;
     print.failed |= fclose(print.out) != 0;
-    /* Also after a failure: print the rows that could be read. */
-    cli_exit printed = print_rows(&print, text);
+    /* Also after a failure: print the rows that could be read. Without any, the failure is the only
+     * answer. */
+    cli_exit printed = code == CLI_OK || print.count ? print_rows(&print, text) : code;
     free(text);
     lab_listing_free(&print.rows);
     return code == CLI_OK ? printed : code;
