@@ -290,6 +290,11 @@ static void test_refusals(void **state)
           "ls new.db",
           2, "2\n", "--peers: there is no rival 'naivve' here" },
         { "echo none >bad.db; heed tune --board bad.db 'b1 h1 s8 d8 f32'", 7, NULL, "bad.db" },
+        /* before Python is asked for its packages, which may take a minute */
+        { "printf '#!/bin/sh\\ntouch asked\\n' >slow; chmod +x slow; HEED_PYTHON=$PWD/slow heed "
+          "tune "
+          "--board bad.db --peers none 'b1 h1 s8 d8 f32'; code=$?; [ ! -e asked ] && exit $code",
+          7, NULL, "bad.db" },
     };
     run_heed_rows(state, &way, rows, sizeof rows / sizeof *rows);
 }

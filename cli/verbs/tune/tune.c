@@ -68,12 +68,11 @@ static cli_exit load_spaces(tune_run *run)
     return code;
 }
 
-/* Adapts the run to the device. */
-static void look_at_device(tune_run *run)
+/* Describes the machine and its tools, which takes long the first time. */
+static void look_at_place(tune_run *run)
 {
     lab_tune *tune = &run->tune;
     lab_bench *bench = &tune->bench;
-    lab_bench_look_at_device(bench, tune->device);
     cli_board_place_read(&run->place, bench->context);
     cli_session_place(&tune->session, &run->place);
     bench->roofline = run->place.ceilings;
@@ -137,8 +136,10 @@ static cli_exit run_tune(tune_run *run)
     cli_exit code = bench_check_peers(&tune->bench); /* a misspelt name must not create a board */
     if (code == CLI_OK)
         code = cli_board_open(&tune->session.record, LAB_RECORD_WRITE, run->args);
-    if (code == CLI_OK)
+    if (code == CLI_OK) {
+        look_at_place(run);
         code = cli_exit_of_work(lab_tune_begin(tune), &tune->trouble);
+    }
     if (code == CLI_OK)
         code = cli_session_begun(&tune->session, true);
     if (code == CLI_OK)
@@ -196,7 +197,7 @@ static cli_exit run(const cli_args *args)
     if (code == CLI_OK)
         code = cli_context_open(&run.tune.bench.context, args);
     if (code == CLI_OK) {
-        look_at_device(&run);
+        lab_bench_look_at_device(&run.tune.bench, run.tune.device);
         code = run_tune(&run);
     }
     close_run(&run);
