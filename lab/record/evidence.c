@@ -74,6 +74,9 @@ heed_status evidence_names(const lab_record_trial *trial, lab_error *error)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!is_line(names[i].text))
             return lab_fail(error, HEED_ERR_INVALID, "%s has a control character", names[i].field);
+    if (!*trial->candidate.kernel || !*trial->device.name)
+        return lab_fail(error, HEED_ERR_INVALID, "the name of the %s is empty",
+                        *trial->device.name ? "kernel" : "device");
     for (size_t i = 0; i < trial->comparison_count; i++)
         if (!is_line(trial->comparisons[i].against))
             return lab_fail(error, HEED_ERR_INVALID, "the name of a rival has a control character");

@@ -75,6 +75,8 @@ static const forgery forgeries[] = {
       "rows[0].rivals[2].name is \"torch-flash\"; it must be that of no rival before it" },
     { "j['device'] += chr(10) + '1 b1 h1 s1 d1 f16 mine'", "device has a control character" },
     { "j['device'] += chr(0x202e)", "device has a control character" },
+    { "r['kernel'] = ''", "the name of the kernel is empty" },
+    { "j['device'] = ''", "the name of the device is empty" },
     { "r['kernel'] = 'fwd' + chr(27) + '[2J'", "kernel has a control character" },
     { "r['kernel'] = 'fwd_x__' + chr(0x9b) + '2J'", "config has a control character" },
     { "j['environment']['commit'] = chr(13)", "commit has a control character" },
