@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "store.h"
@@ -23,11 +24,25 @@ static bool take(int file)
     return fcntl(file, F_SETLK, &lock) == 0;
 }
 
+#define OWNED_BY "process "
+
+/* True if nothing is lost when the file is overwritten: it is a lock, which may be left over, or
+ * empty. */
+static bool is_lock(int file)
+{
+    struct stat status;
+    char start[sizeof OWNED_BY - 1];
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    return status.st_size == 0 || (pread(file, start, sizeof start, 0) == sizeof start &&
+                                   memcmp(start, OWNED_BY, sizeof start) == 0);
+}
+
 static void sign(int file)
 {
     char now[LAB_RECORD_TIME_SIZE], line[OWNER_SIZE];
     lab_record_now(now);
-    int length = snprintf(line, sizeof line, "process %ld, since %s\n", (long)getpid(), now);
+    int length = snprintf(line, sizeof line, OWNED_BY "%ld, since %s\n", (long)getpid(), now);
     /* The line is only information about the owner. */
     if (ftruncate(file, 0) == 0 && pwrite(file, line, (size_t)length, 0) < length)
         errno = 0;
@@ -55,17 +70,23 @@ heed_status lab_record_lock(const char *path, int *lock, lab_error *error)
                         BOARD_NAME_MAX, length, path);
     char name[LAB_RECORD_PATH_SIZE + 8], owner[OWNER_SIZE];
     snprintf(name, sizeof name, "%s.lock", path);
-    *lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    *lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0666);
     if (*lock < 0)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot open: %s", name, strerror(errno));
-    if (take(*lock)) {
+    const bool taken = take(*lock);
+    int reason = errno;
+    if (taken && is_lock(*lock)) {
         sign(*lock);
         return HEED_OK;
     }
-    int reason = errno;
     read_owner(*lock, owner);
     close(*lock);
     *lock = -1;
+    if (taken)
+        return lab_fail(error, HEED_ERR_SYSTEM,
+                        "%s: is a file of another program, and not changed; the lock of the board "
+                        "would have this name: name another board",
+                        name);
     if (reason != EACCES && reason != EAGAIN)
         return lab_fail(error, HEED_ERR_SYSTEM, "%s: cannot lock: %s", name, strerror(reason));
     return lab_fail(error, HEED_ERR_SYSTEM,

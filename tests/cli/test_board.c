@@ -33,6 +33,26 @@ static json_t *json_of(void **state, const char *line, const char *schema)
 /* The board                                                                  */
 /* -------------------------------------------------------------------------- */
 
+/* The lock of a board must not replace a file that happens to have its name, or a link's target. */
+static void spares_files_named_like_its_lock(void **state)
+{
+    static const run_heed_row lines[] = {
+        { "echo precious >poetry.lock; heed board add none.json --board poetry", 3, "",
+          "poetry.lock: is a file of another program, and not changed" },
+        { "cat poetry.lock; ls poetry", 2, "precious\n", NULL },
+        { "echo precious >kept; ln -s kept linked.db.lock; heed board add none.json --board "
+          "linked.db",
+          3, "", "linked.db.lock: cannot open" },
+        { "cat kept", 0, "precious\n", "" },
+        { "mkfifo fifo.db.lock; timeout 20 '" HEED_PROGRAM "' board add none.json --board fifo.db",
+          3, "", "fifo.db.lock" },
+        { "echo 'process 1, since 2026-01-02T03:04:05Z' >old.db.lock; "
+          "heed board add none.json --board old.db",
+          3, "", "none.json: No such file" },
+    };
+    run_heed_rows(state, &way, lines, sizeof lines / sizeof *lines);
+}
+
 static void says_what_to_do(void **state)
 {
     static const run_heed_row lines[] = {
@@ -246,7 +266,7 @@ static void passes_over_what_it_cannot_select(void **state)
     run_heed_rows(state, &way, leading + 3, 1);
 }
 
-RUN_TESTS_WITHIN(scratch_open, scratch_close, says_what_to_do, adds_what_bench_recorded,
-                 json_has_everything, tells_of_damage, adds_problems_with_lengths,
-                 names_a_damaged_leader, makes_wisdom_of_the_board,
+RUN_TESTS_WITHIN(scratch_open, scratch_close, spares_files_named_like_its_lock, says_what_to_do,
+                 adds_what_bench_recorded, json_has_everything, tells_of_damage,
+                 adds_problems_with_lengths, names_a_damaged_leader, makes_wisdom_of_the_board,
                  passes_over_what_it_cannot_select)
