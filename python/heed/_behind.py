@@ -264,14 +264,9 @@ def try_heed(
 class Enabled:
     """Returned by enable(): heed computes torch's attention until disable()."""
 
-    def __init__(self) -> None:
-        self._open = True
-
     def disable(self) -> None:
         """Restore torch's own function, unless another enable() is in force."""
-        if self._open:
-            self._open = False
-            _release()
+        _release([self])
 
     def __enter__(self) -> "Enabled":
         return self
@@ -280,7 +275,7 @@ class Enabled:
         self.disable()
 
     def __repr__(self) -> str:
-        return f"<heed.torch.enable(), {'in force' if self._open else 'over'}>"
+        return f"<heed.torch.enable(), {'in force' if self in _enabled else 'over'}>"
 
 
 _own_function: Any = vars(CausalBias)["__torch_function__"].__func__
@@ -297,14 +292,13 @@ def _bias_function(
     return _own_function(cls, function, types, args, kwargs)
 
 
-_enabled = 0  # how many are in force
+_enabled: List[Enabled] = []  # those in force
 _enabled_lock = Lock()
 
 
-def _release() -> None:
-    global _enabled
+def _release(ended: List[Enabled]) -> None:
     with _enabled_lock:
-        _enabled = max(_enabled - 1, 0)
+        _enabled[:] = [one for one in _enabled if one not in ended]
         if not _enabled and functional.scaled_dot_product_attention is _instead:
             functional.scaled_dot_product_attention = of_torch
             bias: Any = CausalBias
@@ -329,20 +323,19 @@ def enable() -> Enabled:
     Returns:
         an object with disable(); as a context manager it calls disable() at the end.
     """
-    global _enabled
+    made = Enabled()
     with _enabled_lock:
-        _enabled += 1
+        _enabled.append(made)
         instead: Any = _instead
         functional.scaled_dot_product_attention = instead
         bias: Any = CausalBias
         bias.__torch_function__ = classmethod(_bias_function)
-    return Enabled()
+    return made
 
 
 def disable() -> None:
     """End every enable()."""
-    while _enabled:
-        _release()
+    _release(list(_enabled))
 
 
 def report(*, clear: bool = False) -> Report:

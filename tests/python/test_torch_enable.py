@@ -67,6 +67,16 @@ class Enable(Case):
         with heed.torch.enable():
             self.assertIsNot(torch.nn.functional.scaled_dot_product_attention, of_torch)
 
+    def test_ended_ones_end_no_others(self):
+        with heed.torch.enable() as first:
+            heed.torch.disable()
+            self.assertIn("over", repr(first))
+            last = heed.torch.enable()
+        self.assertIn("in force", repr(last))
+        self.assertIsNot(torch.nn.functional.scaled_dot_product_attention, of_torch)
+        last.disable()
+        self.assertIs(torch.nn.functional.scaled_dot_product_attention, of_torch)
+
     def test_reasons(self):
         q, k, v = self.q, self.k, self.v
         empty = draw(2, 4, 0, 16)
