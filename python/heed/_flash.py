@@ -260,7 +260,7 @@ def attend(
     if 0 in (*q.shape, *k.shape, *v.shape):
         batch = len(q) if cu_q is None else cu_q.numel() - 1
         _require_fit(q, k, v, words, batch, table is not None)
-    if k.shape[1] == 0 or 0 in q.shape[:-1] or not v.shape[-1]:
+    if 0 in (*q.shape[:-1], k.shape[1], v.shape[-1], most_q):
         return _no_pairs(q, v, words, want_lse)
     more = {} if new is None else new
     chunk = words.chunk
@@ -304,6 +304,17 @@ def cumulative(name: str, x: Any, total: int) -> Tensor:
     return x
 
 
+def most_of(side: str, most: Any, cu: Tensor) -> Optional[int]:
+    """The upper bound of the sequence lengths; None: there is none. It is 0 if all are empty."""
+    if most is None:
+        return None
+    name = f"max_seqlen_{side}"
+    found = _values.integer(name, most, 0, _values.SIZE_MAX)
+    if found == 0 and not cu.is_cuda and int(cu[-1]):
+        raise InvalidError(f"{name}: 0, but not all sequences are empty; pass the greatest length")
+    return found
+
+
 def packed_positions(cu: Tensor, tokens: int) -> Tensor:
     """The number of the sequence that each token belongs to."""
     at = torch.arange(tokens, device=cu.device, dtype=cu.dtype)
@@ -335,6 +346,8 @@ def attend_varlen(
         raise InvalidError(
             f"cu_seqlens_k: it has {cu_k.numel()} elements, cu_seqlens_q has {cu_q.numel()}"
         )
+    most_q = most_of("q", most_q, cu_q)
+    most_k = most_of("k", most_k, cu_k) if table is None else None
     batch = cu_q.numel() - 1
     for name, x in (("seqused_q", used_q), ("seqused_k", used_k)):
         if x is None:
@@ -347,7 +360,7 @@ def attend_varlen(
             raise InvalidError(f"{name}: {x.tolist()[:8]} has a number below 0; pass others")
     if 0 in (*q.shape, *k.shape, *v.shape, batch):
         _require_fit(q, k, v, words, batch, table is not None)
-    if 0 in q.shape[:-1] or not k.shape[0] or not batch or not v.shape[-1]:
+    if 0 in (*q.shape[:-1], k.shape[0], batch, v.shape[-1], most_q, most_k):
         return _no_pairs(q, v, words, want_lse)
     if used_q is not None:
         return _attend_used(q, k, v, packed, used_q, words, want_lse)
@@ -364,7 +377,7 @@ def attend_varlen(
             cu_seqlens_q=cu_q,
             cu_seqlens_k=cu_k if table is None else None,
             max_seqlen_q=most_q,
-            max_seqlen_k=most_k if table is None else None,
+            max_seqlen_k=most_k,
         )
     except InvalidError as error:
         own = "seqused_k" if table is None else "the lengths of cu_seqlens_k: "

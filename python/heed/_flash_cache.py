@@ -13,7 +13,7 @@ from torch import Tensor
 from . import _flash_again, _values
 from ._arrays import require_constant
 from ._errors import ArgumentTypeError, HeedError, InvalidError, renamed, type_error
-from ._flash import Words, attend, cumulative, limits, packed_positions, tensor, to_int32
+from ._flash import Words, attend, cumulative, limits, most_of, packed_positions, tensor, to_int32
 
 
 #: Argument names in messages of attention(), and their names here.
@@ -358,8 +358,8 @@ def _most_queries(q: Tensor, cache: Cache, keys: Optional[int]) -> int:
     """The most queries of a sequence. With @keys, the cache's, each query has a new key there."""
     if cache.cu_q is None:
         return int(q.shape[1])
-    most = cache.most_q
-    most = q.shape[0] if most is None else _values.integer("max_seqlen_q", most, 0, _values.SIZE_MAX)
+    most = most_of("q", cache.most_q, cache.cu_q)
+    most = q.shape[0] if most is None else most
     return most if keys is None else min(most, keys)
 
 

@@ -308,6 +308,22 @@ class Varlen(Case):
         self.near(o[None, 8:], formula(q[None, 8:], k[None, 8:13], v[None, 8:13], causal=True)[0])
         self.assertTrue((o[3:8] == 0).all() and torch.isneginf(lse[:, 3:8]).all())
 
+    def test_only_empty_sequences(self):
+        """The greatest length is then 0. Rows after the last sequence may exist."""
+        q, k = self.draw(6, 4, 16), self.draw(7, 2, 16)
+        cu = torch.tensor([0, 2, 4], dtype=torch.int32, device=DEVICE)
+        for cu_q, cu_k, most in ((cu, 0 * cu, (2, 0)), (0 * cu, cu, (0, 2)), (0 * cu, 0 * cu, (0, 0))):
+            for x in (q, q.clone().requires_grad_()):
+                o, lse, _ = flash_attn.flash_attn_varlen_func(x, k, k, cu_q, cu_k, *most, return_attn_probs=True)
+                n = int(cu_q[-1])
+                self.assertTrue((o[:n] == 0).all() and torch.isposinf(lse[:, :n]).all())
+                if x.requires_grad:
+                    o.sum().backward()
+                    self.assertTrue((x.grad == 0).all())
+        cache = self.draw(2, 8, 2, 16)
+        o = flash_attn_3.flash_attn_with_kvcache(q, cache, cache, cu_seqlens_q=0 * cu, max_seqlen_q=0, cache_seqlens=3)
+        self.assertEqual(o.shape, q.shape)
+
 
 class Mistakes(Case):
     def test_arguments(self):
@@ -324,6 +340,7 @@ class Mistakes(Case):
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_func(q, q, q, 0.1)),
             (unsupported, "dropout_p: 0.1", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, 0.1)),
             (invalid, "k: shape is", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 5, block_table=cu)),
+            (invalid, "max_seqlen_k: 0, but", lambda: two.flash_attn_varlen_func(x, x, x, cu, cu, 5, 0)),
             (invalid, "block_table: shape is", lambda: two.flash_attn_with_kvcache(q, q, q, block_table=cu)),
             (invalid, "page_table: shape is", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=cu[None])),
             (wrong, "page_table: pass", lambda: three.flash_attn_with_kvcache(q, q, q, page_table=q)),
