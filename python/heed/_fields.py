@@ -189,9 +189,10 @@ def fill_mask(
                 "(FlashAttention)"
             )
         fields.mask = c.MASK_TOP_LEFT
+    limited = window not in (None, (None, None))
     if align is not None:
         fields.align = c.ALIGN_TOP_LEFT if align == "top-left" else c.ALIGN_BOTTOM_RIGHT
-    elif (window or chunk) and not causal and fields.seq_q != fields.seq_k:
+    elif (limited or chunk) and not causal and fields.seq_q != fields.seq_k:
         raise InvalidError(
             "align: a window or a chunk needs align='top-left' or 'bottom-right' unless there are "
             f"as many queries ({fields.seq_q}) as keys ({fields.seq_k})"

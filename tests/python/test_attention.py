@@ -52,6 +52,7 @@ class Attention(Case):
             ({"causal": "top-left", "window": (5, None)}, (j <= i) & (j >= i - 5)),
             ({"window": (3, 4), "align": "top-left"}, (j >= i - 3) & (j <= i + 4)),
             ({"window": (None, 4), "align": "bottom-right"}, j <= i + 16 + 4),
+            ({"window": (None, None)}, True),
             ({"chunk": 10, "align": "top-left"}, j // 10 == i // 10),
             ({"visible": "k<=q&&k%3!=1"}, (j <= i) & (j % 3 != 1)),
         ]
