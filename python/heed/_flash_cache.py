@@ -76,7 +76,7 @@ def _table(cache: Cache, pool: Tensor, batch: int) -> Optional[Tensor]:
 
 def _check_pages(name: str, table: Tensor, lengths: Optional[Tensor], pool: Tensor) -> None:
     """Raise if a page number before the end of a sequence is out of range."""
-    used = torch.arange(table.shape[1]).view(1, -1) * pool.shape[1]
+    used = torch.arange(table.shape[1], device=table.device).view(1, -1) * pool.shape[1]
     used = used < table.shape[1] * pool.shape[1] if lengths is None else used < lengths.view(-1, 1)
     wrong = used & ((table < 0) | (table >= pool.shape[0]))
     if wrong.any():

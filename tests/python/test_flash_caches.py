@@ -287,7 +287,8 @@ class PagedCache(Case):
                     self.near(lse[b:b + 1], wanted[1], 1e-4)
 
     def test_all_pages(self):
-        o = flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, block_table=self.table)
+        with torch.device("meta"):  # only tensors without a device of their own are there
+            o = flash_attn.flash_attn_with_kvcache(self.q, self.pool_k, self.pool_v, block_table=self.table)
         self.near(o, formula(self.q, self.k, self.v)[0])
 
     def test_new_keys(self):
