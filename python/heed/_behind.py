@@ -269,6 +269,7 @@ class Enabled:
         _release([self])
 
     def __enter__(self) -> "Enabled":
+        _begin(self)  # again, if it was over
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -294,6 +295,16 @@ def _bias_function(
 
 _enabled: List[Enabled] = []  # those in force
 _enabled_lock = Lock()
+
+
+def _begin(one: Enabled) -> None:
+    with _enabled_lock:
+        if one not in _enabled:
+            _enabled.append(one)
+        instead: Any = _instead
+        functional.scaled_dot_product_attention = instead
+        bias: Any = CausalBias
+        bias.__torch_function__ = classmethod(_bias_function)
 
 
 def _release(ended: List[Enabled]) -> None:
@@ -324,12 +335,7 @@ def enable() -> Enabled:
         an object with disable(); as a context manager it calls disable() at the end.
     """
     made = Enabled()
-    with _enabled_lock:
-        _enabled.append(made)
-        instead: Any = _instead
-        functional.scaled_dot_product_attention = instead
-        bias: Any = CausalBias
-        bias.__torch_function__ = classmethod(_bias_function)
+    _begin(made)
     return made
 
 

@@ -75,6 +75,8 @@ class Enable(Case):
         self.assertIn("in force", repr(last))
         self.assertIsNot(torch.nn.functional.scaled_dot_product_attention, of_torch)
         last.disable()
+        with first:  # again
+            self.assertIsNot(torch.nn.functional.scaled_dot_product_attention, of_torch)
         self.assertIs(torch.nn.functional.scaled_dot_product_attention, of_torch)
 
     def test_reasons(self):
