@@ -197,10 +197,21 @@ int read_arrays(PyObject *const *arrays, int count, reading *to)
     return 1;
 }
 
+/* Returns true unless torch transforms or traces calls. */
+static int is_plain(void)
+{
+    for (int i = 0; i < known.checks_count; i++)
+        if (answers(known.checks[i], NULL))
+            return 0;
+    return 1;
+}
+
 int are_values(PyObject *const *arrays, int count)
 {
     if (arrays[0]->ob_type != known.torch)
         return 1;
+    if (!is_plain())
+        return 0;
     int gradients = answers(known.grad_enabled, NULL);
     for (int i = 0; i < count; i++)
         if (arrays[i] != Py_None &&
@@ -252,14 +263,6 @@ int stream_of(const reading *from, void **stream)
 int is_without_modes(const PyObject *q)
 {
     return known.torch && known.setting && q->ob_type == known.torch && !answers(known.modes, NULL);
-}
-
-int is_plain(void)
-{
-    for (int i = 0; i < known.checks_count; i++)
-        if (answers(known.checks[i], NULL))
-            return 0;
-    return 1;
 }
 
 void add_products(PyObject *products, reading *to)

@@ -36,7 +36,7 @@ int arrays_init(void);
 /* read_arrays() reads arrays of one library; None means a missing array. The last of the FIXED
  * arrays must be writable. Returns 0 if Python must handle the call, for example because tensors
  * may have tangents, or the storage of one was freed. are_values() returns false if one of the
- * arrays wants a gradient or is a lazy negation. */
+ * arrays wants a gradient or is a lazy negation, or torch transforms or traces calls. */
 int read_arrays(PyObject *const *arrays, int count, reading *to);
 int are_values(PyObject *const *arrays, int count);
 
@@ -50,15 +50,13 @@ void note_written(PyObject *x);
  * on failure. */
 int stream_of(const reading *from, void **stream);
 
-/* is_without_modes() returns true if @q is a tensor and no mode of torch's dispatcher is active,
- * is_plain() if moreover no trace or transform is: torch is then in its plain state. Python handles
- * autocast.
+/* is_without_modes() returns true if @q is a tensor and no mode of torch's dispatcher is active.
+ * Python handles autocast.
  *
  * guard_holds() returns guard(*arrays) without those that are None. A guard is
  * torch.compile's own check that tensors, and torch's state besides modes, are like those of an
- * earlier call that was plain and had are_values(): one call instead of two for each tensor. */
+ * earlier call without modes that had are_values(): one call instead of two for each tensor. */
 int is_without_modes(const PyObject *q);
-int is_plain(void);
 int guard_holds(PyObject *guard, PyObject *const *arrays, int count);
 
 /* products_of() returns @products for the precision that torch now allows for a call on the tensors

@@ -288,7 +288,7 @@ static int is_allowed(const call_state *call, PyObject *const *arrays, int count
 {
     if (plain && call->guard && guard_holds(call->guard, arrays, count))
         return 1;
-    return (!plain || is_plain()) && are_values(arrays, count);
+    return are_values(arrays, count);
 }
 
 /* The result of calls[key, words], or None; the arguments are those of again() or, if @plain, of

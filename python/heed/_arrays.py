@@ -193,6 +193,11 @@ def require_constant(name: str, x: Any) -> None:
 
 def _of_torch(name: str, x: Any) -> View:
     torch = sys.modules["torch"]
+    if torch._C._get_tracing_state() is not None:
+        raise UnsupportedError(
+            f"{name}: torch.jit.trace does not record this call; heed.torch and heed.flash_attn have "
+            "operators for it"
+        )
     if x.is_nested:
         raise ArgumentTypeError(f"{name}: a nested tensor has no strides; pass a strided one")
     if type(x).__name__ == "CausalBias":
@@ -367,6 +372,8 @@ def _torch_key(q: Any, k: Any, v: Any, out: Any) -> Optional[Tuple[Any, ...]]:
     torch = sys.modules["torch"]
     level = getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None)
     if getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0 or (level and level() is not None):
+        return None
+    if torch._C._get_tracing_state() is not None:
         return None
     tensor, strided, gradients = torch.Tensor, torch.strided, torch.is_grad_enabled()
     known: Tuple[Any, ...] = ()

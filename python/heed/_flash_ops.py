@@ -19,10 +19,11 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
 
 
 def _is_operator(*tensors: Any) -> bool:
-    """Whether a call must use the operator: for torch.compile, a dispatch mode such as FakeTensorMode,
-    or a gradient."""
+    """Whether a call must use the operator: for a trace, a dispatch mode such as FakeTensorMode, or a
+    gradient."""
     wanted = (
         torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
         or (_modes is not None and _modes() > 0)
         or _gradient.is_wanted(*tensors)
     )

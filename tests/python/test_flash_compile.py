@@ -81,6 +81,22 @@ class Compiled(Case):
         with self.assertRaisesRegex(heed.ArgumentTypeError, "q: the Tensor has no memory"):
             torch.vmap(lambda x: flash_attn.flash_attn_func(x, x, x))(self.draw(3, 2, 5, 4, 8))
 
+    def test_traces(self):
+        """torch.jit.trace records operators, and other calls would become constants."""
+        def trace(function):
+            wanted = function(2 * self.x)
+            for _ in range(2):
+                function(self.x)  # C knows it afterwards
+            traced = torch.jit.trace(function, self.x, check_trace=False)
+            self.near(traced(2 * self.x), wanted)
+
+        plan = heed.Plan("b2 h4 s5 d8 f32", heed.Context(DEVICE))
+        trace(lambda x: flash_attn.flash_attn_func(x, x, x, causal=True) + x)
+        trace(lambda x: self.varlen(flash_attn, x, causal=True)[0].view_as(x) + x)
+        for call in (heed.attention, plan.execute, flash_attn.flash_attn_with_kvcache):
+            with self.assertRaisesRegex(heed.UnsupportedError, "q: torch.jit.trace"):
+                trace(lambda x: call(x, x, x) + x)
+
 
 if __name__ == "__main__":
     unittest.main()
