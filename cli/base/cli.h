@@ -424,13 +424,14 @@ cli_exit cli_output_close(cli_exit code);
 void cli_progress_show(lab_progress *progress, size_t done, const char *what);
 void cli_progress_clear(lab_progress *progress);
 
-/* cli_interrupt_catch() makes Ctrl-C and SIGTERM, which timeout(1) and job schedulers send, set a
- * flag instead of ending the process (a second one does end it), and makes a write to a closed pipe
- * fail instead of killing the process. Children inherit the latter: reset SIGPIPE when spawning. */
+/* cli_interrupt_catch() makes Ctrl-C, SIGTERM, which timeout(1) and job schedulers send, and
+ * SIGHUP, of a closed terminal and unless it is ignored, set a flag instead of ending the process
+ * (a second one does end it), and makes a write to a closed pipe fail instead of killing the
+ * process. Children inherit the latter: reset SIGPIPE when spawning. */
 void cli_interrupt_catch(void);
 
-/* cli_interrupted() returns true after Ctrl-C or SIGTERM. A long verb checks it between two pieces
- * of work, stops cleanly, prints how to resume, and returns CLI_INTERRUPTED. */
+/* cli_interrupted() returns true after one of these signals. A long verb checks it between two
+ * pieces of work, stops cleanly, prints how to resume, and returns CLI_INTERRUPTED. */
 bool cli_interrupted(void);
 
 /* -------------------------------------------------------------------------- */

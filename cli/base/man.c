@@ -22,7 +22,7 @@ static const struct {
     { CLI_TIMEOUT, "Out of time" },
     { CLI_CORRUPT, "A file is damaged" },
     { CLI_OPEN, "Success, but the answer is not known" },
-    { CLI_INTERRUPTED, "Interrupted by Ctrl-C or SIGTERM" },
+    { CLI_INTERRUPTED, "Interrupted by Ctrl-C, SIGTERM or SIGHUP" },
 };
 
 /* Prints text with roff's special characters escaped. @inside: not at the start of a line. */

@@ -1,5 +1,5 @@
 /*
- * progress.c - a progress line on stderr with the remaining time, Ctrl-C and SIGTERM
+ * progress.c - a progress line on stderr with the remaining time, and signals that end a run
  *
  * On a terminal the line is redrawn in place, and erased at the end. In a log a line is printed now
  * and then.
@@ -77,7 +77,7 @@ void cli_progress_clear(lab_progress *progress)
 }
 
 /* -------------------------------------------------------------------------- */
-/* Ctrl-C and SIGTERM as a flag                                               */
+/* Ctrl-C, SIGTERM and SIGHUP as a flag                                       */
 /* -------------------------------------------------------------------------- */
 
 /* Global, as a signal handler has no other access to state. */
@@ -98,13 +98,15 @@ static void on_file_limit(int signal_number)
 
 void cli_interrupt_catch(void)
 {
-    struct sigaction action;
+    struct sigaction action, before;
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = on_interrupt;
     action.sa_flags = (int)SA_RESETHAND; /* a second one kills, in case the first is not handled */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* not by nohup */
+        sigaction(SIGHUP, &action, NULL);
     action.sa_flags = SA_RESTART;
     action.sa_handler = on_file_limit;
     sigaction(SIGXFSZ, &action, NULL);

@@ -228,7 +228,7 @@ static json_t *interrupted_after(void **state, const char *options, const char *
     return json_load_file(scratch_path(state, "stdout.txt", path), 0, NULL);
 }
 
-/* After Ctrl-C or SIGTERM the finished results are printed: the first problem. A busy machine may
+/* After Ctrl-C, SIGTERM or SIGHUP the finished results are printed: the first problem. A busy machine may
  * not have finished it yet when it is interrupted, or not have installed the handler; then it gets
  * more time. */
 static void stops_at(void **state, const char *signal)
@@ -250,6 +250,7 @@ static void stops_at_an_interrupt(void **state)
 {
     stops_at(state, "INT");
     stops_at(state, "TERM");
+    stops_at(state, "HUP");
 }
 
 /* Without a finished problem there is no record. */

@@ -29,6 +29,7 @@ static const struct {
       0,
       { "WARN  driver", "/nowhere", "unset HEED_LIBCUDA" },
       { "FAIL" } },
+    { "HEED_DEVICE=gpu", 3, { "FAIL  device", "HEED_DEVICE is \"gpu\"; it must be cpu" }, { "" } },
     { "HEED_LIBCUDA=/nowhere HEED_DEVICE=cuda", 3, { "FAIL  driver", "/nowhere" }, { "" } },
     { "HEED_NVRTC=/nowhere", 3, { "FAIL  NVRTC", "/nowhere", "unset HEED_NVRTC" }, { "" } },
     { FAKE "FAKE_CUDA_DEVICES=0",

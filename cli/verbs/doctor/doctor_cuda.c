@@ -182,6 +182,9 @@ static void check_gpu(doctor_report *report, const heed_survey_gpu *gpu, bool ca
 void doctor_check_cuda(doctor_report *report)
 {
     heed_survey *survey = &report->survey;
+    if (cli_device_check(cli_device(report->args)) != HEED_OK)
+        doctor_say(report, DOCTOR_FAIL, "device", "Correct or unset HEED_DEVICE", "%s",
+                   heed_message());
     heed_survey_take(survey);
     say_driver(report, survey);
     say_nvrtc(report, survey);
