@@ -228,9 +228,9 @@ static json_t *interrupted_after(void **state, const char *options, const char *
     return json_load_file(scratch_path(state, "stdout.txt", path), 0, NULL);
 }
 
-/* After Ctrl-C, SIGTERM or SIGHUP the finished results are printed: the first problem. A busy machine may
- * not have finished it yet when it is interrupted, or not have installed the handler; then it gets
- * more time. */
+/* After Ctrl-C, SIGTERM or SIGHUP the finished results are printed: the first problem. A busy
+ * machine may not have finished it yet when it is interrupted, or not have installed the handler;
+ * then it gets more time. */
 static void stops_at(void **state, const char *signal)
 {
     static const char first[] = "'b1 h1 s8 d8 f32'";
