@@ -15,9 +15,9 @@ static const struct {
     size_t place;   /* in heed_buffers */
     size_t operand; /* in heed_problem; 0: it is no operand */
 } roles[LAB_ROLES] = {
-    [LAB_Q] = { "Q", PLACE(q) },
-    [LAB_K] = { "K", PLACE(k) },
-    [LAB_V] = { "V", PLACE(v) },
+    [LAB_Q] = { "Q", PLACE(q), 0 },
+    [LAB_K] = { "K", PLACE(k), 0 },
+    [LAB_V] = { "V", PLACE(v), 0 },
     [LAB_BIAS] = { "bias", PLACE(bias), offsetof(heed_problem, bias) },
     [LAB_SLOPES] = { "slopes", PLACE(slopes), offsetof(heed_problem, slopes) },
     [LAB_SINKS] = { "sinks", PLACE(sinks), offsetof(heed_problem, sinks) },
@@ -29,13 +29,13 @@ static const struct {
     [LAB_CU_K] = { "cu_seqlens_k", PLACE(cu_seqlens_k), offsetof(heed_problem, cu_seqlens_k) },
     [LAB_COS] = { "rotary_cos", PLACE(rotary_cos), offsetof(heed_problem, rotary_cos) },
     [LAB_SIN] = { "rotary_sin", PLACE(rotary_sin), offsetof(heed_problem, rotary_sin) },
-    [LAB_K_NEW] = { "k_new", PLACE(k_new) },
-    [LAB_V_NEW] = { "v_new", PLACE(v_new) },
-    [LAB_ARRAYS] = { "arrays[0]", ARRAY(0) },
-    [LAB_ARRAYS + 1] = { "arrays[1]", ARRAY(1) },
-    [LAB_ARRAYS + 2] = { "arrays[2]", ARRAY(2) },
-    [LAB_ARRAYS + 3] = { "arrays[3]", ARRAY(3) },
-    [LAB_O] = { "O", PLACE(o) },
+    [LAB_K_NEW] = { "k_new", PLACE(k_new), 0 },
+    [LAB_V_NEW] = { "v_new", PLACE(v_new), 0 },
+    [LAB_ARRAYS] = { "arrays[0]", ARRAY(0), 0 },
+    [LAB_ARRAYS + 1] = { "arrays[1]", ARRAY(1), 0 },
+    [LAB_ARRAYS + 2] = { "arrays[2]", ARRAY(2), 0 },
+    [LAB_ARRAYS + 3] = { "arrays[3]", ARRAY(3), 0 },
+    [LAB_O] = { "O", PLACE(o), 0 },
 };
 
 /* ---------------------------------------------------------------------------------------------- */

@@ -81,8 +81,9 @@ size_t lab_gate_index(const char *name)
 /* Verdicts                                                                                       */
 /* ---------------------------------------------------------------------------------------------- */
 
-static void set_verdict(lab_verdict *verdict, lab_outcome outcome, double figure,
-                        const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static void set_verdict(lab_verdict *verdict,
+                                                              lab_outcome outcome, double figure,
+                                                              const char *format, va_list arguments)
 {
     verdict->outcome = outcome;
     verdict->figure = figure;
