@@ -473,6 +473,11 @@ static void test_refusals(void **state)
           "env -u OPENAI_MODEL timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' "
           "--proposer openai --board r.db",
           3, NULL, "OPENAI_MODEL" },
+        /* one that was put beside them need not know the request "check" */
+        { "mkdir -p bin proposers && cp '" HEED_PROGRAM "' bin/heed && printf '#!/bin/sh\n' "
+          ">proposers/mine && chmod +x proposers/mine && bin/heed evolve 'b1 h1 s8 d16 f32' "
+          "--proposer mine --board r.db",
+          3, NULL, "attention.c: No such file" },
         { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' --space cpu_fwe --board r.db", 3,
           NULL, "did you mean 'cpu_few'?" },
         { "timeout 5 '" HEED_PROGRAM "' evolve 'b1 h1 s8 d16 f32' -k fwd_any_avx2_fwe --board r.db",

@@ -34,10 +34,14 @@ static const char *proposer_name(size_t index)
     return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-static cli_exit fail_proposer(const char *command, const lab_error *error)
+/* Others need not know the request that lab_proposer_check() sends. */
+static bool comes_with_heed(const char *command)
 {
-    cli_error("--proposer: %s: %s", command, error->text);
-    return CLI_ENVIRONMENT;
+    const char *name;
+    for (size_t i = 0; (name = proposer_name(i)); i++)
+        if (strcmp(name, command) == 0)
+            return true;
+    return false;
 }
 
 static cli_exit check_proposer(const char *command)
@@ -45,10 +49,12 @@ static cli_exit check_proposer(const char *command)
     char program[512], found[PATH_MAX];
     lab_error error;
     lab_proposer_find(command, program, sizeof program);
-    if (strchr(program, '/') && !strchr(command, '/')) /* it comes with heed */
-        return lab_proposer_check(program, cli_interrupted, &error) == HEED_OK
-                   ? CLI_OK
-                   : fail_proposer(command, &error);
+    if (strchr(program, '/') && comes_with_heed(command)) {
+        if (lab_proposer_check(program, cli_interrupted, &error) == HEED_OK)
+            return CLI_OK;
+        cli_error("--proposer: %s: %s", command, error.text);
+        return CLI_ENVIRONMENT;
+    }
     if (!strchr(program, '/') &&
         !lab_path_find(getenv("PATH"), program, lab_path_is_program, found, sizeof found))
         return cli_name_check("--proposer: there is no program", command, proposer_name,
