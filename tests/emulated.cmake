@@ -528,6 +528,12 @@ heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_mixed "causal softcap=5 ali
     BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=3 T=2 C=2 G=2)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_open "softcap=0.3"
     BF16=0 DIM_QK=128 DIM_V=64 R=3 K=1 N=64 S=2 O=3 T=2 C=1 G=1)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_tiny_ahead "causal softcap=50"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=2 O=2 T=2 C=1 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_ahead "causal softcap=13 alibi=bh bias=bf16:bhq sinks"
+    BF16=1 DIM_QK=64 DIM_V=64 R=2 K=1 N=64 S=3 O=2 T=3 C=2 G=2)
+heed_emulated_changed(attn_wgmma.c changed_wgmma_cap_ahead_open "softcap=0.3"
+    BF16=0 DIM_QK=128 DIM_V=64 R=2 K=1 N=64 S=2 O=2 T=2 C=1 G=1)
 heed_emulated_changed(attn_wgmma.c changed_wgmma_widest "causal softcap=20 alibi=h shown=bits:hq"
     BF16=1 DIM_QK=256 DIM_V=256 R=2 K=1 N=64 S=2 O=2 T=2 C=1 G=1)
 # Degraded builds (ablation.h), by the number of the ablation. Tensors that they do not take use the kernels of BASE.

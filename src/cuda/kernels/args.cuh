@@ -42,9 +42,10 @@ typedef struct heed_cuda_cap {
     float top;         /* X in that unit, */
     float inverse;     /* and -1 / (2 top) */
     float small;       /* the product up to which y is small, */
-    float tiny;        /* and the fourth power of that up to which it is tiny; 0: never */
+    float shift;       /* the square of a tiny product plus this */
+    float limit;       /* is between half of this power of two and the whole; 0: none is tiny */
     float of_small[4]; /* coefficients of x, x^3, ... */
-    float of_tiny[3];
+    float of_tiny[3];  /* of x, x (x^2 + shift), ... */
 } heed_cuda_cap;
 
 /* Arguments for changed logits, hidden keys and sinks (score.cuh). */

@@ -37,7 +37,7 @@
  *     STEP_FAR    terms that are linear in the key are in the base, with their values at the lane's
  *                 first key
  *     STEP_SMALL  is_small() holds for all the row's scores in the tile
- *     STEP_TINY   the fourth powers of the row's scores in the tile are at most cap.tiny
+ *     STEP_TINY   is_tiny() holds for all the row's scores in the tile
  *     STEP_STAGED  score_tile_of() does not read elements of the bias: the caller stores them in
  *                 *staged_of(), with STEP_AHEAD
  *
@@ -105,17 +105,31 @@ HEED_DEVICE int is_small(const heed_cuda_args *args, float x)
     return ptx_abs(x) <= args->changes.cap.small;
 }
 
+/* The square of a product, from which a polynomial for a tiny y follows. */
+HEED_DEVICE float tiny_square(const heed_cuda_args *args, float x)
+{
+    return ptx_fma(x, x, args->changes.cap.shift);
+}
+
+/* True if y is tiny for some products; @bits has the bits of all their squares: none has a larger
+ * exponent than the least square. */
+HEED_DEVICE int is_tiny(const heed_cuda_args *args, u32 bits)
+{
+    return ptx_as_f32(bits) < args->changes.cap.limit;
+}
+
 /* X tanh(y) - X is -2 X / (1 + e^2y). The multiplication of the polynomial for a tiny y by @x is
  * left to the compiler, which then makes one instruction of it and of what follows. */
 HEED_DEVICE float step_cap(const heed_cuda_args *args, float x, const int how)
 {
     const heed_cuda_cap *cap = &args->changes.cap;
-    float square = x * x;
     if (how & STEP_TINY) {
+        float square = tiny_square(args, x);
         float p = ptx_fma(square, cap->of_tiny[2], cap->of_tiny[1]);
         return x * ptx_fma(square, p, cap->of_tiny[0]);
     }
     if (how & STEP_SMALL) {
+        float square = x * x;
         float p = ptx_fma(square, cap->of_small[3], cap->of_small[2]);
         p = ptx_fma(square, p, cap->of_small[1]);
         p = ptx_fma(square, p, cap->of_small[0]);

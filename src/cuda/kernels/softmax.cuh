@@ -194,19 +194,15 @@ HEED_DEVICE int are_small(const heed_cuda_args *args, float s[ROWS16][KEYS8][4])
 #endif
 }
 
-/* True if all of the lane's scores are tiny. Sums of fourth powers are at least their maximum, and
- * a multiply-add costs half as much as a maximum while products run. */
+/* True if all of the lane's scores are tiny. Combining the bits of two scores is one instruction. */
 HEED_DEVICE int has_tiny(const heed_cuda_args *args, float s[ROWS16][KEYS8][4])
 {
 #if STEPS_CAP
-    float sum[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+    u32 bits = 0;
     HEED_UNROLL
-    for (int i = 0; i < ROWS16 * KEYS8 * 4; i++) {
-        float x = s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4], square = x * x;
-        sum[i % 4] = ptx_fma(square, square, sum[i % 4]);
-    }
-    float tiny = args->changes.cap.tiny;
-    return sum[0] <= tiny && sum[1] <= tiny && sum[2] <= tiny && sum[3] <= tiny;
+    for (int i = 0; i < ROWS16 * KEYS8 * 4; i++)
+        bits |= ptx_as_u32(tiny_square(args, s[i / 4 / KEYS8][i / 4 % KEYS8][i % 4]));
+    return is_tiny(args, bits);
 #else
     (void)args;
     (void)s;

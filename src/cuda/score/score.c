@@ -204,7 +204,8 @@ _Static_assert(HEED_CUDA_SOURCES == HEED_SOURCES_MAX, "args.cuh has room for all
 /* The polynomials minimize the largest error of tanh(y), in units of 2^-24 (u): y + y^3 (a + b y^2
  * + c y^4) for |y| up to 0.42, 0.72 u, and a y + b y^3 + c y^5 up to 0.28, 1.78 u. With all
  * roundings the errors are at most 2.35 and 2.0 u, and 2.48 u with exponentials. Factors for which
- * a power could underflow have neither. */
+ * a power could underflow have neither. The second is a polynomial in y^2 + shift, so that squares
+ * up to that of 0.28 have one exponent, and larger ones have others. */
 static void fill_cap(heed_cuda_cap *cap, const heed_score *p, double scale)
 {
     static const double of_small[4] = { 1, -0.33330762, 0.13255794, -0.04681702 };
@@ -217,11 +218,16 @@ static void fill_cap(heed_cuda_cap *cap, const heed_score *p, double scale)
     if (!(factor >= 0x1p-16 && factor <= 0x1p16))
         return;
     cap->small = (float)(0.42 / factor);
-    cap->tiny = (float)pow(0.28 / factor, 4);
+    double tiny = pow(0.28 / factor, 2), limit = exp2(ceil(log2(tiny)) + 1), shift = limit - tiny;
+    double y2 = shift * factor * factor;
+    cap->limit = (float)limit;
+    cap->shift = (float)shift;
+    const double shifted[3] = { of_tiny[0] - y2 * (of_tiny[1] - y2 * of_tiny[2]),
+                                of_tiny[1] - 2 * y2 * of_tiny[2], of_tiny[2] };
     for (int i = 0; i < 4; i++) {
         cap->of_small[i] = (float)(of_small[i] * power);
         if (i < 3)
-            cap->of_tiny[i] = (float)(of_tiny[i] * power);
+            cap->of_tiny[i] = (float)(shifted[i] * power);
         power *= factor * factor;
     }
 }

@@ -250,7 +250,7 @@ HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
 }
 
 /* True if softcaps take fewer instructions in most tiles than in others. */
-#define QUICK (HEED_STEP_ORDER == 3 && STEPS_CAP)
+#define QUICK (HEED_STEP_ORDER != 1 && STEPS_CAP)
 
 /* True if turns at the softmax do not include the changes of scores. */
 #define TURN_LATE (HEED_TURNS == 3 && !QUICK)
@@ -280,12 +280,81 @@ HEED_DEVICE void modify_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bas
     find_early_rows(w, j + 1, tiles, masked);
 }
 
+/* QUICK: true if tile @j, whose @rows are found, may be changed quickly: nothing is known of its
+ * scores yet. */
+HEED_DEVICE int begin_quickly(walk *w, tile_rows *rows, u32 j)
+{
+    (void)rows;
+    (void)j;
+    if (w->large)
+        return 0;
+    if (!EARLY_ROWS)
+        find_tile_rows(w, rows, j, 0);
+#if QUICK
+    if (STEPS_RISE && ptx_vote_any(is_near(&rows->at[0]) || is_near(&rows->at[1])))
+        return 0;
+#endif
+    return 1;
+}
+
+/* Changes the scores of tile @j of @tiles, which needs no mask, with few instructions and no
+ * branch. Returns false if they are not valid for one of the lane's. */
+HEED_DEVICE int change_quickly(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                               tile_rows *rows, const tile *of, u32 j, u32 tiles)
+{
+#if QUICK
+    const int how = READ_AHEAD | STEP_FAR | STEP_SEEN | STEP_TINY;
+    int tiny = has_tiny(&w->m->args, s);
+    take_bias(w, rows, of);
+    ready_tile_rows(&w->own, rows, how);
+    HEED_UNROLL
+    for (int i = 0; i < 2; i++)
+        modify_row_so(&w->m->args, &w->own.of[i], &rows->at[i], s, &bases->of[0][i], i, 1, how);
+    if (EARLY_ROWS) {
+        keep_order(w);
+        find_early_rows(w, j + 1, tiles, 0);
+    }
+    return tiny;
+#else
+    (void)w;
+    (void)s;
+    (void)bases;
+    (void)rows;
+    (void)of;
+    (void)j;
+    (void)tiles;
+    return 0;
+#endif
+}
+
 /* Masks without changing scores. */
 HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
 {
     place at = place_anew(w);
     if (!is_inner(&at, own_tile(&at, j)))
         mask_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)));
+}
+
+/* Changes the scores of tile @j of @tiles by the general instructions, and masks them. */
+HEED_DEVICE void change_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                             const tile *of, u32 j, u32 tiles, const int careful, int masked)
+{
+    if (QUICK) {
+        modify_again(w, s, bases, of, j, careful);
+        find_early_rows(w, j + 1, tiles, careful);
+    } else {
+        modify_tile(w, s, bases, of, j, tiles, careful);
+    }
+    if (careful && masked)
+        mask_tile(w, s, j);
+}
+
+/* Begins the turn, with what other warps wait for behind it. */
+HEED_DEVICE void begin_softmax(walk *w)
+{
+    if (HEED_TURNS == 3)
+        take_turn(&w->at);
+    keep_order(w);
 }
 
 #if HEED_STEP_ORDER != 2
@@ -337,75 +406,24 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
 
 #endif
 
-/* QUICK: changes and weighs tile @j of @tiles, which needs no mask, with few instructions and no
- * branch in between, so that arithmetic and exponentials overlap. Returns false if they are not
- * valid for the tile, or its weights are too large; its scores are as before. */
-HEED_DEVICE int weigh_quickly(walk *w, state *st, weights *p, float s[ROWS16][KEYS8][4],
+/* QUICK: changes and weighs the tile so, with no branch in between, so that arithmetic and
+ * exponentials overlap. Returns false if that is not valid, or its weights are too large; its
+ * scores are as before. */
+HEED_DEVICE int weigh_quickly(walk *w, const state *st, weights *p, float s[ROWS16][KEYS8][4],
                               tile_bases *bases, const tile *of, u32 j, u32 tiles,
                               float sum[ROWS16][2])
 {
-#if QUICK
-    const int how = READ_AHEAD | STEP_FAR | STEP_SEEN | STEP_TINY;
     float changed[ROWS16][KEYS8][4];
     tile_rows found, *rows = EARLY_ROWS ? &w->ahead : &found;
-    if (w->large)
-        return 0;
-    if (!EARLY_ROWS)
-        find_tile_rows(w, rows, j, 0);
-    if (STEPS_RISE && ptx_vote_any(is_near(&rows->at[0]) || is_near(&rows->at[1])))
+    if (!QUICK || !begin_quickly(w, rows, j))
         return 0;
     HEED_UNROLL
     for (int i = 0; i < KEYS8 * 4; i++)
         changed[0][i / 4][i % 4] = s[0][i / 4][i % 4];
-    take_bias(w, rows, of);
-    ready_tile_rows(&w->own, rows, how);
-    HEED_UNROLL
-    for (int i = 0; i < 2; i++) {
-        modify_row_so(&w->m->args, &w->own.of[i], &rows->at[i], changed, &bases->of[0][i], i, 1,
-                      how);
-    }
-    if (EARLY_ROWS) {
-        keep_order(w);
-        find_early_rows(w, j + 1, tiles, 0);
-    }
+    int valid = change_quickly(w, changed, bases, rows, of, j, tiles);
     sum[0][0] = sum[0][1] = 0.0f;
     weigh(st, p, changed, bases, w->m->args.scale, sum, 0, KEYS8);
-    int valid = has_tiny(&w->m->args, s) && weights_fit(sum);
-    return !ptx_vote_any(!valid);
-#else
-    (void)w;
-    (void)st;
-    (void)p;
-    (void)s;
-    (void)bases;
-    (void)of;
-    (void)j;
-    (void)tiles;
-    (void)sum;
-    return 0;
-#endif
-}
-
-/* Begins the turn, with what other warps wait for behind it. */
-HEED_DEVICE void begin_softmax(walk *w)
-{
-    if (HEED_TURNS == 3)
-        take_turn(&w->at);
-    keep_order(w);
-}
-
-/* Changes the scores of tile @j of @tiles by the general instructions, and masks them. */
-HEED_DEVICE void change_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
-                             const tile *of, u32 j, u32 tiles, const int careful, int masked)
-{
-    if (QUICK) {
-        modify_again(w, s, bases, of, j, careful);
-        find_early_rows(w, j + 1, tiles, careful);
-    } else {
-        modify_tile(w, s, bases, of, j, tiles, careful);
-    }
-    if (careful && masked)
-        mask_tile(w, s, j);
+    return !ptx_vote_any(!valid || !weights_fit(sum));
 }
 
 /* Computes the other weights while the products of earlier ones run. */
@@ -523,9 +541,27 @@ HEED_DEVICE void first_step(walk *w, state *st, weights *p, u32 tiles)
     wait_next_scores(w, 0, tiles);
 }
 
+/* QUICK: replaces the scores of tile @j of @tiles, which needs no mask, by weights, with no branch
+ * in between, so that arithmetic and exponentials overlap. Returns false if that is not valid, or
+ * the weights are too large; the tile has scores then, which may have been computed again. */
+HEED_DEVICE int weigh_quickly(walk *w, const state *st, float s[ROWS16][KEYS8][4],
+                              tile_bases *bases, const tile *here, u32 j, u32 tiles,
+                              float sum[ROWS16][2])
+{
+    tile_rows found, *rows = EARLY_ROWS ? &w->ahead : &found;
+    if (!QUICK || !begin_quickly(w, rows, j))
+        return 0;
+    int valid = change_quickly(w, s, bases, rows, here, j, tiles);
+    exponentiate_all(st, s, bases, w->m->args.scale, sum);
+    if (!ptx_vote_any(!valid || !weights_fit(sum)))
+        return 1;
+    place at = place_anew(w);
+    remake_scores(&at, s, w->q, k_tile(here->at));
+    return 0;
+}
+
 /* Replaces the tile's scores by weights, with the maxima of earlier tiles as long as they are large
- * enough; otherwise scores are computed again. Returns true if maxima were raised, from @old. K of
- * the tile is not read any more. */
+ * enough; otherwise scores are computed again. Returns true if maxima were raised, from @old. */
 HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
                            const tile *here, u32 j, const int masked, float old[ROWS16][2],
                            float sum[ROWS16][2])
@@ -542,7 +578,6 @@ HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_b
         raised = find_max(st, s, bases, scale, old);
         exponentiate_all(st, s, bases, scale, sum);
     }
-    release(w, tile_barrier(here, K_EMPTY));
     return raised;
 }
 
@@ -556,6 +591,7 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
 {
     float s[ROWS16][KEYS8][4], old[ROWS16][2], sum[ROWS16][2];
     tile_bases bases;
+    int raised = 0;
     tile before = w->tile;
     tile_advance(&w->tile);
     tile here = w->tile;
@@ -570,12 +606,15 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
         pass_turn(&w->at);
     ptx_wgmma_wait(1);
     scores_done(s);
-    modify_tile(w, s, &bases, &here, j, tiles, masked);
-    if (masked)
-        mask_tile(w, s, j);
-    if (HEED_TURNS == 3)
-        take_turn(&w->at);
-    int raised = weigh_tile(w, st, s, &bases, &here, j, masked, old, sum);
+    if (!TURN_LATE)
+        begin_softmax(w);
+    if (masked || !weigh_quickly(w, st, s, &bases, &here, j, tiles, sum)) {
+        change_tile(w, s, &bases, &here, j, tiles, masked, masked);
+        if (TURN_LATE)
+            begin_softmax(w);
+        raised = weigh_tile(w, st, s, &bases, &here, j, masked, old, sum);
+    }
+    release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 3)
         pass_turn(&w->at);
     wait_next_scores(w, j, tiles);
@@ -609,6 +648,8 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
     if (tiles > 0)
         find_early_rows(w, 0, tiles, 1);
     pass_tiles(w);
+    if (STEPS_CAP)
+        w->large = 0;
     if (tiles > 0)
         first_step(w, st, &p, tiles);
     release_last(w);
