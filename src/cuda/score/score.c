@@ -203,7 +203,7 @@ _Static_assert(HEED_CUDA_SOURCES == HEED_SOURCES_MAX, "args.cuh has room for all
 
 /* The polynomials minimize the largest error of tanh(y), in units of 2^-24 (u): y + y^3 (a + b y^2
  * + c y^4) for |y| up to 0.42, 0.72 u, and a y + b y^3 + c y^5 up to 0.28, 1.78 u. With all
- * roundings the errors are at most 2.35 and 2.0 u, and 2.48 u with exponentials. Factors for which
+ * roundings the errors are at most 2.35 and 2.32 u, and 2.48 u with exponentials. Factors for which
  * a power could underflow have neither. The second is a polynomial in y^2 + shift, so that squares
  * up to that of 0.28 have one exponent, and larger ones have others. */
 static void fill_cap(heed_cuda_cap *cap, const heed_score *p, double scale)
