@@ -249,8 +249,10 @@ HEED_DEVICE void modify_again(walk *w, float s[ROWS16][KEYS8][4], tile_bases *ba
     modify_found(w, s, bases, &rows, of, masked);
 }
 
-/* True if softcaps take fewer instructions in most tiles than in others. */
-#define QUICK (HEED_STEP_ORDER != 1 && STEPS_CAP)
+/* True if softcaps take fewer instructions in most tiles than in others. With order 2 that needs
+ * registers which other steps would take. */
+#define CAP_ALONE (!HEED_HIDES && !STEPS_RISE && !STEPS_READ_AHEAD)
+#define QUICK (STEPS_CAP && (HEED_STEP_ORDER == 3 || (HEED_STEP_ORDER == 2 && CAP_ALONE)))
 
 /* True if turns at the softmax do not include the changes of scores. */
 #define TURN_LATE (HEED_TURNS == 3 && !QUICK)
