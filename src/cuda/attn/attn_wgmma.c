@@ -17,21 +17,26 @@
 #define PANEL 64      /* columns of a panel of a tile, */
 #define PANEL_ROW 128 /* bytes */
 #define BARRIERS_BYTES 512
-#define BAD_BYTES 16  /* for the first bad key */
-#define BYTES_KEYS 64 /* of a row of a mask, sixteen a lane, which four lanes pack to bits */
-#define FEW_ROWS 16   /* up to so many, blocks of attn_mma.cu are as fast */
-#define LEFT_EXTRA 40 /* bytes that a team stores per row besides its sums */
-#define SIMPLE 16     /* registers for steps, up to which few others are needed for each key */
+#define BAD_BYTES 16   /* for the first bad key */
+#define BYTES_KEYS 64  /* of a row of a mask, sixteen a lane, which four lanes pack to bits */
+#define FEW_ROWS 16    /* up to so many, blocks of attn_mma.cu are as fast */
+#define LEFT_EXTRA 40  /* bytes that a team stores per row besides its sums */
+#define CAP 4          /* instructions of a softcap */
+#define CAPPED_FEW 512 /* keys with a softcap alone */
+#define SIMPLE 16      /* registers for steps, up to which few others are needed for each key */
 
 /* The work per score between the products and the exponential. */
 typedef enum logits {
-    PLAIN = 1,         /* two instructions at most */
-    STEPS = 2,         /* more of them */
+    PLAIN = 1,        /* two instructions at most */
+    CAPPED = 2,       /* a softcap alone, */
+    OTHER_STEPS = 32, /* or more of them */
+    STEPS = CAPPED | OTHER_STEPS,
     SPECIAL = 4,       /* the special function units */
     MASK_ALONE = 8,    /* bits of a mask tensor, or bytes that are packed to bits, */
     MASKED_STEPS = 16, /* also with changes of logits */
     UNMASKED = PLAIN | STEPS | SPECIAL,
-    ANY = UNMASKED | MASK_ALONE | MASKED_STEPS
+    ANY = UNMASKED | MASK_ALONE | MASKED_STEPS,
+    UNCAPPED = ANY & ~CAPPED
 } logits;
 
 /* A config that planning considers, and the larger head dim and the logits that it is for. */
@@ -63,20 +68,22 @@ static const shipped whole[] = {
     { 1, 64, { 1, 1, 64, 8, 1, 1, 1, 2 }, ANY },
     { 65, 96, { 3, 1, 96, 2, 3, 2, 1, 2 }, UNMASKED },
     { 97, 128, { 3, 1, 96, 2, 1, 2, 2, 2 }, UNMASKED },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 }, ANY },
-    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 }, ANY },
-    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, UNMASKED | MASKED_STEPS },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 1, 2 }, UNCAPPED },
+    { 65, 128, { 2, 1, 128, 2, 2, 2, 2, 2 }, UNCAPPED },
+    { 65, 128, { 2, 1, 128, 2, 2, 3, 1, 2 }, CAPPED },
+    { 65, 128, { 2, 1, 128, 2, 1, 2, 1, 2 }, PLAIN | OTHER_STEPS | SPECIAL | MASKED_STEPS },
     { 65, 128, { 2, 1, 128, 2, 3, 3, 2, 2 }, STEPS | SPECIAL | MASK_ALONE },
     { 65, 128, { 2, 1, 128, 2, 3, 3, 1, 2 }, STEPS | SPECIAL | MASK_ALONE },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 2, 2 }, STEPS | SPECIAL },
     { 65, 128, { 3, 1, 64, 4, 3, 2, 1, 2 }, STEPS | SPECIAL },
+    { 97, 128, { 2, 1, 64, 4, 2, 3, 1, 2 }, CAPPED },
     { 97, 128, { 2, 1, 64, 4, 2, 2, 1, 2 }, PLAIN },
     { 65, 128, { 2, 1, 64, 5, 1, 2, 2, 2 }, ANY },
     { 65, 128, { 1, 3, 64, 6, 2, 1, 1, 1 }, ANY },
     { 65, 128, { 1, 2, 64, 6, 1, 1, 1, 1 }, ANY },
     { 65, 128, { 1, 1, 64, 6, 1, 1, 1, 2 }, ANY },
     { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 2 }, PLAIN },
-    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, PLAIN },
+    { 129, 192, { 2, 1, 96, 2, 2, 2, 1, 1 }, PLAIN | CAPPED },
     { 129, 192, { 2, 1, 64, 3, 2, 2, 2, 2 }, ANY },
     { 129, 192, { 2, 1, 64, 3, 3, 2, 1, 1 }, STEPS | SPECIAL | MASK_ALONE | MASKED_STEPS },
     { 129, 192, { 1, 2, 64, 4, 1, 1, 1, 1 }, ANY },
@@ -277,17 +284,23 @@ static bool for_other_dims(const heed_problem *problem, const int *v)
     return listed;
 }
 
-/* The same for logits. */
-static bool for_other_logits(const heed_problem *problem, const int *v)
+/* The kind of the problem's logits. */
+static logits logits_of(const heed_problem *problem)
 {
     const heed_cuda_needs needs = heed_cuda_needs_of(problem);
-    const shipped *row = next_row(v, NULL);
     bool packed = needs.loads && (needs.packs || needs.loading == 0);
-    logits these = packed                   ? needs.modifies ? MASKED_STEPS : MASK_ALONE
-                   : needs.exponentials > 0 ? SPECIAL
-                   : needs.instructions > 2 ? STEPS
-                                            : PLAIN;
-    return row && !(row->logits & these);
+    return packed                   ? needs.modifies ? MASKED_STEPS : MASK_ALONE
+           : needs.exponentials > 0 ? SPECIAL
+           : needs.caps && !needs.hides && needs.instructions <= CAP ? CAPPED
+           : needs.instructions > 2                                  ? OTHER_STEPS
+                                                                     : PLAIN;
+}
+
+/* As for_other_dims(), for logits. */
+static bool for_other_logits(const heed_problem *problem, const int *v)
+{
+    const shipped *row = next_row(v, NULL);
+    return row && !(row->logits & logits_of(problem));
 }
 
 static const char *unfit_problem(const heed_problem *problem)
@@ -313,7 +326,7 @@ static bool spills(const heed_problem *problem, const int *v)
         return true;
     if (v[STEP_ORDER] == 2 && problem->dim_qk > 128 && v[TILE_KEYS] > 96)
         return true;
-    if (consumers_of(v) == 4 && v[SCHEDULE] == 2 && needs.caps)
+    if (consumers_of(v) == 4 && v[SCHEDULE] == 2 && needs.caps && logits_of(problem) != CAPPED)
         return true;
     if (heed_wgmma_resident(v) > 1 && needs.packs)
         return true;
@@ -376,6 +389,18 @@ static bool loses_in_long_rows(const heed_problem *problem, const int *v)
     return narrow && problem->tokens_q > 0 && !heed_problem_hides_first(problem);
 }
 
+/* With a softcap alone, order 2 takes long for a first tile of 128 keys, and three row groups are
+ * faster than order 2 only for few keys, or under a window. */
+static bool loses_with_cap(const heed_problem *problem, const int *v)
+{
+    bool few = problem->seq_k <= CAPPED_FEW;
+    if (logits_of(problem) != CAPPED || larger(problem->dim_qk, problem->dim_v) <= 64)
+        return false;
+    if (v[ROW_GROUPS] == 3 && v[TILE_KEYS] == 64)
+        return !few && !heed_problem_hides_first(problem);
+    return v[STEP_ORDER] == 2 && v[TILE_KEYS] == 128 && few;
+}
+
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
                        const heed_machine *machine, const heed_config *config, const char **why)
 {
@@ -394,6 +419,8 @@ static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
         *why = "not worthwhile: row groups would wait for each other's first tiles";
     else if (loses_in_long_rows(problem, v))
         *why = "not worthwhile: packed sequences may be much longer than their mean";
+    else if (loses_with_cap(problem, v))
+        *why = "not worthwhile: is for more or fewer keys with a softcap";
     else if (v[SPLITS] > 1)
         *why = idle_splits(problem, machine->gpu, v);
     return !*why;

@@ -531,6 +531,7 @@ HEED_DEVICE score_row find_score_row(const heed_cuda_args *args, u32 batch, u32 
 
 #else
 
+#define STEPS_READ_AHEAD 0
 #define STEPS_RISE 0
 #define STEPS_CAP 0
 
