@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/control.h"
 #include "format.h"
 
 lab_listing lab_listing_begin(lab_listing_form form)
@@ -281,13 +282,16 @@ json_t *lab_listing_take(lab_listing rows)
     return list;
 }
 
+/* Control characters become '?': a terminal may show the lines. */
 static void print_quoted(FILE *stream, const char *text)
 {
     putc('"', stream);
-    for (; *text; text++) {
+    for (int size = 1; *text; text += size) {
+        int control = lab_control_size(text);
+        size = control > 0 ? control : 1;
         if (*text == '"')
             putc('"', stream);
-        putc(*text, stream);
+        putc(control > 0 ? '?' : *text, stream);
     }
     putc('"', stream);
 }

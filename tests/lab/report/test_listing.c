@@ -87,14 +87,14 @@ static void writes_csv(void **state)
     lab_listing_free(&rows);
     rows = lab_listing_begin(LAB_LIST_CSV);
     for (int i = 0; i < 2; i++) {
-        lab_cell_text(&rows, "name", "what", i ? NULL : "a \"b\", c");
+        lab_cell_text(&rows, "name", "what", i ? NULL : "a \"b\",\n\x1b c");
         lab_cell_count(&rows, "count", "count", i ? -1 : 2);
         lab_cell_json(&rows, "good", json_boolean(!i));
         lab_cell_seconds(&rows, "seconds", "time", i ? 0 : 3e-6);
         lab_cell_left(&rows, "note", "%s", "not in CSV");
         lab_row_end(&rows);
     }
-    assert_prints(rows, "name,count,good,seconds\n\"a \"\"b\"\", c\",2,1,3e-06\n,,0,\n");
+    assert_prints(rows, "name,count,good,seconds\n\"a \"\"b\"\",?? c\",2,1,3e-06\n,,0,\n");
 }
 
 static char *print_page(lab_page_form form)
