@@ -22,8 +22,9 @@
 #endif
 
 /* Placed before the main loop of order 2. Unrolling by two makes the numbers of two stages
- * constants. Wider heads would spill. */
-#if HEED_STAGES == 2 && HEED_DIM_QK <= 128 && HEED_DIM_V <= 128 && HEED_ABLATE != ABLATE_UNROLLED
+ * constants. Wider heads would spill, and softcaps compile three times as long. */
+#if HEED_STAGES == 2 && HEED_DIM_QK <= 128 && HEED_DIM_V <= 128 && !STEPS_CAP && \
+    HEED_ABLATE != ABLATE_UNROLLED
 #define HEED_STAGE_LOOP HEED_UNROLL_BY_TWO
 #else
 #define HEED_STAGE_LOOP HEED_MAIN_LOOP
@@ -583,6 +584,28 @@ HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_b
     return raised;
 }
 
+/* The same with the changes of the scores, in a loop, as these are much code. */
+HEED_DEVICE int change_and_weigh(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                                 const tile *here, u32 j, const int masked, float old[ROWS16][2],
+                                 float sum[ROWS16][2])
+{
+    float scale = w->m->args.scale;
+    int raised = 0;
+    HEED_NO_UNROLL
+    for (int again = 0;; again = 1) {
+        modify_again(w, s, bases, here, j, masked);
+        if (masked)
+            mask_tile(w, s, j);
+        if (again)
+            raised = find_max(st, s, bases, scale, old);
+        exponentiate_all(st, s, bases, scale, sum);
+        if (again || !ptx_vote_any(!weights_fit(sum)))
+            return raised;
+        place at = place_anew(w);
+        remake_scores(&at, s, w->q, k_tile(here->at));
+    }
+}
+
 /* Starts the values of the previous tile, whose weights are in @p, together with the scores of tile
  * @j of @tiles; ends with the weights of tile @j. @masked: it needs a mask. @cleaned_before: V of
  * the previous tile was cleaned. K of the tile has been loaded; it waits for that of the next tile
@@ -610,11 +633,15 @@ HEED_DEVICE void step(walk *w, state *st, weights *p, u32 j, u32 tiles, const in
     scores_done(s);
     if (!TURN_LATE)
         begin_softmax(w);
-    if (masked || !weigh_quickly(w, st, s, &bases, &here, j, tiles, sum)) {
-        change_tile(w, s, &bases, &here, j, tiles, masked, masked);
+    if (!QUICK) {
+        modify_tile(w, s, &bases, &here, j, tiles, masked);
+        if (masked)
+            mask_tile(w, s, j);
         if (TURN_LATE)
             begin_softmax(w);
         raised = weigh_tile(w, st, s, &bases, &here, j, masked, old, sum);
+    } else if (masked || !weigh_quickly(w, st, s, &bases, &here, j, tiles, sum)) {
+        raised = change_and_weigh(w, st, s, &bases, &here, j, masked, old, sum);
     }
     release(w, tile_barrier(&here, K_EMPTY));
     if (HEED_TURNS == 3)
@@ -642,6 +669,13 @@ HEED_DEVICE void last_step(walk *w, state *st, weights *p, int cleaned)
     tile_advance(&w->tile);
 }
 
+/* True if the main loop begins tile @j after one that was cleaned. Only softcaps begin so in the
+ * loop, as their steps are much code. */
+HEED_DEVICE int is_cleaned_before(const walk *w, u32 j, u32 masked)
+{
+    return HEED_OWN_TILES == 2 ? is_cleaned(w, j - 1) : QUICK && j == masked;
+}
+
 HEED_DEVICE void walk_tiles(walk *w, state *st)
 {
     u32 masked = own_count(&w->at, masked_end(&w->at)), tiles = own_count(&w->at, w->at.tiles),
@@ -660,11 +694,11 @@ HEED_DEVICE void walk_tiles(walk *w, state *st)
     HEED_NO_UNROLL
     for (; j < masked; j++)
         step(w, st, &p, j, tiles, 1, 1);
-    if (j < tiles && masked > 0)
+    if (j < tiles && masked > 0 && !QUICK)
         step(w, st, &p, j++, tiles, 0, 1);
     HEED_STAGE_LOOP
     for (; j < tiles; j++)
-        step(w, st, &p, j, tiles, 0, HEED_OWN_TILES == 2 && is_cleaned(w, j - 1));
+        step(w, st, &p, j, tiles, 0, is_cleaned_before(w, j, masked));
     last_step(w, st, &p, HEED_OWN_TILES == 1 ? masked == tiles : is_cleaned(w, tiles - 1));
 }
 
