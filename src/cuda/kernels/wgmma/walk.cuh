@@ -338,20 +338,6 @@ HEED_DEVICE void mask_tile(const walk *w, float s[ROWS16][KEYS8][4], u32 j)
         mask_scores(&w->m->args, &at, s, tile_key(&at, own_tile(&at, j)));
 }
 
-/* Changes the scores of tile @j of @tiles by the general instructions, and masks them. */
-HEED_DEVICE void change_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
-                             const tile *of, u32 j, u32 tiles, const int careful, int masked)
-{
-    if (QUICK) {
-        modify_again(w, s, bases, of, j, careful);
-        find_early_rows(w, j + 1, tiles, careful);
-    } else {
-        modify_tile(w, s, bases, of, j, tiles, careful);
-    }
-    if (careful && masked)
-        mask_tile(w, s, j);
-}
-
 /* Begins the turn, with what other warps wait for behind it. */
 HEED_DEVICE void begin_softmax(walk *w)
 {
@@ -408,6 +394,20 @@ HEED_DEVICE void weigh_first(state *st, weights *p, float s[ROWS16][KEYS8][4],
 }
 
 #endif
+
+/* Changes the scores of tile @j of @tiles by the general instructions, and masks them. */
+HEED_DEVICE void change_tile(walk *w, float s[ROWS16][KEYS8][4], tile_bases *bases,
+                             const tile *of, u32 j, u32 tiles, const int careful, int masked)
+{
+    if (QUICK) {
+        modify_again(w, s, bases, of, j, careful);
+        find_early_rows(w, j + 1, tiles, careful);
+    } else {
+        modify_tile(w, s, bases, of, j, tiles, careful);
+    }
+    if (careful && masked)
+        mask_tile(w, s, j);
+}
 
 /* QUICK: changes and weighs the tile so, with no branch in between, so that arithmetic and
  * exponentials overlap. Returns false if that is not valid, or its weights are too large; its
@@ -584,7 +584,8 @@ HEED_DEVICE int weigh_tile(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_b
     return raised;
 }
 
-/* The same with the changes of the scores, in a loop, as these are much code. */
+/* QUICK: changes the scores by the general instructions, masks and weighs them; a loop, as that is
+ * much code. */
 HEED_DEVICE int change_and_weigh(walk *w, state *st, float s[ROWS16][KEYS8][4], tile_bases *bases,
                                  const tile *here, u32 j, const int masked, float old[ROWS16][2],
                                  float sum[ROWS16][2])
@@ -669,8 +670,8 @@ HEED_DEVICE void last_step(walk *w, state *st, weights *p, int cleaned)
     tile_advance(&w->tile);
 }
 
-/* True if the main loop begins tile @j after one that was cleaned. Only softcaps begin so in the
- * loop, as their steps are much code. */
+/* True if V of the tile before tile @j, which needs no mask, was cleaned. Except with QUICK, whose
+ * steps are much code, the first such tile is before the main loop. */
 HEED_DEVICE int is_cleaned_before(const walk *w, u32 j, u32 masked)
 {
     return HEED_OWN_TILES == 2 ? is_cleaned(w, j - 1) : QUICK && j == masked;
