@@ -31,6 +31,8 @@ const char *const config_specs[CONFIG_SPECS] = {
     "b4 h16 s4096 d512/128 f16",
     "b4 h16 s4096 d1024 f16 causal",
     "b4 h16 s4096 d256 bf16 causal softcap=50",
+    "b4 h16 s4096 d128 bf16 causal softcap=30",
+    "b4 h16 s4096 d64 bf16 causal softcap=30",
     "b4 h16 s4096 d128 bf16 causal alibi sinks",
     "b4 h16 s4096 d64 bf16 bias=bf16",
     "b4 h16 s4096 d64 bf16 shown=bytes:h",
