@@ -16,6 +16,12 @@ if(TARGET heed_cli)
     heed_verify(far --once --inputs normal --inputs masked --shapes "${heed_shapes}/far.txt")
     heed_verify(captured --once --tensors "${CMAKE_CURRENT_SOURCE_DIR}/data/minilm.safetensors"
         --prefix layer0.)
+    # Logits that are NaN or infinite: equal bits are equal, also of NaN.
+    heed_verify(strict --strict --gate batch --once "b2 h2 s40 d32 f32 score=log(s)" "b2 h2 s40 d32 f32 score=s*1e38"
+        "b2 h4/2 s70 d64 bf16 causal invariant")
+    # A batch element alone has NaN where the same element in its batch has none.
+    heed_verify(alone --source "${CMAKE_CURRENT_SOURCE_DIR}/data/trial/nan_alone.c" --gate batch "b2 h2 s40 d32 f32")
+    set_tests_properties(verify_alone PROPERTIES PASS_REGULAR_EXPRESSION "batch: difference nan")
     # The problems of a list that a fixed seed selects: FIRST to LAST of each ONE_IN. The test is verify_NAME.
     function(heed_verify_part name first last one_in list)
         set(shapes "${heed_shapes}/${list}.txt")

@@ -149,6 +149,19 @@ void lab_gate_merged(const lab_check *check, lab_verdict *verdict)
 /* Batch                                                                                          */
 /* ---------------------------------------------------------------------------------------------- */
 
+/* The largest difference of @count numbers that must be equal: NaN only from NaN, which is the
+ * right result of some expressions. Otherwise it is NaN if one is NaN. */
+static double largest_difference(const double *a, const double *b, int64_t count)
+{
+    double most = 0;
+    for (int64_t i = 0; i < count && !isnan(most); i++)
+        if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i]))) {
+            double difference = fabs(a[i] - b[i]);
+            most = difference > most || isnan(difference) ? difference : most;
+        }
+    return most;
+}
+
 /* Adds the differences of batch element @batch, of @queries, run alone, from the same element in
  * the batch: all rows if bits must be equal, else those with known budgets. */
 static void add_element(lab_worst *worst, const lab_check *check, const lab_run *alone,
@@ -166,12 +179,15 @@ static void add_element(lab_worst *worst, const lab_check *check, const lab_run 
             continue;
         lab_run_row(&check->runs[0], problem, row, a);
         lab_run_row(alone, problem, own, b);
-        lab_worst_add(worst, row, lab_row_distance(a, b, problem->dim_v),
-                      check->strict ? 0 : 2 * expect->o_budget[i]);
-        float together = check->runs[0].lse[row], lse = alone->lse[own];
+        const double together = (double)check->runs[0].lse[row], lse = (double)alone->lse[own];
+        if (check->strict) {
+            lab_worst_add(worst, row, largest_difference(a, b, problem->dim_v), 0);
+            lab_worst_add(worst, row, largest_difference(&together, &lse, 1), 0);
+            continue;
+        }
+        lab_worst_add(worst, row, lab_row_distance(b, a, problem->dim_v), 2 * expect->o_budget[i]);
         if (together != lse)
-            lab_worst_add(worst, row, fabs((double)lse - (double)together),
-                          check->strict ? 0 : 2 * expect->lse_budget[i]);
+            lab_worst_add(worst, row, fabs(lse - together), 2 * expect->lse_budget[i]);
     }
 }
 
