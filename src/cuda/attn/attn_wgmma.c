@@ -393,12 +393,10 @@ static bool loses_in_long_rows(const heed_problem *problem, const int *v)
  * faster than order 2 only for few keys, or under a window. */
 static bool loses_with_cap(const heed_problem *problem, const int *v)
 {
-    bool few = problem->seq_k <= CAPPED_FEW;
-    if (logits_of(problem) != CAPPED || larger(problem->dim_qk, problem->dim_v) <= 64)
-        return false;
-    if (v[ROW_GROUPS] == 3 && v[TILE_KEYS] == 64)
-        return !few && !heed_problem_hides_first(problem);
-    return v[STEP_ORDER] == 2 && v[TILE_KEYS] == 128 && few;
+    bool few = problem->seq_k <= CAPPED_FEW, three = v[ROW_GROUPS] == 3 && v[TILE_KEYS] == 64;
+    bool loses = three ? !few && !heed_problem_hides_first(problem)
+                       : few && v[STEP_ORDER] == 2 && v[TILE_KEYS] == 128;
+    return loses && larger(problem->dim_qk, problem->dim_v) > 64 && logits_of(problem) == CAPPED;
 }
 
 static bool worthwhile(const heed_kernel *kernel, const heed_problem *problem,
